@@ -66,6 +66,10 @@ void cg_op(struct machine *m, enum ir_op op, jot_dtype result, int n, const jot_
 bool cg_op_by_function(struct machine *m, enum ir_op op, jot_dtype result, int n,
                        const jot_dtype *dtypes, const struct cg_value *in,
                        const int64_t bits[2], struct cg_value *out);
+// To a function, or to a call.
+void cg_add_attribute(const struct cg_module *m, LLVMValueRef to, const char *name);
+// A function of the module without a body, whose calls stay calls.
+LLVMValueRef cg_function_apart(struct cg_module *m, const char *name, LLVMTypeRef type);
 struct cg_value cg_convert(struct machine *m, struct cg_value x, jot_dtype from, jot_dtype to);
 // The element with these bytes, splat.
 struct cg_value cg_constant(const struct cg_module *m, jot_dtype d, const void *element,

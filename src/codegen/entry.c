@@ -6,7 +6,6 @@
 #include "codegen/gpu/gpu.h"
 #include "codegen/module.h"
 #include "codegen/plan.h"
-#include "passes/cost.h"
 
 JOT_API void jot_codegen_entry(const struct cg_request *request, struct cg_response *response);
 
@@ -19,43 +18,19 @@ static void release(struct cg_response *response)
     response->memory = NULL;
 }
 
-// Of a GPU: the nests of steps outside of loops that are kernels, and of those in them.
+// Of a GPU: the nests of steps outside of loops that are kernels, or, with what loops write, of those in
+// them.
 static jot_status lower_nests(struct cg_module *m, struct arena *arena,
-                              const struct nest_program *program, bool is_phase,
-                              const bool *wanted, struct cg_kernel *out)
+                              const struct nest_program *program,
+                              const struct gpu_writes *const *writes, const bool *wanted,
+                              struct cg_kernel *out)
 {
     for (uint32_t i = 0; i < program->nests.count; i++)
         if (wanted[i])
             JOT_TRY(gpu_kernel_lower(
-                m, arena, program->nests.at[i], (int)i, is_phase ? 1 : gpu_trips_of(program, i),
-                gpu_operands(arena, program, i, is_phase), is_phase, &out[i]));
+                m, arena, program->nests.at[i], (int)i, writes ? 1 : gpu_trips_of(program, i),
+                gpu_operands(arena, program, i, writes), writes != NULL, &out[i]));
     return JOT_OK;
-}
-
-// Phases are written into the function of their loop, unless that is too much code, counted as often as they
-// come, for so many pieces: register allocation, in LLVM and in the assembler, takes longer than in proportion
-// of it.  Up to there it pays: 20 times a product, a softmax and an update took 9.0 ms, by functions 14.3.
-#define PIECES 4
-
-static void place_phases(struct cg_module *m, const struct nest_program *p, uint32_t first,
-                         const struct cg_kernel *of_phases)
-{
-    uint32_t end = nest_step_end(p, first);
-    int64_t code = 0;
-    for (int pass = 0; pass < 2; pass++)
-        for (uint32_t i = first; i < end; i++) {
-            const struct nest_step *t = &p->steps.at[i];
-            if (t->kind != NEST_STEP_KERNEL)
-                continue;
-            const struct cg_kernel *k = &of_phases[t->nest];
-            for (int j = 0; j < k->n_steps; j++) {
-                LLVMValueRef f = LLVMGetNamedFunction(m->module, k->steps[j].symbol);
-                if (pass == 0)
-                    code += cg_code_of(m, f);
-                else
-                    gpu_phase_place(m, f, !cost_is_too_much_code(code / PIECES));
-            }
-        }
 }
 
 static jot_status lower_gpu(struct cg_module *m, struct arena *arena,
@@ -79,14 +54,14 @@ static jot_status lower_gpu(struct cg_module *m, struct arena *arena,
     const int64_t *const *begins = gpu_begins_share(arena, program, wanted, of);
     for (uint32_t i = 0; i < n; i++)
         inside[i] = inside[i] && of[i] == i;
-    JOT_TRY(lower_nests(m, arena, program, false, alone, kernels));
-    JOT_TRY(lower_nests(m, arena, program, true, inside, of_phases));
+    JOT_TRY(lower_nests(m, arena, program, NULL, alone, kernels));
+    JOT_TRY(
+        lower_nests(m, arena, program, gpu_writes_of_loops(arena, program), inside, of_phases));
     for (uint32_t i = 0; i < n; i++)
         if (inside[of[i]] && !kernels[i].serial)
             kernels[i].serial = of_phases[of[i]].serial;
     for (uint32_t i = 0; i < program->steps.count; i++)
         if (nest_loop_is_resident(program, i)) {
-            place_phases(m, program, i, of_phases);
             cg_resident_lower(m, arena, program, i, of_phases, begins, &phases[i]);
             i = nest_step_end(program, i);
         }

@@ -498,13 +498,11 @@ struct cg_phases {
     int64_t blocks, trips;
     uint32_t block;
 };
-void cg_phases_lower(struct cg_module *module, struct arena *arena,
-                     const struct nest_program *p, uint32_t step,
-                     const struct cg_kernel *kernels, struct cg_phases *out);
+void cg_phases_lower(struct cg_module *module, struct arena *arena, struct nest_program *p,
+                     uint32_t step, const struct cg_kernel *kernels, struct cg_phases *out);
 // The same as one kernel of a GPU; the kernels are phases, whose begins gpu_begins_share gives.
-void cg_resident_lower(struct cg_module *module, struct arena *arena,
-                       const struct nest_program *p, uint32_t step,
-                       const struct cg_kernel *kernels, const int64_t *const *begins,
-                       struct cg_phases *out);
+void cg_resident_lower(struct cg_module *module, struct arena *arena, struct nest_program *p,
+                       uint32_t step, const struct cg_kernel *kernels,
+                       const int64_t *const *begins, struct cg_phases *out);
 
 #endif

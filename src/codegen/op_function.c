@@ -23,8 +23,7 @@ struct op_function {
     unsigned lanes;
 };
 
-// To a function, or to a call.
-static void add_attribute(const struct cg_module *m, LLVMValueRef to, const char *name)
+void cg_add_attribute(const struct cg_module *m, LLVMValueRef to, const char *name)
 {
     unsigned kind = LLVMGetEnumAttributeKindForName(name, strlen(name));
     LLVMAttributeRef a = LLVMCreateEnumAttribute(m->context, kind, 0);
@@ -32,6 +31,14 @@ static void add_attribute(const struct cg_module *m, LLVMValueRef to, const char
         LLVMAddAttributeAtIndex(to, LLVMAttributeFunctionIndex, a);
     else
         LLVMAddCallSiteAttribute(to, LLVMAttributeFunctionIndex, a);
+}
+
+LLVMValueRef cg_function_apart(struct cg_module *m, const char *name, LLVMTypeRef type)
+{
+    LLVMValueRef f = LLVMAddFunction(m->module, name, type);
+    LLVMSetLinkage(f, LLVMInternalLinkage);
+    cg_add_attribute(m, f, "noinline");
+    return f;
 }
 
 static void write_name(const struct op_function *o, char *name, size_t size)
@@ -99,9 +106,9 @@ static LLVMValueRef add_function(const struct cg_module *m, const char *name, LL
 {
     LLVMValueRef f = LLVMAddFunction(m->module, name, type);
     LLVMSetLinkage(f, LLVMInternalLinkage);
-    add_attribute(m, f, "memory"); // none but its own
-    add_attribute(m, f, "nounwind");
-    add_attribute(m, f, "willreturn");
+    cg_add_attribute(m, f, "memory"); // none but its own
+    cg_add_attribute(m, f, "nounwind");
+    cg_add_attribute(m, f, "willreturn");
     return f;
 }
 
@@ -196,7 +203,7 @@ static LLVMValueRef call_within(const struct cg_module *m, LLVMBuilderRef b, LLV
 {
     LLVMTypeRef type = LLVMGlobalGetValueType(f);
     LLVMValueRef y = LLVMBuildCall2(b, type, f, operands, LLVMCountParams(f), "");
-    add_attribute(m, y, "alwaysinline");
+    cg_add_attribute(m, y, "alwaysinline");
     return y;
 }
 

@@ -10,11 +10,22 @@
 //             row = x + trip * stride
 //             kernel_0({row, y}, 0, total, 0, scratch)
 //             phases->run(phases, kernel_1, {y, z}, total, grain)
+//
+// What is too much code for one function (COST_CODE) is cut into pieces, functions that do some steps each.
 #include "codegen/gpu/gpu.h"
+#include "codegen/module.h"
+#include "passes/cost.h"
 
 #include <stdio.h>
 
 enum { FIELD_RUN, FIELD_MULTIPLY }; // of struct rt_phases
+
+// Code of a step, beside that of a phase, and of each of its operands.
+enum { CODE_OF_STEP = 20, CODE_OF_OPERAND = 4 };
+
+// Equal phases of a GPU are written out in all of so many pieces.  Up to there it pays: 20 times a product,
+// a softmax and an update took 9.0 ms, by functions 14.3.
+#define PIECES 4
 
 struct writer {
     struct cg_module *m;
@@ -23,8 +34,12 @@ struct writer {
     const struct cg_kernel *kernels;
     struct cg_phases *out;
     LLVMBuilderRef b;
-    LLVMValueRef function, phases, scratch, partial;
+    LLVMValueRef function, phases, scratch, partial, counters;
     LLVMBasicBlockRef entry, failed;
+    bool is_cut, by_function; // into pieces; of a GPU: equal phases are calls
+    uint32_t
+        arena_memory; // where it is cut: of all temporaries, so that pieces get one address
+    bool *has;        // by memory: whether the loop has it
     LLVMValueRef *pointers;  // by memory: where it is now; NULL: nowhere
     LLVMValueRef *trips;     // by loop that is open; NULL: it is not
     int64_t *totals;         // by loop: its trips
@@ -34,6 +49,13 @@ struct writer {
     struct gpu_resident *gpu;     // NULL on the host
     const int64_t *const *begins; // of a GPU (gpu_begins_share)
 };
+
+static void make_tables(struct writer *w)
+{
+    w->pointers = arena_array(w->arena, LLVMValueRef, w->p->memories.count + 1);
+    w->trips = arena_array(w->arena, LLVMValueRef, w->p->n_loops + 1);
+    w->tables = arena_array(w->arena, LLVMValueRef, w->p->memories.count + 1);
+}
 
 static LLVMBasicBlockRef new_block(struct writer *w)
 {
@@ -129,6 +151,22 @@ static void add_tables(struct writer *w, uint32_t loop)
     }
 }
 
+static bool is_in_arena(const struct writer *w, uint32_t memory)
+{
+    return w->arena_memory != NEST_NONE && w->p->memories.at[memory].place == NEST_TEMPORARY;
+}
+
+// Of the memories that are wanted, those in the arena.
+static void bind_temporaries(struct writer *w, const bool *wanted)
+{
+    for (uint32_t i = 0; i < w->p->memories.count; i++) {
+        LLVMValueRef offset = number(w, (int64_t)w->p->memories.at[i].offset);
+        LLVMValueRef arena = w->pointers[w->arena_memory];
+        if (wanted[i] && is_in_arena(w, i) && i != w->arena_memory)
+            w->pointers[i] = LLVMBuildGEP2(w->b, w->m->i8, arena, &offset, 1, "");
+    }
+}
+
 // What a new trip of the loop, or its end, makes of its rows and turns.
 static void move_views(struct writer *w, uint32_t loop)
 {
@@ -194,6 +232,103 @@ static LLVMValueRef begin_of(struct writer *w, uint32_t i, uint32_t k)
     return LLVMBuildGEP2(w->b, w->m->i8, pointer, &offset, 1, "");
 }
 
+// ---- Functions of the loop's own
+
+// A value, and what it is in another function.
+struct crossing {
+    LLVMValueRef from, *to;
+};
+
+typedef VEC(struct crossing) crossings;
+
+static void cross(struct writer *w, crossings *all, LLVMValueRef from, LLVMValueRef *to)
+{
+    *to = from;
+    if (from && !LLVMIsConstant(from))
+        vec_push(w->arena, all, (struct crossing){from, to});
+}
+
+// What steps need beside their memories.
+static void cross_surroundings(struct writer *w, crossings *all, struct writer *in)
+{
+    cross(w, all, w->phases, &in->phases);
+    cross(w, all, w->scratch, &in->scratch);
+    cross(w, all, w->partial, &in->partial);
+    if (!w->gpu)
+        return;
+    cross(w, all, w->counters, &in->counters);
+    cross(w, all, w->gpu->thread, &in->gpu->thread);
+    cross(w, all, w->gpu->number, &in->gpu->number);
+    cross(w, all, w->gpu->count, &in->gpu->count);
+    cross(w, all, w->gpu->counter, &in->gpu->counter);
+    cross(w, all, w->gpu->passed, &in->gpu->passed);
+}
+
+static void leave_function(struct writer *w, bool has_failed)
+{
+    if (w->gpu)
+        LLVMBuildRetVoid(w->b);
+    else
+        LLVMBuildRet(w->b, LLVMConstInt(w->m->i1, has_failed, 0));
+}
+
+// The function of the writer, of what crosses.  On the host it says whether a step has failed.
+static void open_function(struct writer *in, const char *name, const crossings *all)
+{
+    LLVMTypeRef *types = arena_array(in->arena, LLVMTypeRef, all->count + 1);
+    for (uint32_t i = 0; i < all->count; i++)
+        types[i] = LLVMTypeOf(all->at[i].from);
+    LLVMTypeRef result = in->gpu ? LLVMVoidTypeInContext(in->m->context) : in->m->i1;
+    in->function =
+        cg_function_apart(in->m, name, LLVMFunctionType(result, types, all->count, 0));
+    for (uint32_t i = 0; i < all->count; i++)
+        *all->at[i].to = LLVMGetParam(in->function, i);
+    if (in->gpu)
+        in->gpu->function = in->function;
+    in->entry = new_block(in);
+    in->failed = new_block(in);
+    LLVMBasicBlockRef start = new_block(in);
+    go_on(in, in->entry);
+    LLVMBuildBr(in->b, start);
+    go_on(in, in->failed);
+    leave_function(in, true);
+    go_on(in, start);
+}
+
+static LLVMValueRef call_function(struct writer *w, LLVMValueRef f, const crossings *all)
+{
+    LLVMValueRef *arguments = arena_array(w->arena, LLVMValueRef, all->count + 1);
+    for (uint32_t i = 0; i < all->count; i++)
+        arguments[i] = all->at[i].from;
+    return LLVMBuildCall2(w->b, LLVMGlobalGetValueType(f), f, arguments, all->count, "");
+}
+
+// Of a GPU: what all threads do for a step is one function of the loop, however often it comes.
+static void call_phase(struct writer *w, const struct cg_kernel_step *k, LLVMValueRef *operands,
+                       uint32_t n)
+{
+    char name[128];
+    snprintf(name, sizeof name, "%s_of_%s", k->symbol, w->out->symbol);
+    LLVMBasicBlockRef here = LLVMGetInsertBlock(w->b);
+    LLVMValueRef f = LLVMGetNamedFunction(w->m->module, name);
+    LLVMValueRef *inside = arena_array(w->arena, LLVMValueRef, n + 1);
+    struct gpu_resident gpu = *w->gpu;
+    struct writer in = *w;
+    crossings all = {0};
+    in.gpu = &gpu;
+    for (uint32_t i = 0; i < n; i++)
+        cross(w, &all, operands[i], &inside[i]);
+    cross_surroundings(w, &all, &in);
+    if (!f) {
+        open_function(&in, name, &all);
+        gpu_resident_kernel(&gpu, k, inside, n);
+        leave_function(&in, false);
+        f = in.function;
+        go_on(w, here);
+    }
+    call_function(w, f, &all);
+}
+
 static void add_phase(struct writer *w, const struct nest_step *t)
 {
     const struct cg_kernel *k = &w->kernels[t->nest];
@@ -204,9 +339,11 @@ static void add_phase(struct writer *w, const struct nest_step *t)
     if (k->partial_bytes)
         operands[n++] = w->partial;
     if (k->has_counter)
-        operands[n++] = LLVMGetParam(w->function, LLVMCountParams(w->function) - 1);
+        operands[n++] = w->counters;
     for (int i = 0; i < k->n_steps; i++)
-        if (k->steps[i].total)
+        if (k->steps[i].total && w->by_function)
+            call_phase(w, &k->steps[i], operands, n);
+        else if (k->steps[i].total)
             gpu_resident_kernel(w->gpu, &k->steps[i], operands, n);
 }
 
@@ -273,6 +410,7 @@ static LLVMValueRef load_flag(struct writer *w, const struct nest_step *t, LLVMT
 // ---- Loops and branches
 
 static void add_steps(struct writer *w, uint32_t first, uint32_t end);
+static void add_piece(struct writer *w, uint32_t first, uint32_t end);
 
 // Of a GPU: no thread writes the flag, or index, of step i before all have read it.
 static void keep_flag(struct writer *w, uint32_t i)
@@ -384,11 +522,137 @@ static void add_branch(struct writer *w, uint32_t first)
     go_on(w, exit);
 }
 
+// ---- Pieces
+
+// How much code the steps are.  Of a GPU a phase becomes part of the function that has it.
+static int64_t code_of(const struct writer *w, uint32_t first, uint32_t end)
+{
+    int64_t code = 0;
+    for (uint32_t i = first; i < end; i++) {
+        const struct nest_step *t = &w->p->steps.at[i];
+        const struct cg_kernel *k = t->kind == NEST_STEP_KERNEL ? &w->kernels[t->nest] : NULL;
+        code += CODE_OF_STEP + CODE_OF_OPERAND * t->n_memories;
+        for (int j = 0; k && w->gpu && !w->by_function && j < k->n_steps; j++)
+            code += cg_code_of(w->m, LLVMGetNamedFunction(w->m->module, k->steps[j].symbol));
+    }
+    return code;
+}
+
+static uint32_t last_of(const struct nest_program *p, uint32_t i)
+{
+    return nest_step_opens(&p->steps.at[i]) ? nest_step_end(p, i) : i;
+}
+
+// The steps from the first on, before `end`, that may be a piece: those behind it are to know what it
+// leaves, so it has no test, and no loop but of a known number of trips.
+static uint32_t end_of_piece(const struct writer *w, uint32_t first, uint32_t end)
+{
+    int64_t code = 0;
+    uint32_t i = first;
+    while (i < end) {
+        enum nest_step_kind kind = w->p->steps.at[i].kind;
+        uint32_t next = last_of(w->p, i) + 1;
+        code += code_of(w, i, next);
+        if (kind == NEST_STEP_TEST || kind == NEST_STEP_WHILE || cost_is_too_much_code(code))
+            break;
+        i = next;
+    }
+    return i;
+}
+
+struct piece {
+    struct writer *w, in; // who writes what is around it, and the piece
+    crossings all;
+    bool *is_known, *opens; // by memory; by loop: in the piece
+};
+
+// Whether the piece itself finds out where the memory is.
+static bool finds(const struct piece *p, uint32_t memory)
+{
+    const struct nest_memory *m = &p->w->p->memories.at[memory];
+    bool is_found = is_inside(p->w, m) && p->opens[m->loop];
+    for (uint32_t i = 0; !is_found && is_inside(p->w, m) && i < m->n_of; i++)
+        is_found = finds(p, m->of[i]);
+    return is_found;
+}
+
+static void need(struct piece *p, uint32_t memory)
+{
+    const struct nest_memory *m = &p->w->p->memories.at[memory];
+    if (p->is_known[memory])
+        return;
+    p->is_known[memory] = true;
+    if (!finds(p, memory) && !is_in_arena(p->w, memory))
+        cross(p->w, &p->all, p->w->pointers[memory], &p->in.pointers[memory]);
+    for (uint32_t i = 0; finds(p, memory) && i < m->n_of; i++)
+        need(p, m->of[i]);
+}
+
+static void need_all(struct piece *p, uint32_t first, uint32_t end)
+{
+    const struct nest_program *of = p->w->p;
+    for (uint32_t i = first; i < end; i++)
+        if (nest_step_loops(&of->steps.at[i]))
+            p->opens[of->steps.at[i].loop] = true;
+    for (uint32_t i = first; i < end; i++)
+        for (uint32_t k = 0; k < of->steps.at[i].n_memories; k++)
+            need(p, of->steps.at[i].memories[k]);
+    for (uint32_t i = 0; i < of->memories.count; i++) // of which loops make tables
+        if (nest_memory_is_view(&of->memories.at[i]) && p->opens[of->memories.at[i].loop])
+            need(p, i);
+    for (uint32_t i = 0; i < of->memories.count; i++)
+        if (p->is_known[i])
+            cross(p->w, &p->all, p->w->tables[i], &p->in.tables[i]);
+    for (uint32_t i = 0; i < of->n_loops; i++)
+        cross(p->w, &p->all, p->w->trips[i], &p->in.trips[i]);
+}
+
+static void add_piece(struct writer *w, uint32_t first, uint32_t end)
+{
+    struct arena_mark mark = arena_mark(w->arena);
+    LLVMBasicBlockRef here = LLVMGetInsertBlock(w->b);
+    struct gpu_resident gpu = w->gpu ? *w->gpu : (struct gpu_resident){0};
+    struct piece p = {.w = w, .in = *w};
+    make_tables(&p.in);
+    p.in.gpu = w->gpu ? &gpu : NULL;
+    p.in.is_cut = false;
+    p.is_known = arena_array(w->arena, bool, w->p->memories.count + 1);
+    p.opens = arena_array(w->arena, bool, w->p->n_loops + 1);
+    need_all(&p, first, end);
+    if (w->arena_memory != NEST_NONE)
+        cross(w, &p.all, w->pointers[w->arena_memory], &p.in.pointers[w->arena_memory]);
+    cross_surroundings(w, &p.all, &p.in);
+    char name[128];
+    snprintf(name, sizeof name, "%s_from_%u", w->out->symbol, first);
+    open_function(&p.in, name, &p.all);
+    if (w->arena_memory != NEST_NONE)
+        bind_temporaries(&p.in, p.is_known);
+    add_steps(&p.in, first, end);
+    leave_function(&p.in, false);
+    go_on(w, here);
+    LLVMValueRef has_failed = call_function(w, p.in.function, &p.all);
+    if (!w->gpu) {
+        LLVMBasicBlockRef next = new_block(w);
+        LLVMBuildCondBr(w->b, has_failed, w->failed, next);
+        go_on(w, next);
+    }
+    for (uint32_t i = first; i < end; i = last_of(w->p, i) + 1)
+        if (w->p->steps.at[i].kind == NEST_STEP_LOOP)
+            leave_loop(w, w->p->steps.at[i].loop, number(w, w->p->steps.at[i].trips));
+    arena_rewind(w->arena, mark);
+}
+
 static void add_steps(struct writer *w, uint32_t first, uint32_t end)
 {
     uint32_t loop = w->p->steps.at[first - 1].loop; // for tests
     for (uint32_t i = first; i < end; i++) {
         const struct nest_step *t = &w->p->steps.at[i];
+        uint32_t next = w->is_cut ? end_of_piece(w, i, end) : i;
+        if (next > i) {
+            add_piece(w, i, next);
+            i = next - 1;
+            continue;
+        }
         if (t->kind == NEST_STEP_KERNEL)
             add_kernel(w, t);
         else if (t->kind == NEST_STEP_GEMM)
@@ -411,12 +675,14 @@ static void add_steps(struct writer *w, uint32_t first, uint32_t end)
 static void list_operand(struct writer *w, uint32_t memory)
 {
     const struct nest_memory *m = &w->p->memories.at[memory];
+    if (w->has[memory])
+        return;
+    w->has[memory] = true;
     for (uint32_t i = 0; is_inside(w, m) && i < m->n_of; i++)
         list_operand(w, m->of[i]);
-    for (uint32_t i = 0; i < w->out->operands.count; i++)
-        if (w->out->operands.at[i] == memory)
-            return;
-    if (!is_inside(w, m))
+    if (is_in_arena(w, memory) && memory != w->arena_memory)
+        list_operand(w, w->arena_memory);
+    else if (!is_inside(w, m))
         vec_push(w->arena, &w->out->operands, memory);
 }
 
@@ -464,6 +730,8 @@ static void bind_operands(struct writer *w)
     uint32_t n = w->out->operands.count;
     for (uint32_t i = 0; i < n; i++)
         w->pointers[w->out->operands.at[i]] = operand(w, i);
+    if (w->arena_memory != NEST_NONE)
+        bind_temporaries(w, w->has);
     if (w->out->partial_bytes)
         w->partial = operand(w, n);
 }
@@ -485,32 +753,50 @@ static void make_function(struct writer *w)
     go_on(w, start);
 }
 
+// A memory of all temporaries.
+static uint32_t add_arena(struct arena *arena, struct nest_program *p)
+{
+    struct nest_memory all = {.place = NEST_TEMPORARY,
+                              .dtype = JOT_U8,
+                              .count = (int64_t)p->arena_bytes,
+                              .name = "arena"};
+    vec_push(arena, &p->memories, all);
+    return p->memories.count - 1;
+}
+
 static struct writer make_writer(struct cg_module *module, struct arena *arena,
-                                 const struct nest_program *p, uint32_t step,
-                                 const struct cg_kernel *kernels, struct cg_phases *out)
+                                 struct nest_program *p, uint32_t step,
+                                 const struct cg_kernel *kernels, struct cg_phases *out,
+                                 struct gpu_resident *gpu)
 {
     char symbol[64];
     snprintf(symbol, sizeof symbol, "jot_loop_%u", p->steps.at[step].loop);
     *out = (struct cg_phases){.symbol = arena_text(arena, symbol),
                               .owns = arena_array(arena, bool, p->n_loops + 1)};
-    return (struct writer){.m = module,
-                           .arena = arena,
-                           .p = p,
-                           .kernels = kernels,
-                           .out = out,
-                           .b = LLVMCreateBuilderInContext(module->context),
-                           .pointers = arena_array(arena, LLVMValueRef, p->memories.count + 1),
-                           .trips = arena_array(arena, LLVMValueRef, p->n_loops + 1),
-                           .totals = arena_array(arena, int64_t, p->n_loops + 1),
-                           .tables = arena_array(arena, LLVMValueRef, p->memories.count + 1)};
+    struct writer w = {.m = module,
+                       .arena = arena,
+                       .p = p,
+                       .kernels = kernels,
+                       .out = out,
+                       .gpu = gpu,
+                       .b = LLVMCreateBuilderInContext(module->context),
+                       .totals = arena_array(arena, int64_t, p->n_loops + 1),
+                       .arena_memory = NEST_NONE};
+    int64_t code = code_of(&w, step, nest_step_end(p, step));
+    w.is_cut = cost_is_too_much_code(code);
+    w.by_function = gpu && cost_is_too_much_code(code / PIECES);
+    if (w.is_cut && p->arena_bytes)
+        w.arena_memory = add_arena(arena, p);
+    w.has = arena_array(arena, bool, p->memories.count + 1);
+    make_tables(&w);
+    list_operands(&w, step);
+    return w;
 }
 
-void cg_phases_lower(struct cg_module *module, struct arena *arena,
-                     const struct nest_program *p, uint32_t step,
-                     const struct cg_kernel *kernels, struct cg_phases *out)
+void cg_phases_lower(struct cg_module *module, struct arena *arena, struct nest_program *p,
+                     uint32_t step, const struct cg_kernel *kernels, struct cg_phases *out)
 {
-    struct writer w = make_writer(module, arena, p, step, kernels, out);
-    list_operands(&w, step);
+    struct writer w = make_writer(module, arena, p, step, kernels, out, NULL);
     make_function(&w);
     bind_operands(&w);
     LLVMBuildRet(w.b, add_loop(&w, step));
@@ -560,20 +846,17 @@ static void return_turns(struct writer *w, uint32_t first, LLVMValueRef trips)
     w->trips[loop] = NULL;
 }
 
-void cg_resident_lower(struct cg_module *module, struct arena *arena,
-                       const struct nest_program *p, uint32_t step,
-                       const struct cg_kernel *kernels, const int64_t *const *begins,
-                       struct cg_phases *out)
+void cg_resident_lower(struct cg_module *module, struct arena *arena, struct nest_program *p,
+                       uint32_t step, const struct cg_kernel *kernels,
+                       const int64_t *const *begins, struct cg_phases *out)
 {
     const char *why;
-    struct writer w = make_writer(module, arena, p, step, kernels, out);
-    w.begins = begins;
     struct gpu_resident r = {.module = module,
                              .program = p,
-                             .m = {.module = module, .b = w.b},
                              .is_grid = nest_loop_on_gpu(p, step, &why) == NEST_LOOP_GRID};
-    w.gpu = &r;
-    list_operands(&w, step);
+    struct writer w = make_writer(module, arena, p, step, kernels, out, &r);
+    r.m = (struct machine){.module = module, .b = w.b};
+    w.begins = begins;
     out->has_counter |= r.is_grid;
     gpu_resident_choose(&r, step, nest_step_end(p, step), kernels);
     gpu_resident_declare(&r, out->symbol,
@@ -586,6 +869,8 @@ void cg_resident_lower(struct cg_module *module, struct arena *arena,
     LLVMBuildBr(w.b, start);
     go_on(&w, start);
     bind_operands(&w);
+    if (out->has_counter)
+        w.counters = LLVMGetParam(w.function, LLVMCountParams(w.function) - 1);
     LLVMValueRef trips = add_loop(&w, step);
     bool is_counted = p->steps.at[step].kind == NEST_STEP_LOOP;
     if (!is_counted)

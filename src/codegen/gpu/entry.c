@@ -61,6 +61,7 @@ static void begin_function(struct cg_lowering *l, const char *symbol, unsigned e
     l->function = LLVMAddFunction(l->module->module, symbol, type);
     if (l->gpu->is_phase) {
         LLVMSetLinkage(l->function, LLVMInternalLinkage);
+        cg_add_attribute(l->module, l->function, "alwaysinline");
     } else {
         LLVMSetFunctionCallConv(l->function, LLVMPTXKernelCallConv);
         annotate(l, "maxntidx", l->gpu->block);
@@ -97,19 +98,6 @@ static void begin_function(struct cg_lowering *l, const char *symbol, unsigned e
     }
     LLVMBuildBr(l->m.b, start);
     LLVMPositionBuilderAtEnd(l->m.b, start);
-}
-
-void gpu_phase_place(struct cg_module *m, LLVMValueRef phase, bool is_inlined)
-{
-    unsigned at = LLVMAttributeFunctionIndex,
-             kinds[] = {
-                 LLVMGetEnumAttributeKindForName("noinline", strlen("noinline")),
-                 LLVMGetEnumAttributeKindForName("alwaysinline", strlen("alwaysinline"))};
-    if (is_inlined && LLVMGetEnumAttributeAtIndex(phase, at, kinds[0]))
-        return; // another loop has too much code
-    LLVMRemoveEnumAttributeAtIndex(phase, at, kinds[1]);
-    LLVMAddAttributeAtIndex(phase, at,
-                            LLVMCreateEnumAttribute(m->context, kinds[is_inlined], 0));
 }
 
 // The bytes of its own that a thread has.

@@ -184,16 +184,6 @@ static void write_reduce(struct machine *m, LLVMValueRef x, LLVMValueRef *out_hi
     *out_quadrant = LLVMBuildTrunc(b, n, m->module->i32, "");
 }
 
-LLVMValueRef gpu_function_apart(struct cg_module *m, const char *name, LLVMTypeRef type)
-{
-    LLVMValueRef f = LLVMAddFunction(m->module, name, type);
-    unsigned apart = LLVMGetEnumAttributeKindForName("noinline", 8);
-    LLVMSetLinkage(f, LLVMInternalLinkage);
-    LLVMAddAttributeAtIndex(f, LLVMAttributeFunctionIndex,
-                            LLVMCreateEnumAttribute(m->context, apart, 0));
-    return f;
-}
-
 // A function of the module, for it is long and the sine, the cosine and the tangent need the same.
 void gpu_reduce(struct machine *m, LLVMValueRef x, LLVMValueRef *out_hi, LLVMValueRef *out_lo,
                 LLVMValueRef *out_quadrant)
@@ -206,7 +196,7 @@ void gpu_reduce(struct machine *m, LLVMValueRef x, LLVMValueRef *out_hi, LLVMVal
     LLVMTypeRef type = LLVMFunctionType(all, &f64, 1, 0);
     LLVMValueRef f = LLVMGetNamedFunction(m->module->module, name);
     if (!f) {
-        f = gpu_function_apart(m->module, name, type);
+        f = cg_function_apart(m->module, name, type);
         struct machine inner = {.module = m->module, .b = LLVMCreateBuilderInContext(c)};
         LLVMPositionBuilderAtEnd(inner.b, LLVMAppendBasicBlockInContext(c, f, ""));
         LLVMValueRef v[3], r = LLVMGetPoison(all);

@@ -174,8 +174,12 @@ void gpu_resident_close(struct gpu_resident *r);
 // operands.c
 // Whether step i writes part of the memory.
 bool gpu_step_writes(const struct nest_program *program, uint32_t i, uint32_t memory);
+// By step: what the resident loop around it writes; NULL where there is none.
+const struct gpu_writes *const *gpu_writes_of_loops(struct arena *arena,
+                                                    const struct nest_program *program);
+// Of a phase, with what loops write; NULL: of a kernel.
 struct gpu_operand *gpu_operands(struct arena *arena, const struct nest_program *program,
-                                 uint32_t nest, bool is_phase);
+                                 uint32_t nest, const struct gpu_writes *const *writes);
 
 // equal_phases.c
 // Of the nests that are wanted, functions of phases, those that are equal but for where they begin to
@@ -402,8 +406,6 @@ struct cg_element gpu_tree_rows(struct cg_lowering *l, const struct cg_accumulat
 void gpu_reduce(struct machine *m, LLVMValueRef x, LLVMValueRef *out_hi, LLVMValueRef *out_lo,
                 LLVMValueRef *out_quadrant);
 LLVMValueRef gpu_fmod(struct machine *m, LLVMValueRef x, LLVMValueRef y);
-// A function of the module without a body, whose calls stay calls.
-LLVMValueRef gpu_function_apart(struct cg_module *m, const char *name, LLVMTypeRef type);
 // i + j; of 32 bits on a GPU 1 i + j, of a 1 that the assembler does not know: products have a unit
 // of their own there, beside that of shifts and logic.
 LLVMValueRef gpu_add_by_product(struct machine *m, LLVMValueRef i, LLVMValueRef j);
@@ -568,7 +570,5 @@ jot_status gpu_kernel_lower(struct cg_module *module, struct arena *arena,
                             const struct nest *nest, int number, int64_t trips,
                             const struct gpu_operand *operands, bool is_phase,
                             struct cg_kernel *out);
-// Has callers of the phase, a function, its code in them, or not.
-void gpu_phase_place(struct cg_module *module, LLVMValueRef phase, bool is_inlined);
 
 #endif

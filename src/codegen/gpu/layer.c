@@ -203,7 +203,7 @@ static void call_layer(struct cg_lowering *l, const struct layer *p)
              (long long)p->by_output, p->width, gpu_is_read_only(l, p->s->source[1]));
     LLVMValueRef f = LLVMGetNamedFunction(l->module->module, name);
     if (!f) {
-        f = gpu_function_apart(l->module, name, type);
+        f = cg_function_apart(l->module, name, type);
         write_function(l, p, f);
     }
     LLVMValueRef in[] = {in_space(l, p->z, 5), in_space(l, p->x, 5), in_space(l, p->w, 1)};

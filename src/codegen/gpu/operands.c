@@ -3,6 +3,10 @@
 // are in memory of their own, and which nothing writes.
 #include "codegen/gpu/gpu.h"
 
+#include "base/vec.h"
+
+#include <stdlib.h>
+
 static uint64_t bytes_of(const struct nest_memory *m)
 {
     return (uint64_t)m->count * jot_dtype_size(m->dtype);
@@ -26,30 +30,47 @@ static unsigned alignment_of(const struct nest_program *p, uint32_t memory)
     return align;
 }
 
-// The input whose memory an output may have taken, or -1.
-static int32_t donor(const struct nest_program *p, const struct nest_memory *m)
+// Where arrays that are no views are, as if all were in one memory.
+struct span {
+    uint64_t begin, end;
+};
+
+static struct span span_of(const struct nest_program *p, const struct nest_memory *m)
 {
-    return m->place == NEST_OUTPUT && p->donated ? p->donated[m->index] : -1;
+    uint64_t at = p->arena_bytes + m->index;
+    switch (m->place) {
+    case NEST_TEMPORARY:
+        return (struct span){m->offset, m->offset + bytes_of(m)};
+    case NEST_INPUT:
+        return (struct span){at, at + 1};
+    case NEST_OUTPUT: // may have taken the memory of an input
+        at = p->donated && p->donated[m->index] >= 0
+                 ? p->arena_bytes + (uint64_t)p->donated[m->index]
+                 : at + p->n_inputs;
+        return (struct span){at, at + 1};
+    default:
+        return (struct span){0}; // nothing writes it
+    }
+}
+
+static bool overlap(struct span a, struct span b) { return a.begin < b.end && b.begin < a.end; }
+
+static bool meets(const struct nest_program *p, uint32_t memory, struct span s)
+{
+    const struct nest_memory *m = &p->memories.at[memory];
+    for (uint32_t i = 0; nest_memory_is_view(m) && i < m->n_of; i++)
+        if (meets(p, m->of[i], s))
+            return true;
+    return !nest_memory_is_view(m) && overlap(span_of(p, m), s);
 }
 
 static bool may_meet(const struct nest_program *p, uint32_t a, uint32_t b)
 {
-    const struct nest_memory *x = &p->memories.at[a], *y = &p->memories.at[b];
-    if (a == b)
-        return true;
+    const struct nest_memory *x = &p->memories.at[a];
     for (uint32_t i = 0; nest_memory_is_view(x) && i < x->n_of; i++)
         if (may_meet(p, x->of[i], b))
             return true;
-    if (nest_memory_is_view(x))
-        return false;
-    if (nest_memory_is_view(y))
-        return may_meet(p, b, a);
-    if (x->place == NEST_TEMPORARY && y->place == NEST_TEMPORARY)
-        return x->offset < y->offset + bytes_of(y) && y->offset < x->offset + bytes_of(x);
-    if (x->place == y->place)
-        return x->index == y->index && x->place != NEST_CONSTANT;
-    return (y->place == NEST_INPUT && donor(p, x) == (int32_t)y->index) ||
-           (x->place == NEST_INPUT && donor(p, y) == (int32_t)x->index);
+    return a == b || (!nest_memory_is_view(x) && meets(p, b, span_of(p, x)));
 }
 
 static bool is_written(const struct nest *n, uint32_t operand)
@@ -60,36 +81,106 @@ static bool is_written(const struct nest *n, uint32_t operand)
     return true;
 }
 
-// Whether step t writes part of the memory.
-static bool writes(const struct nest_program *p, const struct nest_step *t, uint32_t memory)
+// Whether step t writes its memory k.
+static bool step_writes(const struct nest_program *p, const struct nest_step *t, uint32_t k)
 {
-    if (t->kind == NEST_STEP_COPY)
-        return may_meet(p, t->memories[0], memory);
-    for (uint32_t k = 0; t->kind == NEST_STEP_KERNEL && k < t->n_memories; k++)
-        if (is_written(p->nests.at[t->nest], k) && may_meet(p, t->memories[k], memory))
-            return true;
-    return false;
+    return t->kind == NEST_STEP_COPY
+               ? k == 0
+               : t->kind == NEST_STEP_KERNEL && is_written(p->nests.at[t->nest], k);
 }
 
-// Whether the loop around step i, if there is one, writes part of the memory.
-static bool loop_writes(const struct nest_program *p, uint32_t i, uint32_t memory)
+// ---- What resident loops write
+
+struct gpu_writes {
+    VEC(struct span) spans; // one after the other, with something between them
+};
+
+static void add_spans(struct arena *arena, const struct nest_program *p, uint32_t memory,
+                      struct gpu_writes *w)
 {
-    for (uint32_t first = 0; first <= i; first++) {
-        uint32_t end = nest_loop_is_resident(p, first) ? nest_step_end(p, first) : first;
-        for (uint32_t k = first; end > i && k < end; k++)
-            if (writes(p, &p->steps.at[k], memory))
-                return true;
+    const struct nest_memory *m = &p->memories.at[memory];
+    for (uint32_t i = 0; nest_memory_is_view(m) && i < m->n_of; i++)
+        add_spans(arena, p, m->of[i], w);
+    if (!nest_memory_is_view(m))
+        vec_push(arena, &w->spans, span_of(p, m));
+}
+
+static int compare_spans(const void *a, const void *b)
+{
+    const struct span *x = a, *y = b;
+    return (x->begin > y->begin) - (x->begin < y->begin);
+}
+
+static void unite_spans(struct gpu_writes *w)
+{
+    uint32_t n = 0;
+    if (w->spans.count)
+        qsort(w->spans.at, w->spans.count, sizeof *w->spans.at, compare_spans);
+    for (uint32_t i = 0; i < w->spans.count; i++) {
+        struct span s = w->spans.at[i], *last = &w->spans.at[n ? n - 1 : 0];
+        if (!n || s.begin > last->end)
+            w->spans.at[n++] = s;
+        else if (s.end > last->end)
+            last->end = s.end;
     }
-    return false;
+    w->spans.count = n;
+}
+
+const struct gpu_writes *const *gpu_writes_of_loops(struct arena *arena,
+                                                    const struct nest_program *p)
+{
+    const struct gpu_writes **all =
+        arena_array(arena, const struct gpu_writes *, p->steps.count + 1);
+    for (uint32_t first = 0; first < p->steps.count; first++) {
+        if (!nest_loop_is_resident(p, first))
+            continue;
+        struct gpu_writes *w = arena_new(arena, struct gpu_writes);
+        uint32_t end = nest_step_end(p, first);
+        for (uint32_t i = first; i < end; i++) {
+            const struct nest_step *t = &p->steps.at[i];
+            for (uint32_t k = 0; k < t->n_memories; k++)
+                if (step_writes(p, t, k))
+                    add_spans(arena, p, t->memories[k], w);
+            all[i] = w;
+        }
+        unite_spans(w);
+        first = end;
+    }
+    return all;
+}
+
+static bool loop_writes(const struct nest_program *p, const struct gpu_writes *w,
+                        uint32_t memory)
+{
+    const struct nest_memory *m = &p->memories.at[memory];
+    for (uint32_t i = 0; nest_memory_is_view(m) && i < m->n_of; i++)
+        if (loop_writes(p, w, m->of[i]))
+            return true;
+    if (nest_memory_is_view(m))
+        return false;
+    struct span s = span_of(p, m);
+    uint32_t low = 0, high = w->spans.count; // the first that ends behind where s begins
+    while (low < high) {
+        uint32_t middle = (low + high) / 2;
+        if (w->spans.at[middle].end <= s.begin)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < w->spans.count && overlap(w->spans.at[low], s);
 }
 
 bool gpu_step_writes(const struct nest_program *p, uint32_t i, uint32_t memory)
 {
-    return writes(p, &p->steps.at[i], memory);
+    const struct nest_step *t = &p->steps.at[i];
+    for (uint32_t k = 0; k < t->n_memories; k++)
+        if (step_writes(p, t, k) && may_meet(p, t->memories[k], memory))
+            return true;
+    return false;
 }
 
 struct gpu_operand *gpu_operands(struct arena *arena, const struct nest_program *p,
-                                 uint32_t nest, bool is_phase)
+                                 uint32_t nest, const struct gpu_writes *const *writes)
 {
     const struct nest *n = p->nests.at[nest];
     struct gpu_operand *all = arena_array(arena, struct gpu_operand, n->buffers.count + 1);
@@ -103,7 +194,7 @@ struct gpu_operand *gpu_operands(struct arena *arena, const struct nest_program 
         for (uint32_t k = 0; k < s->n_memories; k++) {
             unsigned align = alignment_of(p, s->memories[k]);
             all[k].align = align < all[k].align ? align : all[k].align;
-            if (is_phase && loop_writes(p, i, s->memories[k]))
+            if (writes && writes[i] && loop_writes(p, writes[i], s->memories[k]))
                 all[k].is_constant = false;
             for (uint32_t other = 0; other < s->n_memories; other++)
                 if (other != k && (is_written(n, k) || is_written(n, other)) &&

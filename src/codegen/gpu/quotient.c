@@ -111,7 +111,7 @@ static LLVMValueRef anywhere(struct machine *m, unsigned n, LLVMValueRef *in)
              lane_of(in[0]) == m->module->f32 ? 32 : 64, cg_lanes_of(in[0]));
     LLVMValueRef f = LLVMGetNamedFunction(m->module->module, name);
     if (!f) {
-        f = gpu_function_apart(m->module, name, f_type);
+        f = cg_function_apart(m->module, name, f_type);
         LLVMContextRef c = m->module->context;
         struct machine inner = {
             .module = m->module, .b = LLVMCreateBuilderInContext(c), .is_crowded = true};
