@@ -527,6 +527,18 @@ static void cached_layers(const jot_value *in, jot_value *out, void *ctx)
     out[0] = jot_sum(x);
 }
 
+// A loop of very many short phases: updates at places that are data.
+static void placed_updates(const jot_value *in, jot_value *out, void *ctx)
+{
+    jot_value x = in[0];
+    JOT_FOR (i, 4, x)
+        for (int k = 0, n = size_of(ctx); k < n; k++) {
+            jot_value at = jot_convert(jot_mul(jot_abs(jot_take(x, k % 100)), 3.0), JOT_I32);
+            x = jot_at_set(jot_add(x, jot_mul(0.5, in[0])), jot_rem(at, 100), 0.25);
+        }
+    out[0] = jot_sum(x);
+}
+
 const struct growth_family growth_families[] = {
     {"chain", chain, 1, false, JOT_F32, 1, 8, 5000, 30},
     {"chain_grad", chain, 1, true, JOT_F32, 1, 8, 8000, 150},
@@ -593,6 +605,7 @@ const struct growth_family growth_families[] = {
     {"long_step_grad", long_step, 1, true, JOT_F32, 1, 1000, 10000, 200},
     {"steps_then_max", steps_then_max, 1, false, JOT_F32, 1, 1000, 30000, 900},
     {"steps_then_max_grad", steps_then_max, 1, true, JOT_F32, 1, 1000, 20000, 800},
+    {"placed_updates", placed_updates, 1, false, JOT_F32, 1, 100, 8000, 200},
     {"halves", halves, 1, false, JOT_F16, 1, 4, 100000, 3000},
     {"cached_layers", cached_layers, 1, false, JOT_F32, 1, 8, 5000, 100},
     {"cached_layers_grad", cached_layers, 1, true, JOT_F32, 1, 8, 15000, 200},
