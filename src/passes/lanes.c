@@ -196,6 +196,18 @@ int64_t lanes_inner_count(struct lanes *l, struct view v)
     return axes_product(&l->space, lanes_inner(l, axes_of_view(&l->space, v)));
 }
 
+bool lanes_only_move(struct lanes *l, const struct lane_graph *f, ir_id v)
+{
+    const struct ir_node *n = ir_node_of(f->g, v);
+    if (n->op != IR_transpose && n->op != IR_reshape)
+        return false;
+    struct schedule *s = &l->space;
+    struct view x = f->view[ir_operand(f->g, n, 0)], y = f->view[v];
+    struct atoms a = axes_leaves(s, lanes_inner(l, axes_of_view(s, x)));
+    struct atoms b = axes_leaves(s, lanes_inner(l, axes_of_view(s, y)));
+    return a.count == b.count && a.count && !memcmp(a.at, b.at, a.count * sizeof *a.at);
+}
+
 const struct ir_node *lanes_lost_to(struct lanes *l)
 {
     const struct ir_node *by = NULL;

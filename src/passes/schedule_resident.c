@@ -16,22 +16,30 @@ struct sum {
     const struct ir_node *by;
 };
 
+// What there is of values of a graph.
+struct facts {
+    uint8_t *uses;   // as operands and results, at most 2
+    bool *read;      // as operands
+    bool *kept;      // elements are those of a carry that is kept
+    bool *waits;     // an update that is done where a carry is, after all else
+    const bool *own; // parameters whose locals updates may take
+};
+
 // How much a lane takes.
 struct survey {
     struct lanes *l;
     const struct ir_graph *g;      // that is looked at
     const struct ir_graph *joined; // the function of several loops, or NULL
-    uint8_t *uses;                 // of values of g, at most 2
-    bool *kept;            // values of g whose elements are those of a carry that is kept
-    int64_t ops;           // when elements are written out
-    int64_t code;          // when they are not
-    int64_t held;          // elements of carries and of results of loops
-    int depth;             // of the kernel's blocks here
-    bool has_steps;        // a loop in which a lane goes through ops again
-    bool mixes;            // an element is computed of several
-    struct sum bytes;      // of locals when they are looped over
-    struct sum kept_bytes; // of those whose elements are moved and set only
-    struct sum tape;       // bytes of the rows that a loop leaves for what comes after it
+    struct facts of;               // its values
+    int64_t ops;                   // when elements are written out
+    int64_t code;                  // when they are not
+    int64_t held;                  // elements of carries and of results of loops
+    int depth;                     // of the kernel's blocks here
+    bool has_steps;                // a loop in which a lane goes through ops again
+    bool mixes;                    // an element is computed of several
+    struct sum bytes;              // of locals when they are looped over
+    struct sum kept_bytes;         // of those whose elements are moved and set only
+    struct sum tape; // bytes of the rows that a loop leaves for what comes after it
     const struct ir_node *looped; // a while whose lanes cannot be looped over
     const struct ir_node *by;     // what cannot be done, and why
     const char *why;
@@ -83,6 +91,18 @@ static uint32_t first_carry(const struct ir_node *n)
                               : n->n_in;
 }
 
+static uint32_t n_carries(const struct ir_node *n)
+{
+    return n->op == IR_while  ? n->n_out
+           : n->op == IR_scan ? (uint32_t)ir_scan_of(n).n_carry
+                              : 0;
+}
+
+static const struct ir_graph *step_of(const struct ir_graph *g, const struct ir_node *n)
+{
+    return ir_body(g, n, n->op == IR_while);
+}
+
 // Whether elements of the result are those of the first operand, but for some that are set.
 static bool moves_elements(const struct ir_node *n)
 {
@@ -95,12 +115,9 @@ static bool moves_elements(const struct ir_node *n)
 // many loops deep.
 static bool is_kept_at(const struct ir_graph *g, const struct ir_node *n, uint32_t k, int depth)
 {
-    bool is_while = n->op == IR_while;
-    if (depth > COST_STEP_DEPTH)
+    if (depth > COST_STEP_DEPTH || k >= n_carries(n))
         return false;
-    if (!is_while && (n->op != IR_scan || k >= (uint32_t)ir_scan_of(n).n_carry))
-        return false;
-    const struct ir_graph *step = ir_body(g, n, is_while);
+    const struct ir_graph *step = step_of(g, n);
     ir_id v = step->outputs.at[k];
     for (bool is_in_loop = false;;) {
         const struct ir_node *m = ir_node_of(step, v);
@@ -123,7 +140,13 @@ static bool is_kept(const struct ir_graph *g, const struct ir_node *n, uint32_t 
     return is_kept_at(g, n, k, 0);
 }
 
-static void survey_graph(struct survey *u, const struct lane_graph *f, const bool *kept);
+// What there is of the parameters of a body: as in struct facts.
+struct parameters {
+    bool *kept, *own;
+};
+
+static void survey_graph(struct survey *u, const struct lane_graph *f,
+                         const struct parameters *p);
 
 static const char too_deep[] = "loops and branches too deep in one another";
 
@@ -138,20 +161,69 @@ static int blocks_of(const struct ir_node *n, struct lane_graph **bodies)
     return blocks;
 }
 
+static bool is_update(const struct ir_node *n)
+{
+    return ir_op_class((enum ir_op)n->op) == IR_CLASS_UPDATE;
+}
+
+// Whether the result of an update or loop has the local of operand i (write_in_place.c).
+static bool takes_place(const struct survey *u, const struct lane_graph *f,
+                        const struct ir_node *n, uint32_t i)
+{
+    ir_id x = ir_operand(u->g, n, i);
+    while (u->of.uses[x] == 1 && lanes_only_move(u->l, f, x))
+        x = ir_operand(u->g, ir_node_of(u->g, x), 0);
+    const struct ir_node *m = ir_node_of(u->g, x);
+    if (u->of.uses[x] != 1 || u->of.waits[n->out])
+        return u->of.waits[n->out];
+    return m->op == IR_param ? u->of.own[x] : !node_is_index(m) || is_update(m);
+}
+
+// Whether all branches make one result of operand i, by updates or not at all.
+static bool is_updated(const struct ir_node *n, struct lane_graph **branches, ir_id i)
+{
+    bool is_one = false;
+    for (uint32_t k = 0; k < n->n_out && !is_one; k++) {
+        is_one = true;
+        for (int b = 0; branches[b]; b++) {
+            const struct ir_graph *g = branches[b]->g;
+            is_one = is_one && write_updated_value(g, g->outputs.at[k]) == i;
+        }
+    }
+    return is_one;
+}
+
+static struct parameters parameters_of(const struct survey *u, const struct lane_graph *f,
+                                       const struct ir_node *n, struct lane_graph **bodies)
+{
+    struct arena *a = u->l->space.scratch;
+    uint32_t first = n->op == IR_cond, carry = first_carry(n), rows = carry + n_carries(n);
+    struct parameters p = {arena_array(a, bool, n->n_in + 1),
+                           arena_array(a, bool, n->n_in + 1)};
+    bool is_inside = u->of.kept;
+    for (uint32_t i = first; i < n->n_in; i++) {
+        bool is_carry = i >= carry && i < rows;
+        bool is_once =
+            n->op == IR_cond ? is_updated(n, bodies, i - 1) : n->op == IR_scan && carry == rows;
+        p.kept[i - first] = is_carry
+                                ? is_kept(u->g, n, i - carry)
+                                : is_inside && i < carry && u->of.kept[ir_operand(u->g, n, i)];
+        p.own[i - first] = is_carry || (is_inside && is_once && takes_place(u, f, n, i));
+    }
+    return p;
+}
+
 static void survey_bodies(struct survey *u, const struct lane_graph *f, const struct ir_node *n)
 {
     const struct ir_graph *g = u->g;
     struct lane_graph **bodies = f->bodies[n - g->nodes.at];
-    uint32_t first = n->op == IR_cond, carry = first_carry(n);
-    bool *kept = arena_array(u->l->space.scratch, bool, n->n_in + 1);
-    for (uint32_t i = first; i < n->n_in; i++)
-        kept[i - first] = i < carry ? u->kept && u->kept[ir_operand(g, n, i)]
-                                    : i - carry < n->n_out && is_kept(g, n, i - carry);
+    struct parameters p = parameters_of(u, f, n, bodies);
     u->depth += blocks_of(n, bodies);
     if (u->depth > COST_STEP_DEPTH)
         refuse(u, n, too_deep);
+    struct parameters of_test = {p.kept, arena_array(u->l->space.scratch, bool, n->n_in + 1)};
     for (int i = 0; bodies[i] && !u->why; i++)
-        survey_graph(u, bodies[i], kept);
+        survey_graph(u, bodies[i], n->op == IR_while && i == 0 ? &of_test : &p);
     u->depth -= blocks_of(n, bodies);
     u->g = g;
     u->has_steps |= n->op == IR_while || (n->op == IR_scan && ir_scan_of(n).n_carry);
@@ -187,13 +259,6 @@ static bool is_row(const struct ir_node *n, ir_id v)
     return n->op == IR_scan && v - n->out >= (uint32_t)ir_scan_of(n).n_carry;
 }
 
-// Whether the result of an update or loop has the local of operand i (write_in_place.c).
-static bool takes_place(const struct survey *u, const struct ir_node *n, uint32_t i)
-{
-    ir_id x = ir_operand(u->g, n, i);
-    return u->uses[x] == 1 || ir_node_of(u->g, x)->op == IR_param;
-}
-
 // Whether elements are computed of several that are computed: what is done with each, and parts of what
 // there is in memory, are none.
 static bool mixes_elements(const struct ir_graph *g, const struct ir_node *n)
@@ -207,6 +272,17 @@ static bool mixes_elements(const struct ir_graph *g, const struct ir_node *n)
         if (ir_node_of(g, ir_operand(g, n, i))->op != IR_param)
             return true;
     return false;
+}
+
+// Whether a trip gives carry k what has no local, or that of another carry: a copy of it is made.
+static bool is_moved(const struct ir_graph *g, const struct ir_node *n, uint32_t k)
+{
+    if (k >= n_carries(n))
+        return false;
+    const struct ir_graph *step = step_of(g, n);
+    ir_id v = step->outputs.at[k], x = write_updated_value(step, v);
+    const struct ir_node *m = ir_node_of(step, x);
+    return m->op == IR_param ? x != first_carry(n) + k : x == v && node_is_index(m);
 }
 
 static void survey_node(struct survey *u, const struct lane_graph *f, const struct ir_node *n)
@@ -242,48 +318,74 @@ static void survey_node(struct survey *u, const struct lane_graph *f, const stru
             ops = 0;
         add(&u->ops, count_times(ops, dtype_is_complex(d) ? 4 : 1));
         if (is_row(n, v)) {
-            if (u->g != u->joined || u->uses[v])
+            if (u->g != u->joined || u->of.read[v])
                 add_bytes(&u->tape, n, count_times(count, dtype_get(d)->bytes));
             continue;
         }
         if (is_held)
             add(&u->held, count);
         bool stays = is_held && is_kept(u->g, n, v - n->out);
-        bool is_made = op_class == IR_CLASS_UPDATE ? !takes_place(u, n, 0)
-                       : stays ? !takes_place(u, n, first_carry(n) + (v - n->out))
-                               : !node_is_index(n);
+        int made = op_class == IR_CLASS_UPDATE ? !takes_place(u, f, n, 0)
+                   : stays ? !takes_place(u, f, n, first_carry(n) + (v - n->out))
+                           : !node_is_index(n);
+        made += is_moved(u->g, n, v - n->out);
         if (op == IR_param)
             continue;
-        u->kept[v] = stays || (moves_elements(n) && u->kept[ir_operand(u->g, n, 0)]);
-        if (count > 1 && is_made)
-            add_bytes(u->kept[v] ? &u->kept_bytes : &u->bytes, n,
-                      count_times(count, dtype_get(d)->bytes));
+        u->of.kept[v] = stays || (moves_elements(n) && u->of.kept[ir_operand(u->g, n, 0)]);
+        if (count > 1)
+            add_bytes(u->of.kept[v] ? &u->kept_bytes : &u->bytes, n,
+                      count_times(made * dtype_get(d)->bytes, count));
     }
     for (uint32_t i = 0; i < n->n_in && node_is_folding(n); i++) {
         ir_id x = ir_operand(u->g, n, i);
         int64_t count = inner_of(u, f, x);
-        if (u->kept[x] && count > 1) // it is looped over all the same
+        if (u->of.kept[x] && count > 1) // it is looped over all the same
             add_bytes(&u->bytes, n, count_times(count, dtype_get(ir_dtype_of(u->g, x))->bytes));
     }
     if (op_class == IR_CLASS_UPDATE && op != IR_dynamic_update_slice)
         survey_scatter(u, f, n);
 }
 
-static void survey_graph(struct survey *u, const struct lane_graph *f, const bool *kept)
+// Finds the updates that wait (write_can_wait).
+static void find_waiting(struct survey *u, const struct lane_graph *f)
 {
-    uint8_t *uses = u->uses;
-    bool *outer = u->kept;
-    u->g = f->g;
-    u->uses = arena_array(u->l->space.scratch, uint8_t, f->g->values.count + 1);
-    for (uint32_t i = 0; i < f->g->operands.count; i++)
-        u->uses[f->g->operands.at[i]] += u->uses[f->g->operands.at[i]] < 2;
-    u->kept = arena_array(u->l->space.scratch, bool, f->g->values.count + 1);
-    for (uint32_t i = 0; i < f->g->n_params; i++)
-        u->kept[i] = kept[i];
-    ir_for_each_node (f->g, n)
+    const struct ir_graph *g = f->g;
+    for (uint32_t k = 0; k < g->outputs.count; k++) {
+        ir_id v = g->outputs.at[k], end = write_updated_value(g, v);
+        bool waits = end < g->n_params && u->of.own[end];
+        for (; waits && v != end; v = ir_operand(g, ir_node_of(g, v), 0)) {
+            ir_id updates = write_updates_of(g, ir_node_of(g, v));
+            waits = u->of.waits[v] = u->of.uses[v] == 1 || inner_of(u, f, updates) == 1;
+        }
+    }
+}
+
+static void count_uses(struct survey *u, uint32_t n, const ir_id *v)
+{
+    for (uint32_t i = 0; i < n; i++)
+        u->of.uses[v[i]] += u->of.uses[v[i]] < 2;
+}
+
+static void survey_graph(struct survey *u, const struct lane_graph *f,
+                         const struct parameters *p)
+{
+    struct facts outer = u->of;
+    struct arena *a = u->l->space.scratch;
+    const struct ir_graph *g = f->g;
+    u->g = g;
+    u->of = (struct facts){arena_array(a, uint8_t, g->values.count + 1),
+                           arena_array(a, bool, g->values.count + 1),
+                           arena_array(a, bool, g->values.count + 1),
+                           arena_array(a, bool, g->values.count + 1), p->own};
+    memcpy(u->of.kept, p->kept, g->n_params * sizeof *p->kept);
+    count_uses(u, g->operands.count, g->operands.at);
+    count_uses(u, g->outputs.count, g->outputs.at);
+    for (uint32_t i = 0; i < g->operands.count; i++)
+        u->of.read[g->operands.at[i]] = true;
+    find_waiting(u, f);
+    ir_for_each_node (g, n)
         survey_node(u, f, n);
-    u->uses = uses;
-    u->kept = outer;
+    u->of = outer;
 }
 
 // What a step makes of a carry by updates takes its place; other things are made beside it.
@@ -292,8 +394,7 @@ static int locals_of_carry(const struct lanes *l, const struct ir_node *n, uint3
     if (n->op == IR_cond)
         return 2;
     const struct ir_graph *step = l->top->bodies[n - l->top->g->nodes.at][n->op == IR_while]->g;
-    return ir_node_of(step, write_updated_value(step, step->outputs.at[k]))->op == IR_param ? 1
-                                                                                            : 2;
+    return write_updated_value(step, step->outputs.at[k]) == first_carry(n) + k ? 1 : 2;
 }
 
 static struct survey survey_of(const struct schedule *s, struct lanes *l,

@@ -138,7 +138,7 @@ struct updated {
     form_id place;
     nest_id value, inside;
 };
-ir_id write_updates_of(const struct schedule *s, const struct ir_node *n);
+ir_id write_updates_of(const struct ir_graph *g, const struct ir_node *n);
 // The axes of updates in the order in which they are made: window after window, each as a whole.
 struct update_order {
     struct view view;

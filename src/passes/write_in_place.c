@@ -21,22 +21,10 @@ static int64_t count_of(struct writer *w, ir_id v)
     return lanes_inner_count(w->lanes, write_view(w, v));
 }
 
-// Whether the node moves lanes only: each has its elements where the operand has them.
-static bool moves_lanes(struct writer *w, const struct ir_node *n)
-{
-    struct schedule *s = &w->lanes->space;
-    if (n->op != IR_transpose && n->op != IR_reshape)
-        return false;
-    struct view x = write_view(w, ir_operand(w->s->g, n, 0)), y = write_view(w, n->out);
-    struct atoms a = axes_leaves(s, lanes_inner(w->lanes, axes_of_view(s, x)));
-    struct atoms b = axes_leaves(s, lanes_inner(w->lanes, axes_of_view(s, y)));
-    return a.count == b.count && a.count && !memcmp(a.at, b.at, a.count * sizeof *a.at);
-}
-
 nest_id write_local_with(struct writer *w, ir_id v)
 {
     const struct ir_graph *g = w->s->g;
-    while (moves_lanes(w, ir_node_of(g, v)))
+    while (lanes_only_move(w->lanes, w->frame->lanes, v))
         v = ir_operand(g, ir_node_of(g, v), 0);
     write_hold(w, v);
     return write_local_of(w, v);
@@ -45,7 +33,7 @@ nest_id write_local_with(struct writer *w, ir_id v)
 nest_id write_take(struct writer *w, ir_id v)
 {
     struct frame *f = w->frame;
-    while (f && f->uses[v] == 1 && moves_lanes(w, ir_node_of(f->s.g, v)))
+    while (f && f->uses[v] == 1 && lanes_only_move(w->lanes, f->lanes, v))
         v = ir_operand(f->s.g, ir_node_of(f->s.g, v), 0);
     if (!f || f->uses[v] != 1)
         return NEST_NONE;
@@ -71,7 +59,7 @@ static nest_id copy_to_local(struct writer *w, ir_id v)
 static struct updated only_update(struct writer *w, const struct ir_node *n)
 {
     form_id at[IR_MAX_RANK];
-    write_forms_of_place(w, write_view(w, write_updates_of(w->s, n)), 0, at);
+    write_forms_of_place(w, write_view(w, write_updates_of(w->s->g, n)), 0, at);
     return write_updated(w, n, at);
 }
 
@@ -124,7 +112,7 @@ bool write_can_wait(struct writer *w, ir_id v, ir_id from)
     bool is_shared = false; // otherwise every update takes the place at once
     ir_id x = v;
     for (const struct ir_node *n; n = ir_node_of(g, x), is_update(n); x = ir_operand(g, n, 0)) {
-        if (f->uses[x] > 1 && count_of(w, write_updates_of(&f->s, n)) > 1)
+        if (f->uses[x] > 1 && count_of(w, write_updates_of(g, n)) > 1)
             return false;
         is_shared |= f->uses[ir_operand(g, n, 0)] > 1;
     }
@@ -171,7 +159,7 @@ static void settle(struct writer *w, ir_id v)
 static struct waiting make_ready(struct writer *w, const struct ir_node *n, nest_id local)
 {
     struct waiting r = {.n = n, .local = local};
-    if (count_of(w, write_updates_of(w->s, n)) == 1)
+    if (count_of(w, write_updates_of(w->s->g, n)) == 1)
         r.u = only_update(w, n);
     else
         for (uint32_t i = 1; i < n->n_in; i++)
@@ -200,7 +188,7 @@ void write_waiting(struct writer *w, uint32_t n, const ir_id *v, const nest_id *
     }
     for (uint32_t i = 0; i < ready.count; i++) {
         const struct waiting *r = &ready.at[i];
-        if (count_of(w, write_updates_of(w->s, r->n)) == 1)
+        if (count_of(w, write_updates_of(w->s->g, r->n)) == 1)
             write_put_updated(w, r->n, r->local, &r->u);
         else
             put_all(w, r->n, r->local);

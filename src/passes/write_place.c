@@ -151,9 +151,9 @@ nest_id write_gather(struct writer *w, const struct ir_node *n, const form_id *a
 
 // ---- Kernels that update
 
-ir_id write_updates_of(const struct schedule *s, const struct ir_node *n)
+ir_id write_updates_of(const struct ir_graph *g, const struct ir_node *n)
 {
-    return ir_operand(s->g, n, n->op == IR_dynamic_update_slice ? 1 : 2);
+    return ir_operand(g, n, n->op == IR_dynamic_update_slice ? 1 : 2);
 }
 
 // The axes of the updates that count windows, a bit each.
@@ -180,7 +180,7 @@ static bool is_free(const struct ir_node *n, const struct ir_window *v, int axis
 struct update_frame write_update_frame(struct schedule *s, const struct ir_node *n,
                                        struct view view)
 {
-    struct update_frame f = {.updates = write_updates_of(s, n)};
+    struct update_frame f = {.updates = write_updates_of(s->g, n)};
     if (n->op == IR_dynamic_update_slice) {
         f.points = axes_of_view(s, view);
         return f;
@@ -227,7 +227,7 @@ struct updated write_updated(struct writer *w, const struct ir_node *n, const fo
         bool moves = ir_mode_moves(ir_gather_of(n->attrs).mode);
         find_element(w, n, &v, moves, at, NEST_NONE, to, &u.inside);
     }
-    u.value = write_value_at(w, write_updates_of(w->s, n), at, NEST_NONE);
+    u.value = write_value_at(w, write_updates_of(w->s->g, n), at, NEST_NONE);
     u.place = w->frame ? write_inner_place(w, write_view(w, n->out), to)
                        : write_linear_of(w, n->out, to);
     return u;
@@ -298,7 +298,7 @@ static nest_id is_same_place(struct writer *w, int rank, const form_id *a, const
 
 struct update_order write_update_order(struct writer *w, const struct ir_node *n)
 {
-    struct view view = write_view(w, write_updates_of(w->s, n));
+    struct view view = write_view(w, write_updates_of(w->s->g, n));
     struct atoms *dims = arena_array(w->lanes->space.scratch, struct atoms, view.rank + 1);
     struct update_order o = {.view = {view.rank, dims}};
     uint32_t counts = 0, next = 0;
@@ -325,7 +325,7 @@ void write_unorder(const struct update_order *o, const form_id *ordered, form_id
 nest_id write_scatter(struct writer *w, const struct ir_node *n, const form_id *at,
                       nest_id guard)
 {
-    ir_id updates = write_updates_of(w->s, n);
+    ir_id updates = write_updates_of(w->s->g, n);
     struct update_order order = write_update_order(w, n);
     jot_dtype d = ir_dtype_of(w->s->g, n->out);
     struct ir_window window = window_of(w, n);

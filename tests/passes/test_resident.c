@@ -2,6 +2,7 @@
 // Loops and branches as single kernels: the evaluator's bits, alone, mapped over any axes, mapped
 // twice, differentiated, and both.
 #include "control_schedule.h"
+#include "passes/cost.h"
 
 enum { LANES = 5 };
 
@@ -149,6 +150,58 @@ START_TEST(tables_that_are_read_whole_are_not)
 }
 END_TEST
 
+// Loops whose trips need an array that is no carry of theirs: how much of it a lane may have.
+static const struct {
+    int64_t most;
+    const char *text;
+} arrays[] = {
+    // An update of what is captured, which stays as it was for the next trip.
+    {COST_LANE_BYTES + COST_TAPE_OF_FEW,
+     "function @0(%x: f32[70000], %i: i32[]) {\n  %o = const {data=[1]} : f32[1]\n"
+     "  %y = dynamic_update_slice %x, %o, %i : f32[70000]\n  return %y\n}\n"
+     "function @1 f(%x: f32[70000], %i: i32[3]) {\n  %y = scan %x, %i {reverse=0, length=3, "
+     "n_consts=1, n_carry=0, functions=[@0]} : f32[3,70000]\n  return %y\n}\n"},
+    // A carry that becomes what is captured.
+    {COST_LANE_BYTES,
+     "function @0(%x: f32[700], %c: f32[700], %s: f32[]) {\n"
+     "  %r = slice %c {starts=[0], limits=[1], strides=[1]} : f32[1]\n"
+     "  %u = reshape %r {dims=[]} : f32[]\n  %t = add %s, %u : f32[]\n  return %x, %t\n}\n"
+     "function @1 f(%x: f32[700], %c: f32[700], %s: f32[]) {\n  %y, %t = scan %x, %c, %s "
+     "{reverse=0, length=3, n_consts=1, n_carry=2, functions=[@0]} : f32[700], f32[]\n"
+     "  return %y, %t\n}\n"},
+    // A loop in it that begins with ones.
+    {COST_LANE_BYTES + COST_TAPE_OF_FEW,
+     "function @0(%x: f32[70000], %i: i32[]) {\n"
+     "  %r = dynamic_slice %x, %i {sizes=[1]} : f32[1]\n"
+     "  %y = dynamic_update_slice %x, %r, %i : f32[70000]\n  return %y\n}\n"
+     "function @1(%i: i32[3], %t: f32[], %j: i32[]) {\n  %o = const {data=1} : f32[]\n"
+     "  %z = broadcast_in_dim %o {dims=[70000], axes=[]} : f32[70000]\n"
+     "  %y = scan %z, %i {reverse=0, length=3, n_consts=0, n_carry=1, functions=[@0]} : "
+     "f32[70000]\n  %r = dynamic_slice %y, %j {sizes=[1]} : f32[1]\n"
+     "  %s = reshape %r {dims=[]} : f32[]\n  %u = add %t, %s : f32[]\n  return %u\n}\n"
+     "function @2 f(%t: f32[], %i: i32[3]) {\n  %y = scan %i, %t, %i {reverse=0, length=3, "
+     "n_consts=1, n_carry=1, functions=[@1]} : f32[]\n  return %y\n}\n"},
+};
+enum { ARRAYS = sizeof arrays / sizeof *arrays };
+
+START_TEST(locals_of_a_lane_have_room)
+{
+    struct strbuf text = strbuf_make(module->arena);
+    strbuf_printf(&text, "jot ir 1\n%s", arrays[_i].text);
+    uint32_t f = simplified(parse(text.text));
+    struct nest_program *p = schedule(f);
+    for (uint32_t k = 0; k < p->nests.count; k++) {
+        const struct nest *n = p->nests.at[k];
+        int64_t bytes = 0;
+        for (uint32_t i = 0; i < n->buffers.count; i++)
+            if (n->buffers.at[i].role == NEST_LOCAL)
+                bytes += n->buffers.at[i].count * dtype_get(n->buffers.at[i].dtype)->bytes;
+        require_of(bytes <= arrays[_i].most, "too much state", f, p);
+    }
+    check_run(f, p, draw_inputs(f, seed));
+}
+END_TEST
+
 // However many branches there are or stand in one another, a code generator can read the kernels.
 static const struct {
     int branches, depth;
@@ -203,6 +256,7 @@ static void add_tests(TCase *t)
     tcase_add_loop_test(t, many_branches, 0, sizeof choices / sizeof *choices);
     tcase_add_test(t, slots_stay_in_lanes);
     tcase_add_test(t, tables_that_are_read_whole_are_not);
+    tcase_add_loop_test(t, locals_of_a_lane_have_room, 0, ARRAYS);
     tcase_add_test(t, interior_padding_mixes);
     tcase_add_loop_test(t, alone, 0, CONTROL_PROGRAMS);
     tcase_add_loop_test(t, mapped_over_any_inputs, 0, CONTROL_PROGRAMS);
