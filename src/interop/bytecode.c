@@ -172,6 +172,14 @@ static void read_dialects(struct bytecode *b, struct bytes *s)
     }
 }
 
+enum bytecode_dialect bytecode_dialect_of(const char *name)
+{
+    return !strcmp(name, "vhlo")      ? BYTECODE_VHLO
+           : !strcmp(name, "builtin") ? BYTECODE_BUILTIN
+           : !strcmp(name, "sdy")     ? BYTECODE_SDY
+                                      : BYTECODE_OTHER;
+}
+
 static const struct bytecode_string *read_dialect(struct bytecode *b, struct bytes *s)
 {
     const unsigned char *at = s->at;
@@ -217,10 +225,7 @@ static struct bytecode_entry *read_entries(struct bytecode *b, struct bytes *s,
         if (count > n - i)
             bytecode_fail(b, at, "%" PRIu64 " entries where there are %" PRIu64 " left", count,
                           n - i);
-        enum bytecode_dialect dialect = !name                            ? BYTECODE_OTHER
-                                        : !strcmp(name->text, "vhlo")    ? BYTECODE_VHLO
-                                        : !strcmp(name->text, "builtin") ? BYTECODE_BUILTIN
-                                                                         : BYTECODE_OTHER;
+        enum bytecode_dialect dialect = name ? bytecode_dialect_of(name->text) : BYTECODE_OTHER;
         for (; count && !b->status; count--, i++) {
             uint64_t size = bytecode_number(b, s);
             entries[i].bytes = bytecode_bytes(b, data, size >> 1);

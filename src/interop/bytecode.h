@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the parts of the reader of portable bytecode share: bytecode.c has the container,
-// mlir_bytecode.c the operations, vhlo_type.c types, vhlo.c and vhlo_location.c attributes,
-// vhlo_ops.c those of operations.
+// mlir_bytecode.c the operations, vhlo_type.c types, vhlo.c, vhlo_location.c and mesh_attr.c
+// attributes, vhlo_ops.c those of operations.
 //
 // The first fault sticks: bytecode_fail keeps the message, and everything read afterwards is zero
 // or NULL, so that only loops and whatever is kept need ask for the status.
@@ -17,7 +17,7 @@ struct bytes {
     const unsigned char *at, *end;
 };
 
-enum bytecode_dialect { BYTECODE_BUILTIN, BYTECODE_VHLO, BYTECODE_OTHER };
+enum bytecode_dialect { BYTECODE_BUILTIN, BYTECODE_VHLO, BYTECODE_SDY, BYTECODE_OTHER };
 
 struct bytecode_string {
     const char *text; // ends in a zero byte
@@ -86,6 +86,7 @@ const struct bytecode_string *bytecode_string(struct bytecode *b, struct bytes *
 // What one entry says may be copied to many places: no more than in proportion to the file.
 bool bytecode_spend(struct bytecode *b, size_t bytes);
 
+enum bytecode_dialect bytecode_dialect_of(const char *name);
 // A section at the begin of s, and its number.
 struct bytes bytecode_section(struct bytecode *b, struct bytes *s, int *out_id);
 // Reads the tables; the section of the operations.
@@ -105,6 +106,10 @@ struct mlir_attr *bytecode_new_attr(struct bytecode *b, enum mlir_attr_kind kind
 // Begins to read an entry; false when it was read, or cannot be.
 bool bytecode_begin(struct bytecode *b, struct bytecode_entry *entries, uint64_t n,
                     uint64_t index, const char *what);
+// The text of an attribute of the dialect sdy, and of one of VHLO of that number that speaks of a mesh
+// (mesh_attr.c).
+const char *bytecode_sdy_text(struct bytecode *b, struct bytes *s);
+const char *bytecode_mesh_text(struct bytecode *b, struct bytes *s, uint64_t code);
 // A copy of text that perhaps does not end.
 const char *bytecode_text_of(struct bytecode *b, struct bytes s);
 

@@ -115,6 +115,13 @@ static const char *const identities[] = {
     "MoveToHost",
 };
 
+// The part of an array that a device has, or all of it: the same on one device.
+static bool is_part(const struct mlir_op *op)
+{
+    return op->n_results && op->n_operands &&
+           !mlir_types_equal(op->results[0]->type, op->operands[0]->type);
+}
+
 static void trace_custom_call(struct graph_frame *frame, const struct mlir_op *op)
 {
     const char *target = mlir_text(op, "call_target_name");
@@ -126,7 +133,13 @@ static void trace_custom_call(struct graph_frame *frame, const struct mlir_op *o
         return;
     for (size_t i = 0; i < sizeof identities / sizeof *identities; i++)
         if (!strcmp(target, identities[i])) {
-            pass_on(frame, op);
+            if (is_part(op))
+                graph_fail(
+                    frame, op,
+                    "@%s divides an array between devices: sdy.manual_computation is read",
+                    target);
+            else
+                pass_on(frame, op);
             return;
         }
     if (trace_named(frame, op, target, "mhlo") || trace_named(frame, op, target, "chlo"))

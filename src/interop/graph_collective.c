@@ -65,6 +65,14 @@ static bool read_rows(struct graph_op *g, struct group *p)
     size_t n;
     const int64_t *ids = mlir_ints(g->op, "replica_groups", &n);
     bool has_rows = a && a->type && a->type->kind == MLIR_TENSOR && a->type->rank == 2;
+    if (a && a->kind == MLIR_OPAQUE) {
+        p->of = graph_mesh_groups(g->frame, a->text, p->lanes, &p->count, &p->size);
+        if (!p->of)
+            graph_refuse(g,
+                         "replica_groups by whole axes of a mesh of the %lld devices are read",
+                         (long long)p->lanes);
+        return p->of != NULL;
+    }
     p->size = has_rows ? a->type->dims[1] : (int64_t)n;
     p->count = p->size ? (int64_t)n / p->size : 0;
     p->of = ids;
@@ -171,12 +179,12 @@ static bool read_group(struct graph_op *g, bool has_global, struct group *p)
     bool is_flat = has_global && has_channel && mlir_int(g->op, "use_global_device_ids", 0);
     bool is_both = has_global && has_channel;
     *p = (struct group){.lanes = 1};
-    if (!read_rows(g, p))
-        return false;
     if (is_both || !has_channel)
         add_axes(g, p, REPLICA);
     if (is_both || has_channel)
         add_axes(g, p, PARTITION);
+    if (!read_rows(g, p))
+        return false;
     int64_t *all = arena_array(g->b->module->arena, int64_t, p->lanes + 1);
     for (int64_t i = 0; i < p->lanes; i++)
         all[i] = i;

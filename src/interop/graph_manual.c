@@ -59,10 +59,12 @@ static const char *next_name(struct arena *arena, const char **at, const char *e
     return name;
 }
 
-// <["x"=2, "y"=4]>; how many there are.
+// <["x"=2, "y"=4]>; how many there are, 0 where its devices are in another order than their own.
 static size_t read_mesh(struct arena *arena, const char *at, jot_mesh_axis *axes)
 {
     size_t n = 0;
+    if (strstr(at, "device_ids"))
+        return 0;
     for (const char *name; n < IR_MAX_AXES && (name = next_name(arena, &at, "\"]"));)
         axes[n++] = (jot_mesh_axis){name, *at == '=' ? strtoll(at + 1, NULL, 10) : 0};
     return n;
@@ -130,7 +132,9 @@ static bool read_axes(struct manual *m)
         name = strchr(text_of(mlir_attr_find(m->op, "out_shardings")), '@');
     const char *mesh = name ? find_mesh(m->frame, name, strcspn(name, ", >")) : NULL;
     if (!mesh || !(m->n_axes = read_mesh(m->frame->arena, mesh, m->axes)))
-        return graph_fail(m->frame, m->op, "a mesh that the module has is read"), false;
+        return graph_fail(m->frame, m->op,
+                          "a mesh that the module has, of devices in order, is read"),
+               false;
     size_t n = 0;
     for (const char *axis; (axis = next_name(m->frame->arena, &at, "\"}"));)
         n += place_of(m, axis) >= 0;
@@ -140,6 +144,46 @@ static bool read_axes(struct manual *m)
                           m->n_axes),
                false;
     return true;
+}
+
+// ---- groups by axes
+
+const int64_t *graph_mesh_groups(const struct graph_frame *frame, const char *text,
+                                 int64_t most, int64_t *out_count, int64_t *out_size)
+{
+    struct manual m = {0};
+    const char *name = strchr(text, '@'), *at = strchr(text, '[');
+    const char *mesh = name && at ? find_mesh(frame, name, strcspn(name, ", >")) : NULL;
+    m.n_axes = mesh ? read_mesh(frame->arena, mesh, m.axes) : 0;
+    bool is_along[IR_MAX_AXES] = {0};
+    int64_t along[IR_MAX_AXES], n_along = 0, lanes = 1;
+    for (const char *axis; at && (axis = next_name(frame->arena, &at, "\"]"));) {
+        int place = place_of(&m, axis);
+        if (place < 0 || is_along[place] || *at != '>') // '>': no part of an axis
+            return NULL;
+        is_along[place] = true;
+        along[n_along++] = place;
+    }
+    for (size_t i = 0; i < m.n_axes; i++)
+        if (m.axes[i].size < 1 || __builtin_mul_overflow(lanes, m.axes[i].size, &lanes) ||
+            lanes > most)
+            return NULL;
+    *out_size = 1;
+    for (int64_t i = 0; i < n_along; i++)
+        *out_size *= m.axes[along[i]].size;
+    *out_count = lanes / *out_size;
+    int64_t *of = arena_array(frame->arena, int64_t, lanes);
+    for (int64_t lane = 0; m.n_axes && lane < lanes; lane++) {
+        int64_t digits[IR_MAX_AXES], rest = lane, group = 0, k = 0;
+        for (size_t i = m.n_axes; i-- > 0; rest /= m.axes[i].size)
+            digits[i] = rest % m.axes[i].size;
+        for (size_t i = 0; i < m.n_axes; i++)
+            group = is_along[i] ? group : group * m.axes[i].size + digits[i];
+        for (int64_t i = 0; i < n_along; i++)
+            k = k * m.axes[along[i]].size + digits[along[i]];
+        of[group * *out_size + k] = lane;
+    }
+    return m.n_axes ? of : NULL;
 }
 
 // ---- axes around a trace

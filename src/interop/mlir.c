@@ -103,6 +103,12 @@ const int64_t *mlir_ints(const struct mlir_op *op, const char *name, size_t *out
     return is_list && a->n ? a->numbers : NULL;
 }
 
+bool mlir_is_mesh_axes(const struct mlir_attr *a)
+{
+    static const char start[] = "#stablehlo.replica_group_mesh_axes<";
+    return a->kind == MLIR_OPAQUE && !strncmp(a->text, start, strlen(start));
+}
+
 bool mlir_table_of(const char *name, const struct mlir_attr *list, int64_t *dims)
 {
     bool is_pairs = !strcmp(name, "padding") || !strcmp(name, "source_target_pairs");

@@ -215,6 +215,8 @@ const struct mlir_attr *mlir_attr_find(const struct mlir_op *op, const char *nam
 int64_t mlir_int(const struct mlir_op *op, const char *name, int64_t otherwise);
 // The numbers of a list; NULL and 0 when it is not there or empty.
 const int64_t *mlir_ints(const struct mlir_op *op, const char *name, size_t *out_n);
+// Whether groups of replicas are given by axes of a mesh, #stablehlo.replica_group_mesh_axes<...>: text, no list.
+bool mlir_is_mesh_axes(const struct mlir_attr *a);
 // The rows and columns of a list that is a table where it is written: pairs, or groups of replicas.
 bool mlir_table_of(const char *name, const struct mlir_attr *list, int64_t *dims);
 // Of a string, symbol or word; NULL when it is not there.

@@ -8,6 +8,7 @@
 #include "interop/bytecode.h"
 
 #include "base/status.h"
+#include "interop/write_text.h"
 
 #include <inttypes.h>
 
@@ -34,6 +35,7 @@ struct reader {
     uint32_t n_values;   // of the function
     bool is_in_function; // and not in a region of an operation
     VEC(struct mlir_function) functions;
+    VEC(struct mlir_named) attrs; // of the module, with its meshes
     struct mlir_program *program;
 };
 
@@ -153,7 +155,7 @@ static struct mlir_place place_of(const struct bytecode *b, const unsigned char 
 static struct mlir_op read_attributes(struct reader *r, struct head *h)
 {
     struct mlir_op op = {.row = h->kind->row, .name = h->kind->name};
-    bool has_fields = h->kind->dialect == BYTECODE_VHLO;
+    bool has_fields = h->kind->n_fields != 0;
     bool is_strange = !has_fields && h->properties && op.row && *op.row->attrs &&
                       !strcmp(op.row->dialect, "chlo");
     if (is_strange)
@@ -227,7 +229,8 @@ static void read_block(struct reader *r, struct bytes *s, struct scope *scope,
         vec_push(b->scratch, &ops, read_op(r, s, scope));
     bool ends = ops.count && vec_last(&ops) && vec_last(&ops)->row &&
                 (vec_last(&ops)->row->code == MLIR_OP_func_return ||
-                 vec_last(&ops)->row->code == MLIR_OP_stablehlo_return);
+                 vec_last(&ops)->row->code == MLIR_OP_stablehlo_return ||
+                 vec_last(&ops)->row->code == MLIR_OP_sdy_return);
     if (!ends)
         bytecode_fail(b, at, "a block that does not end in a return");
     block->ops = arena_copy(b->arena, ops.at, ops.count * sizeof *ops.at);
@@ -380,14 +383,32 @@ static void read_function(struct reader *r, struct bytes *s, struct head *h)
         *s = inner;
 }
 
-// Operations of a module that are no function say nothing on one device: they are left out.
-static void skip_op(struct reader *r, struct bytes *s, struct head *h)
+// A mesh of devices is an attribute of the module.
+static void read_mesh(struct reader *r, struct head *h)
+{
+    struct bytecode *b = &r->b;
+    struct mlir_op op = read_attributes(r, h);
+    const struct mlir_attr *mesh = mlir_attr_find(&op, "mesh");
+    const char *name = mlir_text(&op, "sym_name");
+    if (b->status || !name || !mesh || mesh->kind != MLIR_OPAQUE) {
+        bytecode_fail(b, h->at, "a mesh has a sym_name, and a mesh");
+    } else if (bytecode_spend(b, strlen(name) + mesh->n)) {
+        struct mlir_attr *a = bytecode_new_attr(b, MLIR_OPAQUE);
+        a->text = write_mesh(b->arena, name, mesh->text);
+        vec_push(b->scratch, &r->attrs, (struct mlir_named){"sdy.mesh", a});
+    }
+}
+
+// Other operations of a module say nothing on one device: they are left out.
+static void read_other(struct reader *r, struct bytes *s, struct head *h)
 {
     struct bytecode *b = &r->b;
     if (h->mask & (HAS_RESULTS | HAS_OPERANDS | HAS_SUCCESSORS | HAS_REGIONS))
         bytecode_fail(b, h->at, "%s where functions stand", h->kind->name);
     if (h->mask & HAS_USES)
         skip_uses(b, s, 0);
+    if (h->kind->row && h->kind->row->code == MLIR_OP_sdy_mesh)
+        read_mesh(r, h);
 }
 
 static void read_module(struct reader *r, struct bytes *s, struct head *h)
@@ -400,10 +421,8 @@ static void read_module(struct reader *r, struct bytes *s, struct head *h)
         bytecode_fail(b, h->at, "%s where the module should be", h->kind->name);
         return;
     }
-    if (h->dictionary) {
-        r->program->attrs = h->dictionary->named;
-        r->program->n_attrs = (uint32_t)h->dictionary->n;
-    }
+    for (size_t i = 0; h->dictionary && i < h->dictionary->n; i++)
+        vec_push(b->scratch, &r->attrs, h->dictionary->named[i]);
     if (!open_region(r, &inner, &scope))
         return;
     uint64_t block = bytecode_number(b, &inner);
@@ -415,7 +434,7 @@ static void read_module(struct reader *r, struct bytes *s, struct head *h)
         if (!b->status && op.kind->row && op.kind->row->code == MLIR_OP_func_func)
             read_function(r, &inner, &op);
         else if (!b->status)
-            skip_op(r, &inner, &op);
+            read_other(r, &inner, &op);
     }
 }
 
@@ -429,6 +448,8 @@ static void read_ir(struct reader *r, struct bytes s)
     read_head(r, &s, &h);
     if (!b->status)
         read_module(r, &s, &h);
+    r->program->n_attrs = r->attrs.count;
+    r->program->attrs = arena_copy(b->arena, r->attrs.at, r->attrs.count * sizeof *r->attrs.at);
     r->program->n_functions = r->functions.count;
     r->program->functions =
         arena_copy(b->arena, r->functions.at, r->functions.count * sizeof *r->functions.at);

@@ -220,14 +220,11 @@ static void read_general_mesh(struct text_reader *r, const char *where)
     text_general(r, &s);
     const struct mlir_attr *name = find(&s.attrs, "sym_name", MLIR_STRING);
     const struct mlir_attr *mesh = find(&s.attrs, "mesh", MLIR_OPAQUE);
-    const char *body = mesh ? strchr(mesh->text, '<') : NULL;
-    if (!is_name(name) || !body)
+    if (!is_name(name) || !mesh)
         text_fail(r, where, "a mesh has a sym_name, and a mesh");
-    struct strbuf text = strbuf_make(r->arena);
-    write_symbol(&text, name->text);
-    strbuf_printf(&text, " = %s", body);
+    const char *text = write_mesh(r->arena, name->text, mesh->text);
     text_add(r, &r->module_attrs, "sdy.mesh",
-             text_attr_of(r, (struct mlir_attr){.kind = MLIR_OPAQUE, .text = text.text}));
+             text_attr_of(r, (struct mlir_attr){.kind = MLIR_OPAQUE, .text = text}));
     text_optional_location(r);
 }
 

@@ -165,6 +165,7 @@ static void read_manual(struct text_reader *r, struct text_statement *s)
         struct text_piece name = text_value_name(r);
         text_expect(r, ":");
         vec_push(r->arena, &args, text_argument(r, name, text_type(r)));
+        text_optional_location(r);
     }
     vec_push(r->arena, &s->regions, text_block(r, args.at, args.count));
     text_close_scope(r, scope);

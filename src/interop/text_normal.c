@@ -99,7 +99,7 @@ static const struct mlir_attr *as_letter(struct text_reader *r, char letter,
 {
     switch (letter) {
     case 'I':
-        return numbers_of(r, a, where);
+        return mlir_is_mesh_axes(a) ? a : numbers_of(r, a, where);
     case 'i':
         return a->kind == MLIR_INT ? a : NULL;
     case 'b':

@@ -133,6 +133,10 @@ ir_id graph_total_order(struct ir_builder *b, ir_id x);
 
 // The axes around the trace that are all those of a mesh of the program, in its order; how many there are.
 int graph_axes_around(const struct graph_frame *frame, int64_t *out);
+// The devices of a mesh, `most` or fewer, by group, as #stablehlo.replica_group_mesh_axes<...> has them, and how
+// many a group has; NULL where a mesh or its axes are not as they are read.
+const int64_t *graph_mesh_groups(const struct graph_frame *frame, const char *text,
+                                 int64_t most, int64_t *out_count, int64_t *out_size);
 // sdy.manual_computation, as a shard_map.
 void graph_manual(struct graph_frame *frame, const struct mlir_op *op);
 

@@ -321,12 +321,13 @@ static const struct mlir_attr *read_vhlo_attr(struct bytecode *b, struct bytes *
     case VHLO_ATTR_RESULT_ACCURACY:
         return read_accuracy(b, s);
     case VHLO_ATTR_BOUNDS:
+        return opaque(b, "#vhlo");
     case VHLO_ATTR_SUB_AXIS:
     case VHLO_ATTR_AXIS_REF:
     case VHLO_ATTR_GROUP_AXES:
     case VHLO_ATTR_MESH_AXIS:
     case VHLO_ATTR_MESH:
-        return opaque(b, "#vhlo");
+        return opaque(b, bytecode_mesh_text(b, s, code));
     default:
         bytecode_fail(b, at, "an attribute of number %" PRIu64 ", which VHLO does not have",
                       code);
@@ -467,6 +468,7 @@ const struct mlir_attr *bytecode_attr(struct bytecode *b, uint64_t index)
         e->attr = e->is_text                       ? opaque(b, bytecode_text_of(b, s))
                   : e->dialect == BYTECODE_VHLO    ? read_vhlo_attr(b, &s)
                   : e->dialect == BYTECODE_BUILTIN ? read_builtin_attr(b, &s)
+                  : e->dialect == BYTECODE_SDY     ? opaque(b, bytecode_sdy_text(b, &s))
                                                    : opaque(b, "#other");
         if (!e->attr && !b->status)
             bytecode_fail(b, e->bytes.at, "an attribute that makes no sense");

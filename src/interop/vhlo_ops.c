@@ -60,9 +60,7 @@ struct bytecode_op bytecode_op_find(struct bytecode *b, const struct bytecode_st
                                     const struct bytecode_string *name)
 {
     struct bytecode_op op = {.name = "?"};
-    op.dialect = !strcmp(dialect->text, "vhlo")      ? BYTECODE_VHLO
-                 : !strcmp(dialect->text, "builtin") ? BYTECODE_BUILTIN
-                                                     : BYTECODE_OTHER;
+    op.dialect = bytecode_dialect_of(dialect->text);
     size_t n = name->n;
     const char *family = dialect->text;
     if (op.dialect == BYTECODE_VHLO) {
@@ -75,7 +73,7 @@ struct bytecode_op bytecode_op_find(struct bytecode *b, const struct bytecode_st
             n = name->n;
     }
     op.row = mlir_row_find(family, name->text, n);
-    if (op.row && op.dialect == BYTECODE_VHLO)
+    if (op.row && (op.dialect == BYTECODE_VHLO || op.dialect == BYTECODE_SDY))
         find_fields(b, &op);
     if (bytecode_spend(b, dialect->n + n + 2)) {
         struct strbuf text = strbuf_make(b->arena);
@@ -117,6 +115,8 @@ in_normal_form(struct bytecode *b, const struct bytecode_field *f, const struct 
     if (f->kind == 'I') {
         const struct mlir_attr *numbers = bytecode_numbers(b, a);
         a = numbers ? numbers : a;
+        if (a->kind != MLIR_INTS && !mlir_is_mesh_axes(a))
+            bytecode_fail(b, b->op, "the attribute '%s' should be a list of integers", f->name);
     }
     if (f->otherwise && mlir_default_is(f->otherwise, a))
         return NULL;

@@ -53,6 +53,14 @@ void write_symbol(struct strbuf *out, const char *name)
     }
 }
 
+const char *write_mesh(struct arena *arena, const char *name, const char *mesh)
+{
+    struct strbuf text = strbuf_make(arena);
+    write_symbol(&text, name);
+    strbuf_printf(&text, " = %s", mesh + strcspn(mesh, "<"));
+    return text.text;
+}
+
 void write_key(struct strbuf *out, const char *name)
 {
     if (is_bare(name, "$."))

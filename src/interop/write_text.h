@@ -24,6 +24,8 @@ struct writer {
 
 void write_symbol(struct strbuf *out, const char *name);
 void write_string(struct strbuf *out, const char *text, size_t n);
+// @name = <["x"=2]>, of a mesh "#sdy.mesh<["x"=2]>".
+const char *write_mesh(struct arena *arena, const char *name, const char *mesh);
 void write_key(struct strbuf *out, const char *name); // of an attribute
 // The attribute of that name, of an operation of the row or of a dictionary (NULL).
 void write_attr(struct strbuf *out, const struct mlir_row *row, const char *name,

@@ -163,7 +163,7 @@ static bool change_and_read(const struct fuzz_file *file)
 
 START_TEST(survives_any_bytes)
 {
-    fuzz_run(PROGRAMS "{*.bytecode,model.jaxexport,tails.jaxexport}", 3, 3000, change_and_read);
+    fuzz_run(PROGRAMS "{*.bytecode,{mesh,model,tails}.jaxexport}", 3, 3000, change_and_read);
 }
 END_TEST
 

@@ -475,7 +475,7 @@ END_TEST
     "tensor<4x2xf64>) {\n"                                                                     \
     "  %0:3 = sdy.manual_computation(%x) in_shardings=[<@grid, [{\"x\"}, {\"y\"}]>] "          \
     "out_shardings=[<@grid, [{\"x\"}, {}]>, <@grid, [{\"x\"}, {}]>, <@grid, [{}, {}]>] "       \
-    "manual_axes={" axes "} (%p: tensor<4x2xf64>) {\n"                                         \
+    "manual_axes={" axes "} (%p: tensor<4x2xf64> loc(\"p\")) {\n"                              \
     "    %k = stablehlo.partition_id : tensor<ui32>\n"                                         \
     "    %f = stablehlo.convert %k : (tensor<ui32>) -> tensor<f64>\n"                          \
     "    %q = stablehlo.broadcast_in_dim %f, dims = [] : (tensor<f64>) -> tensor<4x2xf64>\n"   \
@@ -498,14 +498,15 @@ END_TEST
                                              "  return %0#0, %0#1, %0#2 : tensor<8x4xf64>, "   \
                                              "tensor<8x2xf64>, tensor<4x2xf64>\n}\n"
 
-// As it is printed, and as the general form of it that is written.
+// As it is printed, or of JAX's bytecode with groups by axes of the mesh; and as the general form of it that is
+// written.
 START_TEST(run_on_the_devices_of_a_mesh)
 {
     ck_assert_int_eq(jot_set_host_devices(4), JOT_OK);
     static char general[1 << 14];
     size_t n;
-    jot_program *p = read_text(MANUAL("\"x\", \"y\""));
-    if (_i) {
+    jot_program *p = _i & 1 ? read_file("mesh.jaxexport") : read_text(MANUAL("\"x\", \"y\""));
+    if (_i > 1) {
         ck_assert_msg(jot_program_to_memory(p, JOT_PROGRAM_TEXT, general, sizeof general, &n) ==
                           JOT_OK,
                       "%s", jot_error_message());
@@ -646,6 +647,15 @@ static const struct refused refused[] = {
     {"%0 = stablehlo.custom_call @who(%x) : (tensor<4xf32>) -> tensor<4xf32> loc(\"f\")",
      "text.mlir:2: stablehlo.custom_call (f): jot does not know"},
     {"%0 = stablehlo.custom_call @who(%x) : (tensor<4xf32>) -> tensor<4xf32>", "@who"},
+    {"%1 = stablehlo.custom_call @SPMDFullToShardShape(%x) : (tensor<4xf32>) -> tensor<2xf32>\n"
+     "%0 = stablehlo.custom_call @SPMDShardToFullShape(%1) : (tensor<2xf32>) -> tensor<4xf32>",
+     "text.mlir:2: stablehlo.custom_call: @SPMDFullToShardShape divides an array"},
+    {"%0 = \"stablehlo.all_gather\"(%x) <{all_gather_dim = 0 : i64, replica_groups = "
+     "#stablehlo.replica_group_mesh_axes<mesh = @m, axes = [#stablehlo.axis_ref<name = "
+     "\"x\">]>}> "
+     ": (tensor<4xf32>) -> tensor<4xf32>",
+     "text.mlir:2: stablehlo.all_gather: replica_groups by whole axes of a mesh of the 1 "
+     "devices"},
     {"%1 = \"mine.op\"(%x) : (tensor<4xf32>) -> tensor<4xf32>\n"
      "%0 = stablehlo.add %1, %1 : tensor<4xf32>",
      "text.mlir:2: mine.op"},
@@ -827,7 +837,7 @@ static int run_by(const char *backend)
     tcase_add_loop_test(t, run_in_several_partitions, 0,
                         (int)(sizeof collectives / sizeof *collectives));
     tcase_add_test(t, know_their_number);
-    tcase_add_loop_test(t, run_on_the_devices_of_a_mesh, 0, 2);
+    tcase_add_loop_test(t, run_on_the_devices_of_a_mesh, 0, 4);
     tcase_add_loop_test(t, meshes_that_are_not_read, 0, 2);
     tcase_add_loop_test(t, functions_on_meshes_are_written, 0, 2);
     tcase_add_test(t, are_mapped_in_traced_functions);

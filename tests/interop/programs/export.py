@@ -3,6 +3,9 @@
 import jax
 import jax.numpy as jnp
 from jax import export, lax
+from jax.sharding import PartitionSpec as P
+
+jax.config.update('jax_num_cpu_devices', 4)
 
 
 def save(name, function, *arguments, **options):
@@ -21,6 +24,20 @@ def tails(x, y):
     return total, sums, x[1:-1, ::2], jnp.concatenate([x.reshape(-1), y]).astype(jnp.bfloat16)
 
 
+def on_mesh(x):
+    mesh = jax.make_mesh((2, 2), ('x', 'y'), axis_types=(jax.sharding.AxisType.Auto,) * 2)
+
+    def piece(p):
+        k = lax.axis_index(('x', 'y'))
+        first = lax.psum(jnp.where(k == 0, p, 0), ('y', 'x'))
+        return lax.all_gather(p + k, 'y', axis=1, tiled=True), lax.psum(p, 'y'), first
+
+    x = lax.with_sharding_constraint(
+        x, jax.sharding.NamedSharding(mesh, P(P.UNCONSTRAINED, ('y', 'x'))))
+    return jax.shard_map(piece, mesh=mesh, in_specs=P('x', 'y'),
+                         out_specs=(P('x'), P('x'), P()), check_vma=False)(x)
+
+
 n, m = export.symbolic_shape('n, m', constraints=['n >= 4'])
 f32 = lambda *shape: jax.ShapeDtypeStruct(shape, jnp.float32)
 save('model', model, f32(n, 8), jax.ShapeDtypeStruct((2,), jnp.int32), f32(8, 5),
@@ -29,3 +46,5 @@ save('tails', tails, f32(n, m), f32(3 * m + 1))
 save('named', lambda x, p: x * p['w'], f32(2, 3), {'w': f32(2, 3)})
 save('kept', lambda x, unused, y: x - y, f32(2), f32(3), f32(2))
 save('factor', jnp.linalg.cholesky, f32(2, 2))
+with jax.enable_x64(True):
+    save('mesh', on_mesh, jax.ShapeDtypeStruct((8, 4), jnp.float64))

@@ -103,7 +103,7 @@ module @written attributes {mhlo.num_partitions = 1 : i32, "mhlo.a b" = "say \22
     %74 = builtin.unrealized_conversion_cast %arg0 : tensor<2x3xf32> to tensor<6xf32>
     %75 = "stablehlo.dynamic_gather"(%arg0, %27, %15) <{dimension_numbers = #stablehlo.gather<offset_dims = [2], collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = 2>, indices_are_sorted = false}> : (tensor<2x3xf32>, tensor<2x3xi32>, tensor<2xi64>) -> tensor<2x3x?xf32>
     %76 = stablehlo.partition_id : tensor<ui32>
-    %77 = "sdy.manual_computation"(%arg0) <{in_shardings = #sdy.sharding_per_value<[<@alone, [{"x"}, {}]>]>, out_shardings = #sdy.sharding_per_value<[<@alone, [{"x"}, {}]>]>, manual_axes = #sdy<manual_axes{"x"}>}> ({
+    %77 = "sdy.manual_computation"(%arg0) <{in_shardings = #sdy.sharding_per_value<[<@alone, [{"x"}, {}]>]>, manual_axes = #sdy<manual_axes{"x"}>, out_shardings = #sdy.sharding_per_value<[<@alone, [{"x"}, {}]>]>}> ({
     ^bb0(%arg18: tensor<2x3xf32>):
       %78 = stablehlo.negate %arg18 : tensor<2x3xf32>
       sdy.return %78 : tensor<2x3xf32>
