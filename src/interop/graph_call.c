@@ -49,7 +49,7 @@ static bool trace_named(struct graph_frame *frame, const struct mlir_op *op, con
     bool is_of_dialect = name && !strncmp(name, dialect, n) && name[n] == '.';
     const struct mlir_row *row =
         is_of_dialect ? mlir_row_find("chlo", name + n + 1, strlen(name + n + 1)) : NULL;
-    if (!row)
+    if (!row || !graph_runs(row))
         return false;
     struct mlir_op *named = arena_new(frame->arena, struct mlir_op);
     const struct mlir_attr *attrs = mlir_attr_find(op, "composite_attributes");

@@ -74,6 +74,141 @@ static void convert_dot(struct graph_op *g)
         finished(g, ir_dot_general(g->b, as(g, g->in[0], work), as(g, g->in[1], work), &d));
 }
 
+// ---- products of groups of rows ----
+
+// The lists of ragged_dot_dimension_numbers: by name, or in this order.
+enum { LHS_BATCH, RHS_BATCH, LHS_CONTRACT, RHS_CONTRACT, LHS_RAGGED, RHS_GROUP, N_LISTS };
+static const char *const ragged_names[N_LISTS] = {
+    "lhs_batching_dimensions",    "rhs_batching_dimensions", "lhs_contracting_dimensions",
+    "rhs_contracting_dimensions", "lhs_ragged_dimensions",   "rhs_group_dimensions"};
+
+struct ragged {
+    int n[N_LISTS];
+    int64_t axes[N_LISTS][IR_MAX_RANK + 1];
+};
+
+static int64_t element_of(const struct mlir_attr *a, size_t i)
+{
+    int64_t x = -1;
+    if (a->kind == MLIR_DENSE && a->type->element == MLIR_I64)
+        memcpy(&x, a->bytes + (a->is_splat ? 0 : i * sizeof x), sizeof x);
+    return a->kind == MLIR_INTS                                     ? a->numbers[i]
+           : a->kind == MLIR_ARRAY && a->parts[i]->kind == MLIR_INT ? a->parts[i]->integer
+                                                                    : x;
+}
+
+static bool read_ragged(const struct mlir_op *op, struct ragged *d)
+{
+    const struct mlir_attr *all = mlir_attr_find(op, "ragged_dot_dimension_numbers");
+    bool is_list = all && all->kind == MLIR_ARRAY && all->n == N_LISTS;
+    for (int k = 0; k < N_LISTS; k++) {
+        const struct mlir_attr *a = is_list ? all->parts[k] : NULL;
+        for (size_t i = 0; all && all->kind == MLIR_DICTIONARY && i < all->n; i++)
+            a = !strcmp(all->named[i].name, ragged_names[k]) ? all->named[i].attr : a;
+        bool is_dense = a && a->kind == MLIR_DENSE;
+        int64_t n = !a ? 0 : is_dense ? mlir_elements_of(a->type) : (int64_t)a->n;
+        if (n < 0 || n > IR_MAX_RANK)
+            return false;
+        d->n[k] = (int)n;
+        for (size_t i = 0; i < (size_t)n; i++)
+            if ((d->axes[k][i] = element_of(a, i)) < 0)
+                return false;
+    }
+    return d->n[LHS_BATCH] == d->n[RHS_BATCH] && d->n[LHS_CONTRACT] == d->n[RHS_CONTRACT] &&
+           d->n[LHS_RAGGED] == 1 && d->n[RHS_GROUP] <= 1;
+}
+
+static bool has_axis(const struct ragged *d, int list, int64_t axis)
+{
+    for (int i = 0; i < d->n[list]; i++)
+        if (d->axes[list][i] == axis)
+            return true;
+    return false;
+}
+
+// Sizes of groups, along their last axis, where there are others of each batch, by the axes of x and a new axis 0.
+static ir_id along_groups(struct graph_op *g, const struct ragged *d, ir_id sizes, int rank,
+                          const int64_t *dims)
+{
+    int64_t order[IR_MAX_RANK + 1], axes[IR_MAX_RANK + 1] = {0};
+    int n = ir_type_in(g->b, sizes).rank;
+    order[0] = n - 1;
+    for (int i = 1; i < n; i++) {
+        order[i] = i - 1;
+        axes[i] = d->axes[LHS_BATCH][i - 1] + 1;
+    }
+    return ir_broadcast_in_dim(g->b, ir_transpose(g->b, sizes, order), rank, dims, axes);
+}
+
+// x by a new axis 0 of groups: what lies in the group along the ragged axis, and zeros.
+static ir_id by_group(struct graph_op *g, const struct ragged *d, ir_id x, ir_id sizes)
+{
+    struct ir_builder *b = g->b;
+    struct ir_type t = ir_type_in(b, x), s = ir_type_in(b, sizes);
+    int64_t dims[IR_MAX_RANK + 1], own[IR_MAX_RANK];
+    memcpy(dims + 1, ir_dims(b->module, t), sizeof *dims * t.rank);
+    dims[0] = ir_dims(b->module, s)[s.rank - 1];
+    for (int i = 0; i < t.rank; i++)
+        own[i] = i + 1;
+    sizes = as(g, sizes, JOT_I64);
+    ir_id ends = ir_cumulative(b, IR_cumsum, sizes, s.rank - 1, false);
+    ir_id starts = along_groups(g, d, ir_sub(b, ends, sizes), t.rank + 1, dims);
+    ends = along_groups(g, d, ends, t.rank + 1, dims);
+    ir_id at = ir_iota(b, ir_type_make(b->module, JOT_I64, t.rank + 1, dims),
+                       (int)d->axes[LHS_RAGGED][0] + 1);
+    x = ir_broadcast_in_dim(b, x, t.rank + 1, dims, own);
+    ir_id is_in = ir_and(b, ir_ge(b, at, starts), ir_lt(b, at, ends));
+    return ir_select(b, is_in, x, ir_zeros(b, ir_type_in(b, x)));
+}
+
+// The rows along the ragged axis of x lie in groups, one after the other, of which each has its own y, or its own
+// result where that axis is contracted.
+static void convert_ragged_dot(struct graph_op *g)
+{
+    struct ragged d = {0};
+    struct ir_type x = ir_type_in(g->b, g->in[0]);
+    int rank = ir_type_in(g->b, g->in[2]).rank;
+    bool is_read = read_ragged(g->op, &d) && d.axes[LHS_RAGGED][0] < x.rank &&
+                   x.rank < IR_MAX_RANK && (rank == 1 || rank == d.n[LHS_BATCH] + 1);
+    for (int i = 0; i < d.n[LHS_BATCH]; i++)
+        is_read &= d.axes[LHS_BATCH][i] < x.rank &&
+                   (!i || d.axes[LHS_BATCH][i] > d.axes[LHS_BATCH][i - 1]);
+    if (!is_read) {
+        graph_refuse(g, "one ragged dimension, and sizes of groups, of each batch or all, are "
+                        "read");
+        return;
+    }
+    bool is_batch = has_axis(&d, LHS_BATCH, d.axes[LHS_RAGGED][0]),
+         is_row = d.n[RHS_GROUP] == 1;
+    jot_dtype work = working_type(g);
+    ir_id lhs = as(g, g->in[0], work), rhs = as(g, g->in[1], work);
+    if (!is_batch) {
+        lhs = by_group(g, &d, lhs, g->in[2]);
+        for (int i = 0; i < d.n[LHS_BATCH]; i++)
+            d.axes[LHS_BATCH][i]++;
+        for (int i = 0; i < d.n[LHS_CONTRACT]; i++)
+            d.axes[LHS_CONTRACT][i]++;
+        d.axes[LHS_CONTRACT][d.n[LHS_CONTRACT]] = 0;
+        d.axes[RHS_CONTRACT][d.n[RHS_CONTRACT]] = d.axes[RHS_GROUP][0];
+    }
+    struct ir_dot dot = {.n_batch = d.n[LHS_BATCH],
+                         .n_contract = d.n[LHS_CONTRACT] + is_row,
+                         .lhs_batch = d.axes[LHS_BATCH],
+                         .rhs_batch = d.axes[RHS_BATCH],
+                         .lhs_contract = d.axes[LHS_CONTRACT],
+                         .rhs_contract = d.axes[RHS_CONTRACT],
+                         .precision = trace_top()->root->precision};
+    ir_id y = ir_dot_general(g->b, lhs, rhs, &dot);
+    if (!is_batch && !is_row && d.n[LHS_BATCH] && y != IR_NONE) { // groups first
+        int64_t order[IR_MAX_RANK + 1];
+        int groups = d.n[LHS_BATCH];
+        for (int i = 0; i < ir_type_in(g->b, y).rank; i++)
+            order[i] = i == 0 ? groups : i <= groups ? i - 1 : i;
+        y = ir_transpose(g->b, y, order);
+    }
+    g->out[0] = finished(g, y);
+}
+
 // ---- convolutions ----
 
 // Letters for the axes: spatial axis k is 'a' + k.  False with an error.
@@ -257,6 +392,7 @@ static const struct {
 } products[] = {
     {HLO_(dot_general), convert_dot_general},
     {HLO_(dot), convert_dot},
+    {MLIR_OP_chlo_ragged_dot, convert_ragged_dot},
     {HLO_(convolution), convert_convolution},
     {HLO_(fft), convert_fft},
     {HLO_(cholesky), convert_cholesky},

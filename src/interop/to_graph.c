@@ -200,6 +200,11 @@ static bool take_given(struct graph_frame *frame, const struct mlir_op *op)
     return true;
 }
 
+bool graph_runs(const struct mlir_row *row)
+{
+    return find_convert(row->code) || find_trace(row->code);
+}
+
 void graph_trace_op(struct graph_frame *frame, const struct mlir_op *op)
 {
     graph_convert *convert_with = op->row ? find_convert(op->row->code) : NULL;

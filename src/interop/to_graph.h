@@ -147,6 +147,7 @@ typedef void graph_trace(struct graph_frame *frame, const struct mlir_op *op);
 // Converts the operation by that function, or by what the families have for it.
 void graph_convert_op(struct graph_frame *frame, const struct mlir_op *op, graph_convert *with);
 void graph_trace_op(struct graph_frame *frame, const struct mlir_op *op);
+bool graph_runs(const struct mlir_row *row); // whether there is a way to
 
 // The conversion of an operation on values of the graph; NULL when it has none.
 graph_convert *graph_map_find(enum mlir_code code);
