@@ -3,6 +3,7 @@
 #include "passes/lanes.h"
 
 #include "ir/control.h"
+#include "ir/conv.h"
 #include "ir/indexing.h"
 
 // A node that is being looked at.
@@ -346,6 +347,59 @@ static void step_places(struct step *t)
     set_result(t, 0, gathers ? of_y : x);
 }
 
+// The leading axes count what a routine does; it mixes the others.
+static void step_routine(struct step *t)
+{
+    const struct ir_node *n = t->n;
+    int inner = node_routine_axes(n);
+    if (inner < 0) {
+        mix_all(t);
+        return;
+    }
+    struct view first = view_in(t, 0);
+    fresh_results(t);
+    for (uint32_t i = 0; i < n->n_in + n->n_out; i++) {
+        struct view v = i < n->n_in ? view_in(t, i) : t->f->view[n->out + i - n->n_in];
+        for (uint32_t d = 0; d < v.rank; d++)
+            if (d + (uint32_t)inner < first.rank)
+                unite(t, first.dims[d], v.dims[d]);
+            else
+                mix(t, v.dims[d]);
+    }
+}
+
+// An axis that the result has with one operand is kept: images of x and y, what kernels sum over of x and
+// w, and the features that they make of w and y.
+static void step_conv(struct step *t)
+{
+    struct ir_conv c = ir_conv_of(t->n->attrs);
+    struct view part[CONV_PARTS];
+    uint32_t kept[CONV_PARTS] = {0};
+    fresh_results(t);
+    part[c.part] = t->f->view[t->n->out];
+    for (int i = 0; i < 2; i++)
+        part[ir_conv_operand(&c, i)] = view_in(t, (uint32_t)i);
+    const struct {
+        enum conv_part a, b;
+        int axis_a, axis_b;
+    } both[] = {
+        {CONV_X, CONV_Y, 0, 0},
+        {CONV_X, CONV_W, ir_conv_features(&c, CONV_X), ir_conv_in(&c)},
+        {CONV_W, CONV_Y, ir_conv_features(&c, CONV_W), ir_conv_features(&c, CONV_Y)},
+    };
+    for (int i = 0; i < 3; i++) {
+        if ((both[i].a != c.part && both[i].b != c.part) || (i > 0 && c.groups != 1))
+            continue;
+        unite(t, part[both[i].a].dims[both[i].axis_a], part[both[i].b].dims[both[i].axis_b]);
+        kept[both[i].a] |= 1u << both[i].axis_a;
+        kept[both[i].b] |= 1u << both[i].axis_b;
+    }
+    for (int i = 0; i < CONV_PARTS; i++)
+        for (uint32_t d = 0; d < part[i].rank; d++)
+            if (!(kept[i] >> d & 1))
+                mix(t, part[i].dims[d]);
+}
+
 // ---- Bodies
 
 static struct lane_graph *run(struct lanes *l, const struct ir_graph *g,
@@ -466,6 +520,9 @@ static void step_node(struct step *t)
         return;
     case IR_CLASS_CALL:
         step_call(t);
+        return;
+    case IR_CLASS_LIBRARY:
+        (t->n->op == IR_conv ? step_conv : step_routine)(t);
         return;
     case IR_CLASS_UPDATE:
     case IR_CLASS_INDEX:

@@ -9,6 +9,8 @@
 #include "ir/linalg.h"
 #include "passes/schedule_internal.h"
 
+enum { NO_BATCH = -1, ALL_SIZES = -2 };
+
 struct routine {
     struct arena *arena;
     const char *name;
@@ -19,13 +21,12 @@ struct routine {
 
 static void add_param(struct routine *r, int64_t x) { vec_push(r->arena, &r->params, x); }
 
-// What all routines are told first: `inner` of the axes of operand 0 are the routine's.
-static void add_batch(struct routine *r, const struct ir_graph *g, const struct ir_node *n,
-                      int inner)
+// What all routines are told first.
+static void add_batch(struct routine *r, const struct ir_graph *g, const struct ir_node *n)
 {
     ir_id x = ir_operand(g, n, 0);
     int64_t batch = 1;
-    for (int axis = 0; axis < ir_rank_of(g, x) - inner; axis++)
+    for (int axis = 0; axis < ir_rank_of(g, x) - node_routine_axes(n); axis++)
         batch *= ir_dims_of(g, x)[axis];
     add_param(r, ir_dtype_of(g, x));
     add_param(r, batch);
@@ -39,7 +40,7 @@ static void tell_fft(struct routine *r, const struct ir_graph *g, const struct i
     enum fft_kind kind = (enum fft_kind)ir_attr_int(n->attrs, IR_KEY_mode);
     r->name = "fft";
     r->in_place = kind == FFT_FFT || kind == FFT_IFFT;
-    add_batch(r, g, n, n_axes);
+    add_batch(r, g, n);
     add_param(r, kind);
     for (int i = 0; i < n_axes; i++)
         add_param(r, sizes[i]);
@@ -50,7 +51,7 @@ static void tell_matrices(struct routine *r, const struct ir_graph *g, const str
 {
     ir_id x = ir_operand(g, n, 0);
     r->name = ir_op_get((enum ir_op)n->op)->name;
-    add_batch(r, g, n, 2);
+    add_batch(r, g, n);
     add_param(r, ir_dims_of(g, x)[ir_rank_of(g, x) - 2]);
     add_param(r, ir_dims_of(g, x)[ir_rank_of(g, x) - 1]);
     add_param(r, ir_attr_int_or(n->attrs, IR_KEY_mode, 0));
@@ -86,7 +87,7 @@ static void tell_sort(struct routine *r, const struct ir_graph *g, const struct 
 {
     ir_id x = ir_operand(g, n, 0);
     r->name = "sort";
-    add_batch(r, g, n, 1);
+    add_batch(r, g, n);
     add_param(r, ir_dims_of(g, x)[ir_rank_of(g, x) - 1]);
     add_param(r, ir_attr_int(n->attrs, IR_KEY_num_keys));
     for (uint32_t i = 0; i < n->n_in; i++)
@@ -98,7 +99,7 @@ static void tell_top_k(struct routine *r, const struct ir_graph *g, const struct
 {
     ir_id x = ir_operand(g, n, 0);
     r->name = "top_k";
-    add_batch(r, g, n, 1);
+    add_batch(r, g, n);
     add_param(r, ir_dims_of(g, x)[ir_rank_of(g, x) - 1]);
     add_param(r, ir_attr_int(n->attrs, IR_KEY_length));
     add_param(r, ir_attr_int(n->attrs, IR_KEY_dtype));
@@ -118,7 +119,7 @@ static void tell_triangular_solve(struct routine *r, const struct ir_graph *g,
 {
     struct ir_triangular t = ir_triangular_of(n->attrs);
     r->name = "triangular_solve";
-    add_batch(r, g, n, 2);
+    add_batch(r, g, n);
     add_param(r, extent(g, n, 1, 2));
     add_param(r, extent(g, n, 1, 1));
     add_param(r, t.left);
@@ -128,16 +129,34 @@ static void tell_triangular_solve(struct routine *r, const struct ir_graph *g,
     add_param(r, t.unit_diagonal);
 }
 
-// One for each op of the class, but those that pass_expand leaves none of.
-static void (*const tell[IR_OP_COUNT])(struct routine *, const struct ir_graph *,
-                                       const struct ir_node *) = {
-    [IR_conv] = tell_conv,      [IR_fft] = tell_fft,
-    [IR_qr] = tell_matrices,    [IR_eigh] = tell_matrices,
-    [IR_svd] = tell_matrices,   [IR_eig] = tell_matrices,
-    [IR_schur] = tell_matrices, [IR_cholesky] = tell_matrices,
-    [IR_lu] = tell_matrices,    [IR_triangular_solve] = tell_triangular_solve,
-    [IR_sort] = tell_sort,      [IR_top_k] = tell_top_k,
+// By op of the class; pass_expand leaves none of those that are told nothing.
+static const struct {
+    void (*tell)(struct routine *, const struct ir_graph *, const struct ir_node *);
+    int inner; // of the axes of operand 0 are the routine's, the last ones; ALL_SIZES: as many as it has sizes
+} routines[IR_OP_COUNT] = {
+    [IR_conv] = {tell_conv, NO_BATCH},
+    [IR_exchange] = {NULL, NO_BATCH},
+    [IR_fft] = {tell_fft, ALL_SIZES},
+    [IR_qr] = {tell_matrices, 2},
+    [IR_eigh] = {tell_matrices, 2},
+    [IR_svd] = {tell_matrices, 2},
+    [IR_eig] = {tell_matrices, 2},
+    [IR_schur] = {tell_matrices, 2},
+    [IR_cholesky] = {tell_matrices, 2},
+    [IR_lu] = {tell_matrices, 2},
+    [IR_triangular_solve] = {tell_triangular_solve, 2},
+    [IR_tridiagonal_solve] = {NULL, 1},
+    [IR_sort] = {tell_sort, 1},
+    [IR_top_k] = {tell_top_k, 1},
 };
+
+int node_routine_axes(const struct ir_node *n)
+{
+    int inner = routines[n->op].inner;
+    if (inner == ALL_SIZES)
+        ir_attr_ints(n->attrs, IR_KEY_sizes, &inner);
+    return inner;
+}
 
 static bool is_empty(const struct schedule *s, const struct ir_node *n)
 {
@@ -185,11 +204,11 @@ void schedule_library(struct schedule *s, uint32_t group)
         add_exchange(s, n);
         return;
     }
-    if (!tell[n->op]) {
+    if (!routines[n->op].tell) {
         s->refused = n;
         return;
     }
-    tell[n->op](&r, s->g, n);
+    routines[n->op].tell(&r, s->g, n);
     uint32_t *memories = arena_array(arena, uint32_t, n->n_in + n->n_out);
     for (uint32_t i = 0; i < n->n_in; i++)
         memories[i] = schedule_memory(s, ir_operand(s->g, n, i));

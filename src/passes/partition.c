@@ -7,16 +7,14 @@
 //
 // Outside of shard_maps all devices do the same.  A value that a shard_map splits is sliced where it comes
 // in, and what it gives is gathered where the whole of it is wanted; what one gives and another one takes in
-// the same pieces stays in them, also through ops that do each element by itself.  So do parameters that only
-// shard_maps and such ops read, in the same pieces all, and results that they give.
+// the same pieces stays in them, also through ops of which each device can do its part alone.  So do
+// parameters that only shard_maps and such ops read, in the same pieces all, and results that they give.
 //
 // Needs all differentiation and mapping done, and simplifies; pass_exchange follows.
 #include "passes/partition.h"
 
 #include "base/status.h"
-#include "ir/collective.h"
 #include "ir/control.h"
-#include "ir/indexing.h"
 #include "passes/body.h"
 #include "passes/partition_flow.h"
 #include "passes/passes.h"
@@ -42,61 +40,6 @@ struct sweep {
 
 // ---- Pieces
 
-// The named axes that split dimension d, the slowest first; how many they are, and lanes along them.
-static int axes_of(const struct partition *p, struct ir_split split, int d, int64_t *axes,
-                   int64_t *out_lanes)
-{
-    int n;
-    const int64_t *places;
-    *out_lanes = ir_split_of(p->m, &p->mesh, split, d, &n, &places);
-    for (int i = 0; i < n; i++)
-        axes[i] = p->mesh.grid[places[i]];
-    return n;
-}
-
-static ir_id slice(struct sweep *s, ir_id x, struct ir_split split)
-{
-    struct ir_builder *b = &s->b;
-    struct ir_type t = ir_type_in(b, x);
-    int64_t axes[IR_MAX_AXES], sizes[IR_MAX_RANK], lanes;
-    ir_id starts[IR_MAX_RANK];
-    for (int d = 0; d < t.rank; d++) {
-        int n = axes_of(s->p, split, d, axes, &lanes);
-        sizes[d] = ir_dims(b->module, t)[d] / lanes;
-        starts[d] = ir_scalar_int(b, JOT_I32, n ? sizes[d] : 0);
-        if (n)
-            starts[d] = ir_mul(b, ir_lane_number(b, n, axes), starts[d]);
-    }
-    return ir_dynamic_slice(b, x, starts, sizes);
-}
-
-// The whole of dimension d, with the blocks of all lanes one after the other.
-static ir_id gather_dimension(struct ir_builder *b, ir_id x, int d, int n, const int64_t *axes)
-{
-    ir_id y = ir_collective(b, IR_all_gather, x, n, axes);
-    if (y == IR_NONE)
-        return y;
-    struct ir_type t = ir_type_in(b, y);
-    const int64_t *rows = ir_dims(b->module, t);
-    int64_t order[IR_MAX_RANK], dims[IR_MAX_RANK];
-    for (int i = 0; i < t.rank; i++)
-        order[i] = i < d ? i + 1 : i == d ? 0 : i;
-    for (int i = 0; i < t.rank - 1; i++)
-        dims[i] = rows[i + 1] * (i == d ? rows[0] : 1);
-    return ir_reshape(b, d ? ir_transpose(b, y, order) : y, t.rank - 1, dims);
-}
-
-static ir_id gather(struct sweep *s, ir_id x, struct ir_split split)
-{
-    int64_t axes[IR_MAX_AXES], lanes;
-    int rank = ir_type_in(&s->b, x).rank;
-    for (int d = 0; d < rank && x != IR_NONE; d++) {
-        int n = axes_of(s->p, split, d, axes, &lanes);
-        x = n ? gather_dimension(&s->b, x, d, n, axes) : x;
-    }
-    return x;
-}
-
 static void add_pieces(struct sweep *s, ir_id v, struct ir_split split, ir_id x)
 {
     struct pieces *made = arena_new(s->p->m->arena, struct pieces);
@@ -106,23 +49,25 @@ static void add_pieces(struct sweep *s, ir_id v, struct ir_split split, ir_id x)
 
 static ir_id whole_of(struct sweep *s, ir_id v)
 {
-    if (s->whole[v] == IR_NONE && s->pieces[v])
-        s->whole[v] = gather(s, s->pieces[v]->v, s->pieces[v]->split);
+    const struct pieces *have = s->pieces[v];
+    if (s->whole[v] == IR_NONE && have)
+        s->whole[v] = partition_move(&s->b, &s->p->mesh, have->v, have->split,
+                                     ir_split_none(s->p->m, ir_rank_of(s->g, v)));
     return s->whole[v];
 }
 
 static ir_id pieces_of(struct sweep *s, ir_id v, struct ir_split split)
 {
+    struct pieces whole = {NULL, ir_split_none(s->p->m, ir_rank_of(s->g, v)), s->whole[v]};
     if (!ir_split_set(&s->p->mesh, split))
         return whole_of(s, v);
     for (const struct pieces *at = s->pieces[v]; at; at = at->next)
         if (ir_splits_equal(at->split, split))
             return at->v;
-    ir_id x = whole_of(s, v);
-    if (x == IR_NONE)
-        return x;
-    x = slice(s, x, split);
-    add_pieces(s, v, split, x);
+    const struct pieces *have = whole.v == IR_NONE && s->pieces[v] ? s->pieces[v] : &whole;
+    ir_id x = partition_move(&s->b, &s->p->mesh, have->v, have->split, split);
+    if (x != IR_NONE)
+        add_pieces(s, v, split, x);
     return x;
 }
 
@@ -235,27 +180,16 @@ static void add_loop(struct sweep *s, const struct ir_node *n)
         set_result(s, n->out + i, l.out[i], y + i);
 }
 
-// A node that does each element by itself, on the pieces.
-static void add_pieces_of(struct sweep *s, const struct ir_node *n, struct ir_split split)
+static void add_part(struct sweep *s, const struct ir_node *n, const struct part *part)
 {
-    struct ir_module *m = s->p->m;
-    ir_id *in = pass_no_values(m, n->n_in), y;
+    ir_id *in = pass_no_values(s->p->m, n->n_in);
     for (uint32_t i = 0; i < n->n_in; i++)
-        in[i] =
-            pieces_of(s, ir_operand(s->g, n, i), partition_split_of(s->p, s->g, n, i, split));
+        in[i] = pieces_of(s, ir_operand(s->g, n, i), part->in[i]);
     if (s->b.status != JOT_OK)
         return;
-    if (n->op == IR_broadcast_in_dim) {
-        struct ir_type t = ir_type_of(s->g, n->out);
-        int rank;
-        ir_piece_type(m, &s->p->mesh, split, t, &t, &rank);
-        y = ir_broadcast_in_dim(&s->b, in[0], t.rank, ir_dims(m, t),
-                                ir_attr_ints(n->attrs, IR_KEY_axes, &rank));
-    } else {
-        y = ir_rebuild(&s->b, s->g, n, in);
-    }
+    ir_id y = partition_build(&s->b, &s->p->mesh, s->g, n, part, in);
     for (uint32_t i = 0; i < n->n_out && y != IR_NONE; i++)
-        set_result(s, n->out + i, split, y + i);
+        set_result(s, n->out + i, part->out[i], y + i);
 }
 
 static void copy_node(struct sweep *s, const struct ir_node *n)
@@ -265,8 +199,8 @@ static void copy_node(struct sweep *s, const struct ir_node *n)
         add_shard_map(s, n);
     } else if (partition_is_loop(s->g, n)) {
         add_loop(s, n);
-    } else if (partition_is_by_element(n) && partition_is_split(s->p, s->flow.given[n->out])) {
-        add_pieces_of(s, n, s->flow.given[n->out]);
+    } else if (s->flow.part[n - s->g->nodes.at]) {
+        add_part(s, n, s->flow.part[n - s->g->nodes.at]);
     } else {
         for (uint32_t i = 0; i < n->n_in; i++)
             whole_of(s, ir_operand(s->g, n, i));

@@ -3,8 +3,9 @@
 //
 //     y = shard_map f x; z = neg y; w = shard_map g z         y and z go in pieces
 //
-// From operands to results what shard_maps give in pieces goes on through ops that do each element by
-// itself; back from readers to what they read it is found what is wanted in pieces, and what whole.
+// From operands to results what shard_maps give in pieces goes on through ops that a device can do on its
+// pieces (partition_axes.c); back from readers to what they read it is found what is wanted in pieces, and
+// what whole.
 #include "passes/partition_flow.h"
 
 #include "base/status.h"
@@ -66,61 +67,6 @@ bool partition_is_split(const struct partition *p, struct ir_split split)
     return ir_split_set(&p->mesh, split) != 0;
 }
 
-// Whether its pieces can be made of those of its operands.
-bool partition_is_by_element(const struct ir_node *n)
-{
-    return ir_op_class((enum ir_op)n->op) == IR_CLASS_MAP || n->op == IR_broadcast_in_dim ||
-           n->op == IR_transpose;
-}
-
-// The dimension of what the node gives that dimension d of operand i goes along, -1: none.
-static int goes_along(const struct ir_graph *g, const struct ir_node *n, uint32_t i, int d)
-{
-    int along = d, rank;
-    bool is_map = ir_op_class((enum ir_op)n->op) == IR_CLASS_MAP;
-    const int64_t *axes = is_map ? NULL : ir_attr_ints(n->attrs, IR_KEY_axes, &rank);
-    if (n->op == IR_broadcast_in_dim)
-        along = (int)axes[d];
-    else if (n->op == IR_transpose)
-        for (along = 0; axes[along] != d;)
-            along++;
-    bool is_along = ir_dims_of(g, ir_operand(g, n, i))[d] == ir_dims_of(g, n->out)[along];
-    return is_along ? along : -1;
-}
-
-// How operand i is split where the results are, or the results where it is.
-static struct ir_split split_across(const struct partition *p, const struct ir_graph *g,
-                                    const struct ir_node *n, uint32_t i, struct ir_split from,
-                                    bool is_of_operand)
-{
-    int rank_in = ir_rank_of(g, ir_operand(g, n, i)), rank_out = ir_rank_of(g, n->out);
-    int rank = is_of_operand ? rank_out : rank_in, by[IR_MAX_RANK], at = 0;
-    const int64_t *places;
-    for (int d = 0; d < rank; d++)
-        by[d] = -1;
-    for (int d = 0; d < rank_in; d++) {
-        int along = goes_along(g, n, i, d);
-        if (along >= 0)
-            by[is_of_operand ? along : d] = is_of_operand ? d : along;
-    }
-    int64_t *to = arena_array(p->m->arena, int64_t, rank + p->mesh.n_axes + 1);
-    for (int d = 0; d < rank; d++) {
-        int count = 0;
-        if (by[d] >= 0)
-            ir_split_of(p->m, &p->mesh, from, by[d], &count, &places);
-        to[at++] = count;
-        for (int k = 0; k < count; k++)
-            to[at++] = places[k];
-    }
-    return (struct ir_split){at, to};
-}
-
-struct ir_split partition_split_of(const struct partition *p, const struct ir_graph *g,
-                                   const struct ir_node *n, uint32_t i, struct ir_split out)
-{
-    return split_across(p, g, n, i, out, false);
-}
-
 static void want(const struct partition *p, struct flow *t, ir_id v, struct ir_split split)
 {
     if (!partition_is_split(p, split) ||
@@ -138,28 +84,75 @@ static uint64_t bytes_of(const struct ir_graph *g, ir_id v)
            dtype_get(ir_dtype_of(g, v))->bytes;
 }
 
-// How a node that does each element by itself gives its results, of all of which the readers are known.
-// Where the whole is wanted, fewer bytes are gathered; what others read as well may be gathered for them.
-static struct ir_split choose(const struct partition *p, const struct ir_graph *g,
-                              const struct ir_node *n, const struct flow *t,
-                              const uint32_t *uses)
+// Whether a device makes its piece of `to` from its piece of `from` alone.
+static bool is_cut_of(const struct partition *p, struct ir_split from, struct ir_split to,
+                      int rank)
 {
-    struct ir_split split = t->given[n->out], none = ir_split_none(p->m, ir_rank_of(g, n->out));
-    uint64_t gathered = 0, saved = 0;
-    for (uint32_t i = 0; i < n->n_out; i++) {
-        ir_id v = n->out + i;
-        if (t->wish[v] == PIECES && !partition_is_split(p, split))
-            split = t->split[v];
-        if (t->wish[v] == WHOLE ||
-            (t->wish[v] == PIECES && !ir_splits_equal(t->split[v], split)))
-            gathered += 2 * bytes_of(g, v);
+    for (int d = 0; d < rank; d++) {
+        const int64_t *axes, *to_axes;
+        int n, n_to;
+        ir_split_of(p->m, &p->mesh, from, d, &n, &axes);
+        ir_split_of(p->m, &p->mesh, to, d, &n_to, &to_axes);
+        if (n > n_to || memcmp(axes, to_axes, sizeof *axes * (size_t)n))
+            return false;
+    }
+    return true;
+}
+
+// Twice the bytes that each device gets from others where pieces become other pieces.
+static uint64_t exchanged(const struct partition *p, const struct ir_graph *g, ir_id v,
+                          struct ir_split from, struct ir_split to)
+{
+    int rank = ir_rank_of(g, v);
+    uint64_t lanes = 1;
+    for (int d = 0; d < rank; d++)
+        lanes *= (uint64_t)ir_split_of(p->m, &p->mesh, to, d, &(int){0}, &(const int64_t *){0});
+    return is_cut_of(p, from, to, rank) ? 0 : 2 * bytes_of(g, v) / lanes;
+}
+
+// The same for a node that is done so, or whole.  What others want whole as well is put together for them,
+// and what several read is exchanged once.
+static uint64_t cost_of(const struct partition *p, const struct ir_graph *g,
+                        const struct ir_node *n, const struct flow *t, const uint32_t *uses,
+                        const struct ir_split *wished, const struct part *part)
+{
+    uint64_t cost = 0;
+    for (uint32_t i = 0; part && i < n->n_out; i++) {
+        cost += part->n_over ? 2 * bytes_of(g, n->out + i) : 0;
+        if (t->wish[n->out + i] != NOTHING)
+            cost += exchanged(p, g, n->out + i, part->out[i], wished[i]);
     }
     for (uint32_t i = 0; i < n->n_in; i++) {
         ir_id x = ir_operand(g, n, i);
-        if (partition_is_split(p, t->given[x]) && t->wish[x] != WHOLE)
-            saved += 2 * bytes_of(g, x) - (uses[x] > 1);
+        struct ir_split in = part ? part->in[i] : ir_split_none(p->m, ir_rank_of(g, x));
+        uint64_t bytes = t->wish[x] == WHOLE ? 0 : exchanged(p, g, x, t->given[x], in);
+        cost += bytes - (bytes && uses[x] > 1);
     }
-    return saved >= gathered ? split : none;
+    return cost;
+}
+
+// How a node is done, of all of whose results the readers are known, NULL: whole; so that least is exchanged.
+static const struct part *choose(const struct partition *p, const struct ir_graph *g,
+                                 const struct ir_node *n, const struct flow *t,
+                                 const uint32_t *uses)
+{
+    const struct part *best = t->part[n - g->nodes.at], *other[] = {NULL, NULL};
+    struct ir_split *wished = arena_array(p->m->arena, struct ir_split, n->n_out + 1);
+    bool is_wanted = false;
+    for (uint32_t i = 0; i < n->n_out; i++) {
+        ir_id v = n->out + i;
+        is_wanted = is_wanted || t->wish[v] == PIECES;
+        wished[i] = t->wish[v] == PIECES ? t->split[v] : ir_split_none(p->m, ir_rank_of(g, v));
+    }
+    if (is_wanted)
+        other[0] = partition_part(t->nodes, n, NULL, wished);
+    if (!best)
+        best = other[0];
+    for (int i = 0; best && i < 2; i++)
+        if (cost_of(p, g, n, t, uses, wished, other[i]) <
+            cost_of(p, g, n, t, uses, wished, best))
+            best = other[i];
+    return best;
 }
 
 static void find_wishes(const struct partition *p, const struct ir_graph *g, struct flow *t,
@@ -171,18 +164,33 @@ static void find_wishes(const struct partition *p, const struct ir_graph *g, str
             t->wish[g->outputs.at[i]] = WHOLE;
     for (uint32_t at = g->nodes.count; at-- > g->n_params;) {
         const struct ir_node *n = &g->nodes.at[at];
-        struct ir_split made = {0};
-        if (partition_is_by_element(n)) {
-            made = choose(p, g, n, t, uses);
+        if (!in[at]) {
+            const struct part *part = t->part[at] = choose(p, g, n, t, uses);
             for (uint32_t i = 0; i < n->n_out; i++)
-                t->given[n->out + i] = made;
+                t->given[n->out + i] =
+                    part ? part->out[i] : ir_split_none(p->m, ir_rank_of(g, n->out + i));
         }
-        for (uint32_t i = 0; i < n->n_in; i++)
-            want(p, t, ir_operand(g, n, i),
-                 in[at]                        ? in[at][i]
-                 : partition_is_split(p, made) ? partition_split_of(p, g, n, i, made)
-                                               : made);
+        for (uint32_t i = 0; i < n->n_in; i++) {
+            ir_id x = ir_operand(g, n, i);
+            want(p, t, x,
+                 in[at]        ? in[at][i]
+                 : t->part[at] ? t->part[at]->in[i]
+                               : ir_split_none(p->m, ir_rank_of(g, x)));
+        }
     }
+}
+
+// How the node can be done where its operands are given so.
+static const struct part *part_of_given(const struct partition *p, const struct ir_graph *g,
+                                        const struct ir_node *n, const struct flow *t)
+{
+    struct ir_split *in = arena_array(p->m->arena, struct ir_split, n->n_in + 1);
+    bool any = false;
+    for (uint32_t i = 0; i < n->n_in; i++) {
+        in[i] = t->given[ir_operand(g, n, i)];
+        any = any || partition_is_split(p, in[i]);
+    }
+    return any ? partition_part(t->nodes, n, in, NULL) : NULL;
 }
 
 jot_status partition_find_flow(struct partition *p, const struct ir_graph *g, struct flow *t)
@@ -192,11 +200,13 @@ jot_status partition_find_flow(struct partition *p, const struct ir_graph *g, st
     t->wish = arena_array(arena, enum wish, g->values.count + 1);
     t->split = arena_array(arena, struct ir_split, g->values.count + 1);
     t->given = arena_array(arena, struct ir_split, g->values.count + 1);
+    t->part = arena_array(arena, const struct part *, g->nodes.count + 1);
+    t->nodes = partition_look(p->m, &p->mesh, g);
     for (uint32_t v = 0; v < g->values.count; v++)
         t->given[v] = ir_split_none(p->m, ir_rank_of(g, v));
     for (uint32_t at = g->n_params; at < g->nodes.count; at++) {
         const struct ir_node *n = &g->nodes.at[at];
-        struct ir_split *out = NULL;
+        const struct ir_split *out = NULL;
         struct loop l;
         if (n->op == IR_shard_map) {
             in[at] = ir_shard_of(p->m, n).split;
@@ -205,15 +215,11 @@ jot_status partition_find_flow(struct partition *p, const struct ir_graph *g, st
             JOT_TRY(partition_find_loop(p, n, &l));
             in[at] = l.in;
             out = l.out;
+        } else if ((t->part[at] = part_of_given(p, g, n, t))) {
+            out = t->part[at]->out;
         }
         for (uint32_t i = 0; out && i < n->n_out; i++)
             t->given[n->out + i] = out[i];
-        for (uint32_t i = n->n_in; partition_is_by_element(n) && i-- > 0;)
-            if (partition_is_split(p, t->given[ir_operand(g, n, i)]))
-                t->given[n->out] =
-                    split_across(p, g, n, i, t->given[ir_operand(g, n, i)], true);
-        for (uint32_t i = 1; partition_is_by_element(n) && i < n->n_out; i++)
-            t->given[n->out + i] = t->given[n->out];
     }
     find_wishes(p, g, t, in);
     return JOT_OK;

@@ -3,7 +3,7 @@
 #ifndef PASSES_PARTITION_FLOW_H
 #define PASSES_PARTITION_FLOW_H
 
-#include "passes/partition.h"
+#include "passes/partition_axes.h"
 #include "passes/transform.h"
 
 // A loop or branch with a shard_map inside.  Where nothing splits a value it is whole.
@@ -31,6 +31,8 @@ struct flow {
     enum wish *wish;
     struct ir_split *split; // of PIECES
     struct ir_split *given;
+    struct parts *nodes;
+    const struct part **part; // by node that is done on pieces of its operands, or NULL
 };
 
 // f with the bodies of calls that have shard_maps in their place: values in pieces go through.
@@ -41,9 +43,5 @@ jot_status partition_find_loop(struct partition *p, const struct ir_node *n, str
 bool partition_is_split(const struct partition *p, struct ir_split split);
 // Whether it is a loop or branch with a shard_map inside.
 bool partition_is_loop(const struct ir_graph *g, const struct ir_node *n);
-// Whether pieces of what it gives are made of pieces of its operands; how operand i is split then.
-bool partition_is_by_element(const struct ir_node *n);
-struct ir_split partition_split_of(const struct partition *p, const struct ir_graph *g,
-                                   const struct ir_node *n, uint32_t i, struct ir_split out);
 
 #endif

@@ -203,6 +203,9 @@ bool node_is_folding(const struct ir_node *n); // REDUCE, ARG, CONTRACT
 bool node_is_index(const struct ir_node *n);   // a change of index, const, iota, hint
 // The axes of operand i that a folding node folds, in the order of the sequence.
 const int64_t *node_folded_axes(const struct ir_node *n, uint32_t i, int *count);
+// How many of the last axes of operand 0 are the routine's, of a node of class LIBRARY that repeats what it
+// does over the axes before them; -1 of any other (library.c).
+int node_routine_axes(const struct ir_node *n);
 
 struct dot_shape {
     int n_batch, n_contract, n_free[2];

@@ -71,11 +71,13 @@ static struct ir_type draw_type(struct maker *k, jot_dtype d)
 {
     static const int64_t extents[] = {1,  2,  3,  5,  7,   4,   13,  17,
                                       31, 64, 65, 67, 130, 300, 513, 1030};
+    static const int64_t divisible[] = {6, 12, 2, 3, 5, 1};
     uint64_t n = k->kind & PROGRAM_WIDE ? 16 : 13;
     int64_t dims[4], count = 1;
     int rank = (int)draw(k, 4);
     for (int i = 0; i < rank; i++) {
-        dims[i] = extents[draw(k, i == 0 ? n : n - 6)];
+        dims[i] = k->kind & PROGRAM_PIECES ? divisible[draw(k, 6)]
+                                           : extents[draw(k, i == 0 ? n : n - 6)];
         if (count * dims[i] > k->most)
             dims[i] = 2;
         count *= dims[i];
@@ -122,6 +124,8 @@ static ir_id make_node(struct maker *k)
 {
     if (k->kind & PROGRAM_LANES && chance(k, 3))
         return make_collective(k);
+    if (k->kind & PROGRAM_PIECES && chance(k, 3))
+        return make_pieces(k);
     if (k->kind & PROGRAM_LOOPS && chance(k, 3))
         return make_bodies(k);
     if (k->kind & PROGRAM_LOOPS && k->depth && chance(k, 4))
@@ -130,7 +134,7 @@ static ir_id make_node(struct maker *k)
         return chance(k, 3) ? make_places_map(k) : chance(k, 3) ? make_dot(k) : make_layer(k);
     switch (draw(k, 19)) {
     case 18:
-        return make_library(k);
+        return k->kind & PROGRAM_PIECES && !is_derivable(k) ? make_map(k) : make_library(k);
     case 16:
     case 17:
         return make_places_map(k);
@@ -237,7 +241,7 @@ uint32_t program_make(struct ir_module *m, uint64_t seed, unsigned kind)
     for (uint64_t i = 0;; i++) {
         struct signature any = {0};
         uint64_t n = 1 + hash_mix(seed) % 3;
-        if (kind & PROGRAM_LANES)
+        if (kind & (PROGRAM_LANES | PROGRAM_PIECES))
             name_axes(m);
         uint32_t f = make_function(m, seed + (i << 48), kind, 0, &any, n);
         if (f != IR_NONE && kind & PROGRAM_LANES)

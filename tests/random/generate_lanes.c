@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random programs whose lanes exchange values: the body of a shard_map over two named axes.
+// Random programs whose lanes exchange values: the body of a shard_map over two named axes; and programs
+// with many small ones, in other pieces each.
 #include "ir/collective.h"
 #include "ir/shard.h"
 #include "random/maker.h"
@@ -121,4 +122,55 @@ uint32_t shard_program(struct ir_module *m, uint32_t f)
     for (uint32_t i = 0; i < n_out; i++)
         ir_output(&w, first == IR_NONE ? first : first + i);
     return ir_finish_function(&w);
+}
+
+// ---- Pieces
+
+// A split of a value with the dimensions, by axes that divide them.
+static struct ir_split draw_split(struct maker *k, const struct ir_shard *s, struct ir_type t)
+{
+    int64_t *at = arena_array(k->m->arena, int64_t, t.rank + 3);
+    uint16_t used = 0;
+    int n = 0;
+    for (int d = 0; d < t.rank; d++) {
+        int64_t *count = &at[n++], extent = ir_dims(k->m, t)[d];
+        for (int i = 0; i < 2; i++) {
+            int place = (int)draw(k, 2);
+            int64_t lanes = ir_axis_size(k->m, s->grid[place]);
+            if (used >> place & 1 || extent % lanes || chance(k, 3))
+                continue;
+            used |= (uint16_t)(1u << place);
+            extent /= lanes;
+            at[n++] = place;
+            ++*count;
+        }
+    }
+    return (struct ir_split){n, at};
+}
+
+// What a device does with its piece; floats are summed where derivatives are taken, which need no bits.
+static ir_id make_piece(struct maker *k, struct ir_builder *b, ir_id x, const int64_t *grid)
+{
+    struct ir_type t = ir_type_in(b, x);
+    if (chance(k, 4) && is_derivable(k) && dtype_is_inexact(ir_dtype(t)) && t.varies)
+        return ir_add(b, x, ir_psum(b, x, t.varies));
+    if (chance(k, 3) && t.varies == 3)
+        return ir_ppermute(b, x, 2, grid, 2, (int64_t[]){0, 4, 5, 1});
+    return dtype_is_inexact(ir_dtype(t)) ? ir_sin(b, x) : x;
+}
+
+ir_id make_pieces(struct maker *k)
+{
+    static const int64_t grids[][2] = {{0, 1}, {1, 0}};
+    ir_id x = pick(k);
+    struct ir_type whole = type_in(k, x), piece;
+    struct ir_split split[2];
+    struct ir_shard s = {.n_axes = 2, .grid = grids[0], .n_splits = 2, .split = split};
+    struct ir_builder b = ir_builder_make(k->m, "piece", IR_BUILD_PLAIN);
+    split[0] = split[1] = draw_split(k, &s, whole);
+    if (x == IR_NONE || !ir_piece_type(k->m, &s, split[0], whole, &piece, &(int){0}))
+        return IR_NONE;
+    ir_output(&b, make_piece(k, &b, ir_param(&b, piece), grids[draw(k, 2)]));
+    s.body = ir_finish_function(&b);
+    return s.body == IR_NONE ? IR_NONE : ir_shard_map(&k->b, &s, 1, &x);
 }

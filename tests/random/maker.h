@@ -57,6 +57,7 @@ ir_id make_places_map(struct maker *k); // at places that are data
 ir_id make_library(struct maker *k);    // what routines compute
 ir_id make_bodies(struct maker *k);     // calls, loops and branches
 ir_id make_collective(struct maker *k); // between the lanes of two named axes
+ir_id make_pieces(struct maker *k);     // a shard_map of one value
 
 // Programs with lanes: names the axes of the module, has a parameter vary over some of them, and makes a
 // program of what a lane does.

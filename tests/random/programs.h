@@ -14,6 +14,8 @@ enum program_kind {
     PROGRAM_WIDE = 1u << 3,      // values of some ten thousand elements
     PROGRAM_LARGE = 1u << 4,     // extents as people have them, mostly f32: compiled, not run
     PROGRAM_LANES = 1u << 5,     // what each device of a mesh does, with collectives
+    PROGRAM_PIECES =
+        1u << 6, // values that devices of the mesh have in pieces, and ops between them
 };
 
 uint32_t program_make(struct ir_module *m, uint64_t seed, unsigned kind);

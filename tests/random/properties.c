@@ -34,7 +34,7 @@ struct ir_tensor *check_run(struct checker *c, const struct ir_graph *g,
 bool check_outputs(struct checker *c, const char *what, const struct ir_tensor *got)
 {
     // Sums over lanes and products have another shape in a map.
-    double tolerance = c->kind & PROGRAM_LANES ? 1e-9 : 0;
+    double tolerance = c->kind & (PROGRAM_LANES | PROGRAM_PIECES) ? 1e-9 : 0;
     for (uint32_t i = 0; i < c->g->outputs.count; i++)
         if (!native_same(c->m, got[i], c->out[i], tolerance, c->why)) {
             strbuf_printf(c->why, "  output %u, %s\n", i, what);
@@ -196,7 +196,7 @@ static bool unshards(struct checker *c)
 // A wrong compiler: operands of sub and of lt change places, and max becomes min.
 static bool agrees_with_wrong_copy(struct checker *c)
 {
-    if (c->kind & PROGRAM_LANES)
+    if (c->kind & (PROGRAM_LANES | PROGRAM_PIECES))
         return true;
     const struct ir_graph *g = ir_function(c->m, pass_inline(c->m, c->f, 100000));
     struct ir_builder b = ir_builder_make(c->m, "wrong", IR_BUILD_PLAIN);

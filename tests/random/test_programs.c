@@ -33,7 +33,8 @@ static unsigned kind_of(uint64_t program)
            (program % 16 == 5 || program % 16 == 15 ? PROGRAM_RECORDS : 0u) |
            (program % 32 == 26 ? PROGRAM_WIDE : 0u) |
            (program % 16 == 11 || program % 64 == 44 ? PROGRAM_LARGE : 0u) |
-           (program % 32 == 3 || program % 32 == 7 ? PROGRAM_LANES : 0u);
+           (program % 32 == 3 || program % 32 == 7 ? PROGRAM_LANES : 0u) |
+           (program % 32 == 19 || program % 32 == 22 ? PROGRAM_PIECES : 0u);
 }
 
 static unsigned properties_of(uint64_t program)
@@ -42,11 +43,12 @@ static unsigned properties_of(uint64_t program)
              p = PROGRAM_PRINTS | PROGRAM_CANONICAL | PROGRAM_SIMPLIFIES;
     if (kind & PROGRAM_LARGE)
         return PROGRAM_PRINTS | PROGRAM_COMPILES;
-    if (kind & PROGRAM_LANES)
-        return PROGRAM_PRINTS | PROGRAM_CANONICAL | PROGRAM_UNSHARDS | PROGRAM_TRANSPOSES |
-               PROGRAM_MAPS | PROGRAM_COMMUTES | PROGRAM_DEVICES;
+    if (kind & (PROGRAM_LANES | PROGRAM_PIECES))
+        p = PROGRAM_PRINTS | PROGRAM_CANONICAL | PROGRAM_UNSHARDS | PROGRAM_DEVICES;
     if (kind & PROGRAM_DERIVABLE)
         p |= PROGRAM_TRANSPOSES | PROGRAM_MAPS | PROGRAM_COMMUTES;
+    if (kind & (PROGRAM_LANES | PROGRAM_PIECES))
+        return p;
     if (program % 3 == 0)
         p |= PROGRAM_SCHEDULES;
     if (program % 9 == 1)
