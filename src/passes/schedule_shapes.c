@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// An array that is reshaped on its way from an input to a loop or an update, or from there to an
-// output, is what it was: memories count elements, so the input, or the output, takes the other shape,
-// and what is donated is updated where it is.
+// An array that is reshaped on its way from an input to a step that goes from memory to memory (a loop,
+// an update, a routine, an exchange), or from there to an output, is what it was: memories count elements,
+// so the input, or the output, takes the other shape, and what is donated is updated where it is.
 #include "passes/schedule_internal.h"
 #include "passes/transform.h"
 
-static bool changes_in_place(const struct ir_node *n)
+static bool is_of_memories(const struct ir_node *n)
 {
     enum ir_class c = ir_op_class((enum ir_op)n->op);
-    return c == IR_CLASS_CONTROL || c == IR_CLASS_UPDATE;
+    return c == IR_CLASS_CONTROL || c == IR_CLASS_UPDATE || c == IR_CLASS_LIBRARY;
 }
 
 // By parameter, the one node that uses it, if that is a reshape.
@@ -25,12 +25,12 @@ static const struct ir_node **find_reshaped(const struct ir_graph *g)
     return reshape;
 }
 
-// Whether a loop or an update takes the value.
+// Whether such a step takes the value.
 static bool *find_taken(const struct ir_graph *g)
 {
     bool *taken = arena_array(g->module->arena, bool, g->values.count + 1);
     ir_for_each_node (g, n)
-        for (uint32_t i = 0; i < n->n_in && changes_in_place(n); i++)
+        for (uint32_t i = 0; i < n->n_in && is_of_memories(n); i++)
             taken[ir_operand(g, n, i)] = true;
     return taken;
 }
@@ -48,7 +48,7 @@ const struct ir_graph *schedule_without_shapes(const struct ir_graph *g)
     for (uint32_t i = 0; i < g->outputs.count; i++) {
         result[i] = g->outputs.at[i];
         const struct ir_node *n = ir_node_of(g, result[i]);
-        if (n->op == IR_reshape && changes_in_place(ir_node_of(g, ir_operand(g, n, 0))))
+        if (n->op == IR_reshape && is_of_memories(ir_node_of(g, ir_operand(g, n, 0))))
             result[i] = ir_operand(g, n, 0);
         any |= result[i] != g->outputs.at[i];
     }

@@ -227,6 +227,21 @@ START_TEST(one_block_does_little)
 }
 END_TEST
 
+// What a routine takes or gives has its memory, whatever its shape is.
+START_TEST(shapes_need_no_copies)
+{
+    struct ir_builder b = begin("shapes");
+    int64_t flat = 24;
+    int64_t rows[] = {4, 6};
+    ir_id x = ir_reshape(&b, ir_param(&b, F32(24, 1)), 2, rows);
+    ir_output(&b, ir_reshape(&b, ir_sort(&b, 1, &x, 1), 1, &flat));
+    uint32_t f = finish(&b);
+    struct nest_program *p = schedule(f);
+    require_of(p->steps.count == 1 && p->arena_bytes == 0, "shapes", f, p);
+    check_run(f, p, draw_inputs(f, seed));
+}
+END_TEST
+
 // Rows of x times their sums, x itself and the negative of it, side by side along the axis or, without
 // one, one after the other in a vector; and the sum of it all.
 static uint32_t joined_parts(jot_dtype d, int64_t rows, int axis, bool is_read)
@@ -527,6 +542,7 @@ static void add_tests(TCase *t)
     tcase_add_test(t, library_products);
     tcase_add_test(t, one_block_does_little);
     tcase_add_test(t, prefix_sums);
+    tcase_add_test(t, shapes_need_no_copies);
     tcase_add_loop_test(t, parts_are_put_in_place, 0, 7);
     tcase_add_test(t, windows_are_searched_once);
     tcase_add_test(t, long_folds_are_done_once);
