@@ -5,6 +5,7 @@
 //
 // Times are the least of some rounds, in us; --device's mesh has all devices of the default kind.
 #include "measure.h"
+#include "nccl.h"
 
 #include <string.h>
 
@@ -152,12 +153,30 @@ static void row_psum(const char *name)
     jot_array_release(x[0]);
 }
 
+static double time_nccl(jot_array *x, jot_array *y, size_t count)
+{
+    const void *from[MOST];
+    void *to[MOST];
+    for (int i = 0; i < n && n <= MOST; i++) {
+        jot_array *a = jot_array_shard_on(x, (size_t)i), *b = jot_array_shard_on(y, (size_t)i);
+        from[i] = jot_array_device_data(a);
+        to[i] = (void *)(uintptr_t)jot_array_device_data(b);
+        jot_arrays_release(2, (jot_array *[]){a, b});
+    }
+    return nccl_sum(n, from, to, count);
+}
+
 static void row_large_psum(const char *name)
 {
     int64_t mib = is_gpu ? 64 : 4;
-    jot_array *x[] = {split(numbers(n, mib << 18), "i")};
-    print(name, time_call(jot_jit(jot_pmap_on(mesh, jot_fn(psum), "i")), 1, x, 1), 0);
-    jot_array_release(x[0]);
+    jot_array *x[] = {split(numbers(n, mib << 18), "i"), split(numbers(n, mib << 18), "i")};
+    double own = is_gpu ? time_nccl(x[0], x[1], (size_t)mib << 18) : 0;
+    double time = time_call(jot_jit(jot_pmap_on(mesh, jot_fn(psum), "i")), 1, x, 1);
+    if (own > 0)
+        printf("%-28s %12.1f   NCCL itself %12.1f, ratio %5.2f\n", name, time, own, time / own);
+    else
+        print(name, time, 0);
+    jot_arrays_release(2, x);
 }
 
 static void time_product(const char *name, jot_function f)
