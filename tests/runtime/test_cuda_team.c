@@ -137,11 +137,11 @@ END_TEST
 
 // ---- beside kernels ----
 
-// Steps over blocks of 1000 numbers: kernels x to y ("xy"), which add one, and sums of x over all GPUs to
-// y ("x>y").  i is the input, o the output, others are between.
+// Steps over blocks of 1000 numbers: kernels x to y ("xy"), which add one, by one block of threads ("x.y"),
+// and sums of x over all GPUs to y ("x>y").  i is the input, o the output, others are between.
 struct beside {
     const char *steps;
-    int nodes, edges, depth; // of the graph of one GPU
+    int nodes, depth, edges, edges_by_kernels; // of the graph of one GPU
 };
 
 struct beside_plan {
@@ -155,11 +155,13 @@ struct beside_plan {
 };
 
 static const struct beside besides[] = {
-    {"ia a>b ic bd co", 5, 5, 4}, // c does not wait for the sum; o waits for c
-    {"ia a>b ic bo", 4, 4, 3},        {"ia a>b bc co", 4, 3, 4}, // all wait for it
-    {"ia a>b ia ao", 4, 3, 4},        // what is summed is written again
-    {"ia a>b ab bo", 4, 3, 4},        // so is where it goes to
-    {"ia a>b ic c>d be do", 6, 8, 4}, // sums come one after the other
+    {"ia a>b ic bd co", 5, 4, 5, 5}, // c does not wait for the sum; o waits for c
+    {"ia a>b ic bo", 4, 3, 4, 4},
+    {"ia a>b bc co", 4, 4, 3, 3},             // all wait for it
+    {"ia a>b ia ao", 4, 4, 3, 3},             // what is summed is written again
+    {"ia a>b ab bo", 4, 4, 3, 3},             // so is where it goes to
+    {"ia a>b ic c>d be do", 6, 4, 8, 7},      // NCCL's sums come one after the other
+    {"ia a.b a.c b>d c>e df eo", 7, 5, 8, 7}, // small kernels do not
 };
 
 static const struct rt_plan *make_steps(struct beside_plan *p, const char *text)
@@ -179,8 +181,9 @@ static const struct rt_plan *make_steps(struct beside_plan *p, const char *text)
                                .bytes = BYTES};
     uint32_t n = 0;
     for (const char *at = text; *at; at += *at == ' ') {
-        bool is_sum = at[1] == '>';
-        uint32_t from = (uint32_t)(at[0] - 'a'), to = (uint32_t)(at[1 + is_sum] - 'a');
+        bool is_sum = at[1] == '>', is_small = at[1] == '.';
+        uint32_t from = (uint32_t)(at[0] - 'a'),
+                 to = (uint32_t)(at[1 + (is_sum || is_small)] - 'a');
         p->operands[2 * n] = is_sum ? to : from;
         p->operands[2 * n + 1] = is_sum ? from : to;
         p->steps[n] = (struct rt_step){.kind = is_sum ? RT_STEP_COLLECTIVE : RT_STEP_KERNEL,
@@ -188,13 +191,15 @@ static const struct rt_plan *make_steps(struct beside_plan *p, const char *text)
                                        .operand_first = 2 * n,
                                        .operand_count = 2,
                                        .total = is_sum ? 0 : 1000,
-                                       .grain = is_sum ? 1 : 64,
+                                       .grain = is_sum     ? 1
+                                                : is_small ? 1000
+                                                           : 64,
                                        .block = is_sum ? 0 : 64,
                                        .read_only = !is_sum,
                                        .param_first = is_sum,
                                        .param_count = is_sum ? 5 : 0};
         n++;
-        at += 2 + is_sum;
+        at += 2 + (is_sum || is_small);
     }
     p->plan = (struct rt_plan){.input_count = 1,
                                .output_count = 1,
@@ -240,7 +245,8 @@ START_TEST(sums_beside_kernels)
     ck_assert_int_eq(fake_count("fake_cuda_graph_nodes"), c->nodes);
     ck_assert_int_eq(fake_count("fake_cuda_graph_depth"), _i % 3 == 2 ? c->nodes : c->depth);
     if (_i % 3 < 2)
-        ck_assert_int_eq(fake_count("fake_cuda_graph_edges"), c->edges);
+        ck_assert_int_eq(fake_count("fake_cuda_graph_edges"),
+                         _i % 3 ? c->edges_by_kernels : c->edges);
     close_arrays(&a);
     rt_team_release(team);
 }

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Products of a program, and what GPUs do together, as branches of the graph that is captured: they wait
 // only for steps before them that use the same memory, one of the two writing it, and only such wait for
-// them.  Kernels have as many blocks as the device runs, and stay in the order of the steps; a product may
-// have few tiles, and what GPUs do together waits for the links between them.  Of the latter each waits for
-// the one before it, so all GPUs do them in one order.
+// them.  Kernels that fill the device stay in the order of the steps; small ones and products are free, and
+// what GPUs do together waits for the links between them.  That has rows of its own: one for each channel
+// that kernels of jot's own have (together.h), which they take in turn, and one for NCCL, which waits for all
+// of these and they for it.  In a row each waits for the one before it, so all GPUs do them in one order.
 //
 // What they use are ranges of addresses, as they are in the call that is captured, so memory that is
 // used again for something else counts, and so does an output in the place of a donated input.  The
@@ -12,10 +13,9 @@
 // The steps since the last one that waited for all are looked at, so many at most; then one waits for
 // all again.  Steps of which it is not known what they use do so too.  All wait for the first one: that
 // a set of no nodes may be waited for is not said.
-#include "runtime/cuda/device.h"
-
 #include "base/memory.h"
 #include "base/status.h"
+#include "runtime/cuda/together.h"
 #include "runtime/steps.h"
 
 #include <string.h>
@@ -23,7 +23,7 @@
 #define STEPS_MOST 64 // bits of a set of steps
 
 // Steps of a row come one after the other.
-enum row { KERNELS, TOGETHER, ROWS, NO_ROW };
+enum row { KERNELS, BY_NCCL, CHANNELS, ROWS = CHANNELS + CUDA_TOGETHER_CHANNELS, NO_ROW };
 
 struct use {
     uintptr_t begin, end;
@@ -48,6 +48,7 @@ struct cuda_branches {
     CUgraphNode *nodes;
     uint32_t node_count, node_room;
     unsigned workspaces; // that were taken so far
+    unsigned exchanges;  // by kernels of jot's own, so far
 };
 
 static _Thread_local struct cuda_branches *branches; // of the captures of this thread
@@ -55,7 +56,8 @@ static _Thread_local struct cuda_branches *branches; // of the captures of this 
 static void forget(struct cuda_branches *b)
 {
     b->count = b->use_count = b->node_count = 0;
-    b->last[KERNELS] = b->last[TOGETHER] = -1;
+    for (int row = 0; row < ROWS; row++)
+        b->last[row] = -1;
     b->steps[0] = (struct branch){0};
 }
 
@@ -200,11 +202,41 @@ static bool has_work(const struct rt_bound_step *s)
            s->kind == RT_STEP_COLLECTIVE;
 }
 
-static enum row row_of(const struct rt_bound_step *s)
+static bool is_by_kernels(const struct rt_program *p, const struct rt_bound_step *s)
 {
-    return s->kind == RT_STEP_GEMM         ? NO_ROW
-           : s->kind == RT_STEP_COLLECTIVE ? TOGETHER
-                                           : KERNELS;
+    struct collective c;
+    const uint32_t *operands = &p->plan.operands[s->operand_first];
+    collective_read(s->params, s->param_count, p->plan.mesh_rank, p->plan.params, &c);
+    return cuda_collective_by_kernels(&c, p->plan.buffers[operands[0]].bytes,
+                                      p->plan.buffers[operands[1]].bytes);
+}
+
+static int row_of(struct cuda_branches *b, const struct rt_program *p,
+                  const struct rt_bound_step *s)
+{
+    if (s->kind == RT_STEP_COLLECTIVE)
+        return is_by_kernels(p, s) ? CHANNELS + (int)(b->exchanges++ % CUDA_TOGETHER_CHANNELS)
+                                   : BY_NCCL;
+    return s->kind == RT_STEP_GEMM || cuda_kernel_is_small(p, s) ? NO_ROW : KERNELS;
+}
+
+// Whether a step of the row waits for step i for the sake of the rows.
+static bool comes_after(const struct cuda_branches *b, int row, int i)
+{
+    if (row >= CHANNELS && row < ROWS && i == b->last[BY_NCCL])
+        return true;
+    for (int other = BY_NCCL; row == BY_NCCL && other < ROWS; other++)
+        if (i == b->last[other])
+            return true;
+    return row < ROWS && i == b->last[row];
+}
+
+int cuda_branches_channel(CUstream stream)
+{
+    const struct cuda_branches *b = branches;
+    while (b && b->stream != stream)
+        b = b->next;
+    return b && b->exchanges ? (int)((b->exchanges - 1) % CUDA_TOGETHER_CHANNELS) : 0;
 }
 
 // The nodes that the step ended with.
@@ -254,7 +286,7 @@ jot_status cuda_branch_open(const struct rt_program *p, const struct rt_instance
     if (!b || !has_work(step))
         return JOT_OK;
     bool is_known = step->kind != RT_STEP_PHASES && step->kind != RT_STEP_CALLBACK;
-    enum row row = row_of(step);
+    int row = row_of(b, p, step);
     if (b->count == STEPS_MOST || (!is_known && b->count)) {
         JOT_TRY(wait_for(b, p, all_steps(b)));
         JOT_TRY(cuda_branches_restart(p));
@@ -264,7 +296,7 @@ jot_status cuda_branch_open(const struct rt_program *p, const struct rt_instance
     if (is_known)
         JOT_TRY(add_uses(b, p, instance, step));
     for (uint32_t i = 0; i < b->count; i++)
-        if (meet(b, &b->steps[i], s) || (row < ROWS && (int)i == b->last[row]))
+        if (meet(b, &b->steps[i], s) || comes_after(b, row, (int)i))
             s->before |= b->steps[i].before | UINT64_C(1) << i;
     if (row < ROWS)
         b->last[row] = (int)b->count;

@@ -21,6 +21,8 @@
 #define SHARED_FREELY (48 << 10)
 // The largest cluster that any device of its kind can run.
 #define CLUSTER_PORTABLE 8
+// A kernel is small whose blocks are no more than this share of the multiprocessors.
+#define SMALL_SHARE 4
 
 // ---- assembling ----
 
@@ -422,6 +424,13 @@ jot_status cuda_launch(const struct rt_program *program, const struct rt_instanc
                                                     instance->parameters + step->operand_first,
                                                     NULL),
                        "starting a kernel");
+}
+
+bool cuda_kernel_is_small(const struct rt_program *program, const struct rt_bound_step *step)
+{
+    const struct cuda_device *d = cuda_device_of(program->device);
+    return step->kind == RT_STEP_KERNEL &&
+           (int64_t)step->launch->config.gridDimX * SMALL_SHARE <= d->sm_count;
 }
 
 // The kernel leaves turns as they are after so many trips.

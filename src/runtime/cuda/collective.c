@@ -548,6 +548,16 @@ static jot_status by_nccl(jot_device *const *devices, const struct collective *c
     return status;
 }
 
+static atomic_bool has_no_kernels; // for some that were tried
+
+bool cuda_collective_by_kernels(const struct collective *c, uint64_t to_bytes,
+                                uint64_t from_bytes)
+{
+    return cuda_together_knows(c) &&
+           collective_part(c, to_bytes, from_bytes) <= COLLECTIVE_SMALL &&
+           !atomic_load(&has_no_kernels);
+}
+
 jot_status cuda_collective(jot_device *const *devices, const struct collective *c,
                            size_t n_groups, const struct rt_blocks *groups, uint64_t to_bytes,
                            uint64_t from_bytes)
@@ -558,8 +568,12 @@ jot_status cuda_collective(jot_device *const *devices, const struct collective *
     if (c->size == 1)
         return copy_alone(devices, n_groups, c, groups, to_bytes);
     cuda_collective_begin();
-    if (cuda_together_knows(c) && collective_part(c, to_bytes, from_bytes) <= COLLECTIVE_SMALL)
+    if (cuda_together_knows(c) &&
+        collective_part(c, to_bytes, from_bytes) <= COLLECTIVE_SMALL) {
         status = by_kernels(devices, c, n_groups, groups, to_bytes, from_bytes);
+        if (status == JOT_ERR_LIBRARY)
+            atomic_store(&has_no_kernels, true);
+    }
     if (status == JOT_ERR_LIBRARY)
         status = by_nccl(devices, c, n_groups, groups, to_bytes, from_bytes);
     cuda_collective_end();

@@ -129,6 +129,9 @@ jot_status cuda_collective(jot_device *const *devices, const struct collective *
                            uint64_t from_bytes);
 bool cuda_records_collective(const struct collective *c);
 // While several GPUs are handed something that they do together.
+// Whether kernels of jot's own do it (together.h), as far as is known before it is tried.
+bool cuda_collective_by_kernels(const struct collective *c, uint64_t to_bytes,
+                                uint64_t from_bytes);
 void cuda_collective_begin(void);
 void cuda_collective_end(void);
 void cuda_collective_lost(struct cuda_device *lost); // ends what others wait for it in
@@ -155,6 +158,8 @@ jot_status cuda_bind(struct rt_program *program, const struct rt_step *from, con
 jot_status cuda_prepare(const struct rt_program *program, struct rt_instance *instance);
 void cuda_finish(const struct rt_program *program);
 void cuda_forget(const struct rt_program *program, struct rt_instance *instance);
+// Whether it is a kernel that leaves most of the device free.
+bool cuda_kernel_is_small(const struct rt_program *program, const struct rt_bound_step *step);
 jot_status cuda_launch(const struct rt_program *program, const struct rt_instance *instance,
                        const struct rt_bound_step *step);
 jot_status cuda_loop(const struct rt_program *program, const struct rt_instance *instance,
@@ -178,6 +183,8 @@ jot_status cuda_branch_open(const struct rt_program *program,
                             const struct rt_bound_step *step);
 jot_status cuda_branch_close(const struct rt_program *program,
                              const struct rt_bound_step *step);
+// The channel (together.h) of the exchange that the thread captures in the stream.
+int cuda_branches_channel(CUstream stream);
 // What is captured next waits for all that is captured so far; all that comes after waits for what
 // the stream has then come to.
 jot_status cuda_branches_wait(const struct rt_program *program);

@@ -74,22 +74,26 @@ bool cuda_together_knows(const struct collective *c)
 
 // ---- memory ----
 
-// The table stands behind all else.
-static jot_status fill_table(struct cuda_together *t, size_t n,
+// A channel has a table behind all else.
+#define CHANNEL_BYTES (TOGETHER_ALL + (TOGETHER_GPUS + 1) * sizeof(uint64_t))
+
+static char *channel_of(const struct cuda_together *t, int channel, size_t gpu)
+{
+    return (char *)t->memory[gpu] + (size_t)channel * CHANNEL_BYTES;
+}
+
+static jot_status fill_table(const struct cuda_together *t, int channel, size_t n,
                              struct cuda_device *const *devices)
 {
     uint64_t table[TOGETHER_GPUS + 1] = {0};
     for (size_t i = 0; i < n; i++)
-        table[i] = cuda_place(t->memory[i]);
+        table[i] = cuda_place(channel_of(t, channel, i));
     table[TOGETHER_GPUS] = cuda_place(t->stop);
     for (size_t i = 0; i < n; i++) {
-        char *at = (char *)t->memory[i] + TOGETHER_ALL;
-        JOT_TRY(cuda_clear(&devices[i]->base, t->memory[i], TOGETHER_ALL));
-        JOT_TRY(cuda_upload(&devices[i]->base, at, table, sizeof table));
+        char *at = channel_of(t, channel, i);
+        JOT_TRY(cuda_clear(&devices[i]->base, at, TOGETHER_ALL));
+        JOT_TRY(cuda_upload(&devices[i]->base, at + TOGETHER_ALL, table, sizeof table));
     }
-    // Nobody writes into what has not been cleared.
-    for (size_t i = 0; i < n; i++)
-        JOT_TRY(cuda_wait(&devices[i]->base));
     return JOT_OK;
 }
 
@@ -109,11 +113,15 @@ static jot_status allocate(struct cuda_together *t, size_t n,
     *t->stop = 0;
     for (size_t i = 0; i < n; i++) {
         JOT_TRY(cuda_open_to_peers(devices[i]));
-        JOT_TRY(cuda_allocate(&devices[i]->base,
-                              TOGETHER_ALL + (TOGETHER_GPUS + 1) * sizeof(uint64_t),
+        JOT_TRY(cuda_allocate(&devices[i]->base, CUDA_TOGETHER_CHANNELS * CHANNEL_BYTES,
                               "what GPUs send one another", &t->memory[i]));
     }
-    return fill_table(t, n, devices);
+    for (int k = 0; k < CUDA_TOGETHER_CHANNELS; k++)
+        JOT_TRY(fill_table(t, k, n, devices));
+    // Nobody writes into what has not been cleared.
+    for (size_t i = 0; i < n; i++)
+        JOT_TRY(cuda_wait(&devices[i]->base));
+    return JOT_OK;
 }
 
 static jot_status open(struct cuda_together *t, size_t n, struct cuda_device *const *devices)
@@ -175,6 +183,7 @@ jot_status cuda_together_run(struct cuda_together *t, struct cuda_device *const 
         JOT_TRY(status);
     }
     uint64_t k = part / unit;
+    int channel = cuda_branches_channel(cuda_stream(devices[0]));
     bool skips = c->kind == COLLECTIVE_REDUCE_SCATTER || c->kind == COLLECTIVE_ALL_TO_ALL;
     bool spreads = c->kind == COLLECTIVE_ALL_GATHER || c->kind == COLLECTIVE_ALL_TO_ALL;
     for (size_t i = 0; i < n; i++) {
@@ -189,7 +198,7 @@ jot_status cuda_together_run(struct cuda_together *t, struct cuda_device *const 
             .kernel = t->kernels[i][row],
             .blocks = (part + TOGETHER_BLOCK_BYTES - 1) / TOGETHER_BLOCK_BYTES,
             .block = TOGETHER_THREADS,
-            .parameters = {cuda_place((char *)t->memory[i] + TOGETHER_ALL),
+            .parameters = {cuda_place(channel_of(t, channel, i) + TOGETHER_ALL),
                            cuda_place(b->from[i]), cuda_place(b->to[i]), k, i, n, skips ? k : 0,
                            spreads ? k : 0, takes, gives}};
         JOT_TRY(cuda_enter(devices[i]));

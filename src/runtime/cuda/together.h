@@ -9,11 +9,14 @@
 #define CUDA_TOGETHER_TYPES 16
 #define CUDA_TOGETHER_KERNELS (COLLECTIVE_COMBINER_COUNT * CUDA_TOGETHER_TYPES + 2)
 
+// Exchanges of different channels may run at the same time; those of one come one after the other.
+#define CUDA_TOGETHER_CHANNELS 4
+
 // What a group of GPUs has for them, from zeros; it stays as long as the process.
 struct cuda_together {
     bool is_open, is_missing;
-    unsigned *stop; // in pinned memory
-    void *memory[RT_CUDA_MOST];
+    unsigned *stop;                                          // in pinned memory
+    void *memory[RT_CUDA_MOST];                              // of all channels
     CUfunction kernels[RT_CUDA_MOST][CUDA_TOGETHER_KERNELS]; // NULL until they are asked for
 };
 
