@@ -79,6 +79,11 @@ struct trace_hidden {
     uint32_t used;      // the same: the last evaluation that read it
 };
 
+// What a value of a trace around is called inside.
+struct trace_import {
+    jot_value outer, inner;
+};
+
 struct jot_block;
 
 struct trace {
@@ -93,7 +98,9 @@ struct trace {
     VEC(struct trace_slot) slots;
     VEC(struct trace_hidden) hidden;
     struct hash_table hidden_table;
-    VEC(uint32_t) hidden_of; // by value: the place in hidden, plus 1
+    VEC(struct trace_import) imports;
+    struct hash_table import_table; // by outer
+    VEC(uint32_t) hidden_of;        // by value: the place in hidden, plus 1
     // What trace_close goes by: marks of the nodes and values that it comes to, and by value what it
     // has become.
     VEC(uint32_t) marks;

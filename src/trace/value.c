@@ -272,14 +272,42 @@ static const struct trace *find_open(const struct trace *t, jot_value v)
 
 bool trace_is_open(jot_value v) { return find_open(trace_top(), v) != NULL; }
 
-// Into t what a trace around it holds.
+static uint64_t hash_handle(jot_value v) { return hash_combine(v.trace, v.id); }
+
+static const struct trace_import *find_import(const struct trace *t, jot_value v)
+{
+    for (struct hash_probe p = hash_probe(&t->import_table, hash_handle(v));
+         hash_next(&t->import_table, &p);) {
+        const struct trace_import *i = &t->imports.at[p.id];
+        if (i->outer.trace == v.trace && i->outer.id == v.id)
+            return i;
+    }
+    return NULL;
+}
+
+static jot_value capture(struct trace *t, const struct trace *holder, jot_value v);
+
+// Into t what a trace around it holds, once.
+static jot_value import_captured(struct trace *t, const struct trace *holder, jot_value v)
+{
+    const struct trace_import *known = find_import(t, v);
+    if (known)
+        return known->inner;
+    jot_value inner = capture(t, holder, v);
+    if (slot_in(t, inner)->kind != TRACE_ERROR) {
+        vec_push(t->module->arena, &t->imports, (struct trace_import){v, inner});
+        hash_insert(t->module->arena, &t->import_table, hash_handle(v), t->imports.count - 1);
+    }
+    return inner;
+}
+
 static jot_value capture(struct trace *t, const struct trace *holder, jot_value v)
 {
     jot_value outer = v;
     if (t->parent->is_broken)
         outer = (jot_value){t->parent->serial, 0};
     else if (t->parent != holder)
-        outer = capture(t->parent, holder, v);
+        outer = import_captured(t->parent, holder, v);
     struct trace_slot s = *slot_in(t->parent, outer);
     if (s.kind == TRACE_ERROR)
         return push_error(t, s.error);
@@ -316,8 +344,11 @@ static jot_value import_into(struct trace *t, const char *op, jot_value v)
                  function_of(t)->name, v.id >> TRACE_GUARD_BITS);
         return fail_in(t, op, JOT_ERR_ARGUMENT, text);
     }
+    const struct trace_import *known = find_import(t, v);
+    if (known)
+        return known->inner;
     const struct trace *holder = find_open(t->parent, v);
-    return holder ? capture(t, holder, v) : fail_stale(t, op, v);
+    return holder ? import_captured(t, holder, v) : fail_stale(t, op, v);
 }
 
 jot_value trace_import(const char *op, jot_value v) { return import_into(trace_top(), op, v); }
