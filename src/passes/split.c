@@ -8,11 +8,13 @@
 //
 // Values that linear nodes read are the residuals.  Constants are made again, and so is what only
 // changes the index of a residual: then its source is kept.  Inputs and results are not kept
-// twice.  Residuals that come out of calls are packed, those of an element type that vary alike into one
-// vector, when they are many: a tower of calls would hand up twice as many at every level.
+// twice.  Residuals that come out of calls, or that branches hand on from branches in them, are packed,
+// those of an element type that vary alike into one vector, when they are many: a tower of calls would
+// hand up twice as many at every level, and one of branches those of all levels below.
 //
 // Needs nothing.  Keeps the order of nodes.
 #include "base/status.h"
+#include "ir/control.h"
 #include "passes/transform.h"
 
 // How the linear part gets a value that is not linear.
@@ -61,7 +63,21 @@ struct cut {
     VEC(ir_id) vectors;       // the first residual of each
 };
 
-enum { MANY = 16 }; // residuals from calls
+enum { MANY = 16 }; // residuals handed on
+
+static bool is_handed_on(const struct ir_graph *g, ir_id v)
+{
+    const struct ir_node *n = ir_node_of(g, v);
+    const int64_t *bodies;
+    int n_bodies = n->op == IR_cond ? ir_bodies_of(n, &bodies) : 0;
+    bool is_inner = false;
+    for (int i = 0; i < n_bodies; i++) {
+        const struct ir_graph *body = ir_function(g->module, (uint32_t)bodies[i]);
+        ir_id inner = body->outputs.at[v - n->out];
+        is_inner = is_inner || ir_node_of(body, inner)->op == IR_cond;
+    }
+    return is_inner || ir_op_class(n->op) == IR_CLASS_CALL;
+}
 
 // The vector of residuals of the type's elements, which vary as it does: one that varies more would
 // make what is computed of it vary.
@@ -83,8 +99,7 @@ static void choose_packed(struct cut *c)
     uint32_t count = 0;
     bool *is_packed = arena_array(g->module->arena, bool, g->values.count + 1);
     for (ir_id v = 0; v < g->values.count; v++)
-        is_packed[v] =
-            c->supply[v] == RESIDUAL && ir_op_class(ir_node_of(g, v)->op) == IR_CLASS_CALL;
+        is_packed[v] = c->supply[v] == RESIDUAL && is_handed_on(g, v);
     for (uint32_t i = 0; i < g->outputs.count; i++)
         is_packed[g->outputs.at[i]] = false;
     for (ir_id v = 0; v < g->values.count; v++)

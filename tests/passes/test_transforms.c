@@ -97,6 +97,43 @@ START_TEST(packed_residuals_vary_as_they_are)
 }
 END_TEST
 
+// A branch in each of many branches hands on what all below it keep, in few vectors.
+START_TEST(residuals_of_nested_branches_are_packed)
+{
+    enum { DEPTH = 60, FEW = 25 };
+    struct strbuf text = strbuf_make(module->arena);
+    strbuf_add(&text, "jot ir 1\nfunction @0(%x: f64[]) {\n  %y = cos %x : f64[]\n"
+                      "  return %y\n}\nfunction @1(%x: f64[]) {\n  %y = sin %x : f64[]\n"
+                      "  return %y\n}\n");
+    for (int i = 2; i < DEPTH + 2; i++)
+        strbuf_printf(&text,
+                      "function @%d f(%%x: f64[]) {\n  %%most = const {data=%d} : f64[]\n"
+                      "  %%less = lt %%x, %%most : bool[]\n"
+                      "  %%i = convert %%less {dtype=i32} : i32[]\n"
+                      "  %%s = sin %%x : f64[]\n  %%u = add %%x, %%s : f64[]\n"
+                      "  %%y = cond %%i, %%u {functions=[@0, @%d]} : f64[]\n"
+                      "  return %%y\n}\n",
+                      i, i == DEPTH / 2 ? 3 : 4, i - 1);
+    uint32_t f = parse(text.text), g;
+    struct pass_split s;
+    require(pass_linearize(module, f, mask_of(1, 1), &s));
+    ck_assert_uint_le(s.n_residuals, FEW);
+    require(pass_grad(module, f, mask_of(1, 1), &g));
+    // From 5 on at once, near pi half way, and from below 0 never: the last branch, that half way, the first.
+    const double starts[] = {-1e-20, 0.5, 5};
+    for (int k = 0; k < 3; k++) {
+        double x = starts[k], slope = 1;
+        int i = DEPTH + 1;
+        for (; i > 1 && x < (i == DEPTH / 2 ? 3 : 4); i--)
+            slope *= 1 + cos(x), x += sin(x);
+        if (i > 1)
+            slope *= 1 + cos(x), x += sin(x);
+        slope *= i == 1 ? cos(x) : -sin(x);
+        close_to(number(*evaluate(g, (struct ir_tensor[]){scalar_f64(starts[k])})), slope);
+    }
+}
+END_TEST
+
 // What is written twice is one value before its derivative, and its cotangents are summed there.
 START_TEST(equal_values_have_one_derivative)
 {
@@ -598,6 +635,7 @@ static void add_tests(TCase *t)
     tcase_add_test(t, linear_parts_agree_with_tangents);
     tcase_add_test(t, residuals_are_few);
     tcase_add_test(t, packed_residuals_vary_as_they_are);
+    tcase_add_test(t, residuals_of_nested_branches_are_packed);
     tcase_add_test(t, equal_values_have_one_derivative);
     tcase_add_test(t, zero_tangents_are_no_values);
     tcase_add_test(t, where_keeps_nan_out);
