@@ -38,18 +38,6 @@ static bool mix_repeated(struct lanes *l, const struct ir_node *n, struct view v
     return false;
 }
 
-static bool has_repeated(struct lanes *l, const struct ir_node *n, struct view v)
-{
-    struct schedule *s = &l->space;
-    (void)n;
-    struct atoms a = axes_of_view(s, v);
-    for (uint32_t i = 0; i < a.count; i++)
-        for (uint32_t k = 0; k < i; k++)
-            if (a.at[i] == a.at[k] && !s->atoms.at[a.at[i]].is_derived)
-                return true;
-    return false;
-}
-
 // ---- The lanes
 
 static struct view row_of(struct view v)
@@ -98,6 +86,40 @@ static struct atoms unmixed(struct lanes *l, struct atoms a)
     return (struct atoms){.count = out.count, .at = out.at};
 }
 
+static bool list_view(struct lanes *l, const struct ir_node *n, struct view v)
+{
+    struct atoms a = axes_of_view(&l->space, v);
+    (void)n;
+    for (uint32_t i = 0; i < a.count; i++) {
+        struct lane_uses *uses = &l->uses[a.at[i]];
+        struct lane_use *use = arena_new(l->space.scratch, struct lane_use);
+        use->view = v;
+        *(uses->last ? &uses->last->next : &uses->first) = use;
+        uses->last = use;
+    }
+    return false;
+}
+
+// Makes a the same as b, unless some value has both.
+static bool unite(struct lanes *l, atom_id a, atom_id b)
+{
+    struct schedule *s = &l->space;
+    if (!l->uses) {
+        l->uses = arena_array(s->scratch, struct lane_uses, s->atoms.count);
+        any_view(l, l->top, list_view);
+    }
+    struct lane_uses *of_a = &l->uses[a], *of_b = &l->uses[b];
+    for (const struct lane_use *use = of_a->first; use; use = use->next)
+        if (axes_contain(s, axes_of_view(s, use->view), b))
+            return false;
+    s->atoms.at[a].same = b;
+    if (of_a->first) {
+        *(of_b->last ? &of_b->last->next : &of_b->first) = of_a->first;
+        of_b->last = of_a->last;
+    }
+    return true;
+}
+
 // Carries that have nothing to do with each other may have lanes of the same extents: they are made
 // the same, unless some value has both.
 static void align(struct lanes *l, struct view v)
@@ -107,12 +129,9 @@ static void align(struct lanes *l, struct view v)
     for (uint32_t i = 0; i < missing.count; i++) {
         struct atoms own = unmixed(l, axes_minus(s, axes_of_view(s, v), l->lanes));
         for (uint32_t k = 0; k < own.count; k++) {
-            if (s->atoms.at[own.at[k]].extent != s->atoms.at[missing.at[i]].extent)
-                continue;
-            s->atoms.at[own.at[k]].same = missing.at[i];
-            if (!any_view(l, l->top, has_repeated))
+            bool alike = s->atoms.at[own.at[k]].extent == s->atoms.at[missing.at[i]].extent;
+            if (alike && unite(l, own.at[k], missing.at[i]))
                 break;
-            s->atoms.at[own.at[k]].same = own.at[k];
         }
     }
 }

@@ -19,6 +19,11 @@ struct lane_graph {
     struct lane_graph ***bodies; // by node: those of its functions, NULL for nodes without
 };
 
+struct lane_use {
+    struct view view;
+    struct lane_use *next;
+};
+
 struct lanes {
     struct schedule space; // of atoms; a mixed one is_derived
     struct ir_module *module;
@@ -26,6 +31,9 @@ struct lanes {
     struct atoms lanes;        // slowest first
     VEC(struct view) subjects; // what has them, but for what is small: carries and rows
     VEC(const struct ir_node *) mixers;
+    struct lane_uses {
+        struct lane_use *first, *last;
+    } *uses; // by atom: the views that it is in; NULL: not listed
 };
 
 // Looks at node n of a graph and at its bodies: gives its results views, unites and marks atoms.
