@@ -63,10 +63,17 @@ struct cg_stack {
     LLVMValueRef lines;  // of puts whose rows do not begin on cache lines (line.c), or NULL
 };
 
+// Uses of each buffer, in all and in the loop that was asked about last (variation.c).
+struct cg_uses {
+    nest_id loop;
+    uint32_t *all, *inside; // NULL: not counted
+};
+
 struct cg_lowering {
     struct cg_module *module;
     struct arena *arena;
     const struct nest *nest;
+    struct cg_uses *uses;
     int64_t written_out; // the most code that a loop of this nest may become
     struct machine m;
     LLVMValueRef function, buffers_argument, scratch_argument;

@@ -177,33 +177,37 @@ static unsigned chunks_of(const struct live *p, const struct span *s, double loc
     return n >= CG_CHUNKS ? CG_CHUNKS : n >= 2 ? (unsigned)n : s->ops < LONG_STEP ? 2 : 1;
 }
 
-static bool is_time(const struct cg_lowering *l, const struct nest_index *x)
+// By buffer, whether steps of loops over time go through it one after the other.
+static const bool *find_tapes(const struct cg_lowering *l)
 {
+    bool *is_time = arena_array(l->arena, bool, l->nest->axes.count + 1);
+    bool *is_tape = arena_array(l->arena, bool, l->nest->buffers.count + 1);
     for (uint32_t i = 0; i < l->nest->statements.count; i++)
-        if (cg_statement(l, i)->kind == NEST_SEQ &&
-            nest_index_factor(x, cg_statement(l, i)->axes[0]) != 0)
-            return true;
-    return false;
+        if (cg_statement(l, i)->kind == NEST_SEQ)
+            is_time[cg_statement(l, i)->axes[0]] = true;
+    for (uint32_t i = 0; i < l->nest->statements.count; i++) {
+        const struct nest_statement *s = cg_statement(l, i);
+        for (uint32_t k = 0; s->buffer != NEST_NONE && k < s->index.count; k++)
+            if (!s->index.terms[k].is_value && is_time[s->index.terms[k].id])
+                is_tape[s->buffer] = true;
+    }
+    return is_tape;
 }
 
-// Whether steps of loops over time go through the local one after the other.
-static bool is_tape(const struct cg_lowering *l, nest_id buffer)
-{
-    for (uint32_t i = 0; i < l->nest->statements.count; i++)
-        if (cg_statement(l, i)->buffer == buffer && is_time(l, &cg_statement(l, i)->index))
-            return true;
-    return false;
-}
+// Memory of the locals that every lane has: of the tapes, and of the others.
+struct locals {
+    uint64_t tapes, state;
+};
 
-// Memory of the tapes, or of the other locals, that every lane has.
-static uint64_t local_bytes(const struct cg_lowering *l, nest_id loop, unsigned lanes,
-                            bool tapes)
+static struct locals local_bytes(const struct cg_lowering *l, nest_id loop, unsigned lanes)
 {
-    uint64_t bytes = 0;
+    struct locals bytes = {0};
+    const bool *is_tape = find_tapes(l);
     for (uint32_t i = 0; i < l->nest->buffers.count; i++) {
         const struct nest_buffer *b = &l->nest->buffers.at[i];
-        if (b->role == NEST_LOCAL && is_tape(l, i) == tapes && cg_is_inside(l, i, loop))
-            bytes += (uint64_t)b->count * dtype_get(b->dtype)->bytes * lanes;
+        if (b->role == NEST_LOCAL && cg_is_inside(l, i, loop))
+            *(is_tape[i] ? &bytes.tapes : &bytes.state) +=
+                (uint64_t)b->count * dtype_get(b->dtype)->bytes * lanes;
     }
     return bytes;
 }
@@ -233,8 +237,9 @@ unsigned cg_choose_chunks(struct cg_lowering *l, nest_id id, nest_id axis, unsig
     // Lanes of several vectors are side by side already.
     while (chunks > 1 && lanes > l->module->vector_bytes / 4 && chunks * lanes > CG_CHUNK)
         chunks--;
-    uint64_t state = local_bytes(l, id, lanes, false), tapes = local_bytes(l, id, lanes, true);
-    while (chunks > 1 && (state * chunks > LOCAL_BYTES || tapes * chunks > TAPE_BYTES))
+    struct locals bytes = local_bytes(l, id, lanes);
+    while (chunks > 1 &&
+           (bytes.state * chunks > LOCAL_BYTES || bytes.tapes * chunks > TAPE_BYTES))
         chunks--;
     // As many groups of them, but of the same size.
     int64_t vectors = (l->nest->axes.at[axis].extent + lanes - 1) / lanes,

@@ -100,28 +100,45 @@ static void search_block(struct search *s, uint32_t block)
         search_statement(s, cg_statement(s->l, b->statements.at[i]));
 }
 
-// Uses of the buffer in the block; a put that accumulates over the loop around it is stored behind.
-static uint32_t uses(const struct cg_lowering *l, uint32_t block, nest_id buffer, nest_id loop)
+// Adds the uses of each buffer in the block; a put that accumulates over the loop around it is stored
+// behind.
+static void count_uses(const struct cg_lowering *l, uint32_t block, nest_id loop,
+                       uint32_t *uses)
 {
     if (block >= l->nest->blocks.count)
-        return 0;
-    uint32_t n = 0;
+        return;
     const struct nest_block *b = &l->nest->blocks.at[block];
     for (uint32_t i = 0; i < b->statements.count; i++) {
         const struct nest_statement *s = cg_statement(l, b->statements.at[i]);
         bool accumulates = s->kind == NEST_PUT && s->op && s->fold == loop;
-        n += (s->buffer == buffer && !accumulates) + (s->source[0] == buffer) +
-             (s->source[1] == buffer);
-        n += uses(l, s->body, buffer, loop) + uses(l, s->other, buffer, loop);
+        if (s->buffer != NEST_NONE && !accumulates)
+            uses[s->buffer]++;
+        for (int k = 0; k < 2; k++)
+            if (s->source[k] != NEST_NONE)
+                uses[s->source[k]]++;
+        count_uses(l, s->body, loop, uses);
+        count_uses(l, s->other, loop, uses);
     }
-    return n;
 }
 
 bool cg_is_inside(const struct cg_lowering *l, nest_id buffer, nest_id loop)
 {
-    const struct nest_statement *s = cg_statement(l, loop);
-    return uses(l, s->body, buffer, loop) + uses(l, s->other, buffer, loop) ==
-           uses(l, 0, buffer, NEST_NONE);
+    struct cg_uses *u = l->uses;
+    uint32_t n = l->nest->buffers.count + 1;
+    if (!u->all) {
+        u->all = arena_array(l->arena, uint32_t, n);
+        u->inside = arena_array(l->arena, uint32_t, n);
+        u->loop = NEST_NONE;
+        count_uses(l, 0, NEST_NONE, u->all);
+    }
+    if (u->loop != loop) {
+        const struct nest_statement *s = cg_statement(l, loop);
+        memset(u->inside, 0, n * sizeof *u->inside);
+        count_uses(l, s->body, loop, u->inside);
+        count_uses(l, s->other, loop, u->inside);
+        u->loop = loop;
+    }
+    return u->inside[buffer] == u->all[buffer];
 }
 
 const bool *cg_variation(const struct cg_lowering *l, nest_id loop, nest_id axis)
