@@ -136,19 +136,21 @@ static bool is_first_in_llvm(void)
 }
 
 // LLVM 19's pass "X86 Avoid Store Forwarding Blocks" asks masked loads for their size, which they do not
-// know, and ends the process.  It has no other switch.
-static void leave_out_faulty_passes(void)
+// know, and ends the process.  "X86 Domain Reassignment" takes a time that grows with the square of the
+// code, and changes none: masks are in their registers.  Neither has another switch.
+static void leave_out_passes(void)
 {
 #if defined(__x86_64__)
-    static const char *const options[] = {"jot", "-x86-disable-avoid-SFB"};
+    static const char *const options[] = {"jot", "-x86-disable-avoid-SFB",
+                                          "-disable-x86-domain-reassignment"};
     if (is_first_in_llvm())
-        LLVMParseCommandLineOptions(2, options, NULL);
+        LLVMParseCommandLineOptions(sizeof options / sizeof *options, options, NULL);
 #endif
 }
 
 static void initialise(void)
 {
-    leave_out_faulty_passes();
+    leave_out_passes();
     LLVMInitializeNativeTarget();
     LLVMInitializeNativeAsmPrinter();
     LLVMInitializeNVPTXTargetInfo();
@@ -288,6 +290,8 @@ jot_status cg_module_emit(LLVMModuleRef module, struct cg_target *target,
     char *error = NULL;
     if (target->is_gpu)
         gpu_split_bytes(module);
+    else
+        cg_cut_blocks(module);
     if (!LLVMTargetMachineEmitToMemoryBuffer(target->machine, module, kind, &error, out))
         return JOT_OK;
     jot_status s = status_fail(JOT_ERR_INTERNAL, "LLVM: %s", error);

@@ -47,5 +47,7 @@ void cg_pair_op_functions(const struct cg_module *m);
 // large.c:
 // Numbers and locals of large functions where LLVM's time for them grows with the code.
 void cg_large_functions(struct cg_module *m);
+// long_blocks.c: blocks of instructions become parts where LLVM's time for them grows with their square.
+void cg_cut_blocks(LLVMModuleRef module);
 
 #endif
