@@ -2,6 +2,7 @@
 #include "growth_programs.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #define WIDTH 8
 
@@ -477,6 +478,50 @@ static void branches_loop(const jot_value *in, jot_value *out, void *ctx)
     out[0] = jot_sum(x);
 }
 
+// A scan whose step has as many branches on its row.
+static void branches_scan(const jot_value *in, jot_value *out, void *ctx)
+{
+    jot_value s = jot_from(0.0), r, x = in[0];
+    JOT_SCAN ((s), (x), (r)) {
+        for (int k = 0, n = size_of(ctx); k < n; k++)
+            JOT_IF (jot_greater(x, 1.0 + k), s)
+                s = jot_sin(s);
+            else
+                s = jot_cos(jot_mul(s, 0.1 * k));
+        s = jot_add(s, x);
+        r = s;
+    }
+    out[0] = jot_sum(r);
+}
+
+static jot_value loss_of_leaves(int n, const jot_value *w)
+{
+    jot_value s = jot_from(0.0);
+    for (int k = 0; k < n; k++)
+        s = jot_add(s, jot_sum(jot_tanh(w[k])));
+    return s;
+}
+
+// Steps of gradient descent in a loop, of a quarter as many leaves as the size says.
+static void descent_loop(const jot_value *in, jot_value *out, void *ctx)
+{
+    int n = size_of(ctx) / 4;
+    jot_value *w = calloc(2 * (size_t)n, sizeof *w), *g = w + n;
+    memcpy(w, in, (size_t)n * sizeof *w);
+    jot_piece carries[] = {{.n = (size_t)n, .at = w, .name = "w"}, {.n = 0}};
+    jot_block *b = jot_for_begin(carries, jot_from(10), JOT_HERE);
+    for (jot_value i; jot_for_next(b, &i);) {
+        jot_variable_tree((size_t)n, w);
+        memcpy(g, w, (size_t)n * sizeof *w);
+        jot_gradient_tree(loss_of_leaves(n, w), (size_t)n, g);
+        for (int k = 0; k < n; k++)
+            w[k] = jot_sub(w[k], jot_mul(0.1, g[k]));
+    }
+    jot_block_leave(&b);
+    out[0] = loss_of_leaves(n, w);
+    free(w);
+}
+
 static void updates_loop(const jot_value *in, jot_value *out, void *ctx)
 {
     jot_value x = in[0];
@@ -594,11 +639,16 @@ const struct growth_family growth_families[] = {
     {"nested_whiles", nested_whiles, 1, false, JOT_F32, 1, 1000, 8000, 150},
     {"nested_fors", nested_fors, 1, false, JOT_F32, 1, 1000, 8000, 50},
     {"nested_ifs", nested_ifs, 1, false, JOT_F32, 1, 1000, 8000, 20},
-    {"else_ifs", else_ifs, 1, false, JOT_F32, 1, 1000, 12000, 30},
+    {"nested_ifs_grad", nested_ifs, 1, true, JOT_F32, 1, 1000, 10000, 40},
+    {"else_ifs", else_ifs, 1, false, JOT_F32, 1, 1000, 5000, 10},
+    {"else_ifs_grad", else_ifs, 1, true, JOT_F32, 1, 1000, 10000, 40},
     {"captures_loop", captures_loop, 1, false, JOT_F32, 1, 100, 8000, 100},
     {"captures_loop_grad", captures_loop, 1, true, JOT_F32, 1, 100, 15000, 400},
     {"branches_loop", branches_loop, 1, false, JOT_F32, 1, 1000, 10000, 100},
     {"branches_loop_grad", branches_loop, 1, true, JOT_F32, 1, 1000, 20000, 350},
+    {"branches_scan", branches_scan, 1, false, JOT_F32, 1, 100, 8000, 40},
+    {"branches_scan_grad", branches_scan, 1, true, JOT_F32, 1, 100, 10000, 40},
+    {"descent_loop_grad", descent_loop, 0, true, JOT_F32, 1, 8, 15000, 130},
     {"updates_loop", updates_loop, 1, false, JOT_F32, 1, 100, 20000, 600},
     {"updates_loop_grad", updates_loop, 1, true, JOT_F32, 1, 100, 50000, 900},
     {"long_step", long_step, 1, false, JOT_F32, 1, 1000, 10000, 200},
