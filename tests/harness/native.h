@@ -49,5 +49,10 @@ int native_finish(struct native *n);
 // the largest element.  A line about the first difference goes to *report (may be NULL).
 bool native_same(const struct ir_module *m, struct ir_tensor got, struct ir_tensor want,
                  double tolerance, struct strbuf *report);
+// The same of result `output` of g of the operands.  With a tolerance each number may be off besides by
+// four times what it is moved by a rounding of every operand, as products and sums round on their way.
+bool native_close(const struct ir_graph *g, const struct ir_tensor *in, uint32_t output,
+                  struct ir_tensor got, struct ir_tensor want, double tolerance,
+                  struct strbuf *report);
 
 #endif

@@ -7,6 +7,8 @@
 #include "passes/pass_support.h"
 #include "support/sample.h"
 
+#include <math.h>
+
 static struct strbuf report;
 
 static struct native begin(void)
@@ -30,6 +32,30 @@ static const char *label(const char *transform, const char *what)
     strbuf_printf(&s, "%s of %s", transform, what);
     return s.text;
 }
+
+// -- Comparing --------------------------------------------------------------------------------
+
+// A sine of a large multiple is moved by roundings, one of the number itself is not.
+START_TEST(what_roundings_move)
+{
+    static const char text[] = "jot ir 1\nfunction @0(%%0: f64[1]) {\n"
+                               "  %%1 = const {data=[%d]} : f64[1]\n"
+                               "  %%2 = mul %%0, %%1 : f64[1]\n  %%3 = sin %%2 : f64[1]\n"
+                               "  return %%3\n}\n";
+    static const int factors[] = {1, 1000000};
+    for (int i = 0; i < 2; i++) {
+        char of[sizeof text + 8];
+        snprintf(of, sizeof of, text, factors[i]);
+        const struct ir_graph *g = graph(parse(of));
+        double x = 0.7, y = sin(factors[i] * x) + 1e-10;
+        struct ir_tensor in = {ir_type_of(g, 0), &x}, got = {in.type, &y}, want;
+        require(ir_eval(module->arena, g, &in, &want));
+        ck_assert(!native_same(module, got, want, 1e-12, NULL));
+        ck_assert_int_eq(native_close(g, &in, 0, got, want, 1e-12, NULL), factors[i] > 1);
+        ck_assert(!native_close(g, &in, 0, got, want, 0, NULL));
+    }
+}
+END_TEST
 
 // -- Every op ---------------------------------------------------------------------------------
 
@@ -643,6 +669,7 @@ END_TEST
 
 static void add_tests(TCase *t)
 {
+    tcase_add_test(t, what_roundings_move);
     tcase_add_loop_test(t, every_op, 0, DTYPE_COUNT);
     tcase_add_loop_test(t, forward, 0, 6);
     tcase_add_loop_test(t, reverse, 0, 6);

@@ -123,11 +123,11 @@ static struct ir_tensor lane_of(struct checker *c, struct ir_tensor x, int64_t i
 }
 
 // Dots sum by another shape when mapped; everything else keeps its bits.
-static bool close_lanes(struct checker *c, struct ir_tensor got, struct ir_tensor want)
+static bool close_lanes(struct checker *c, const struct ir_graph *g, const struct ir_tensor *in,
+                        uint32_t output, struct ir_tensor got, struct ir_tensor want)
 {
-    if (ir_dtype(want.type) != JOT_F64)
-        return native_same(c->m, got, want, 0, c->why);
-    return native_same(c->m, got, want, 1e-9, c->why);
+    double tolerance = ir_dtype(want.type) == JOT_F64 ? 1e-9 : 0;
+    return native_close(g, in, output, got, want, tolerance, c->why);
 }
 
 // NaN and overflow make tolerances useless.
@@ -168,7 +168,8 @@ bool check_maps(struct checker *c)
         if (!is_moderate(c, want, g->outputs.count))
             continue;
         for (uint32_t i = 0; i < g->outputs.count; i++)
-            if (!close_lanes(c, mapped_out[i] ? lane_of(c, y[i], k) : y[i], want[i])) {
+            if (!close_lanes(c, g, lanes[k], i, mapped_out[i] ? lane_of(c, y[i], k) : y[i],
+                             want[i])) {
                 strbuf_printf(c->why, "  lane %d of output %u\n%s", k, i,
                               ir_graph_text(ir_function(c->m, f)));
                 return false;
@@ -216,7 +217,7 @@ bool check_commutes(struct checker *c)
             q = lane_of(c, q, 0);
         if (q.type.rank < p.type.rank)
             p = lane_of(c, p, 0);
-        if (!close_lanes(c, p, q)) {
+        if (!close_lanes(c, b, in, i, p, q)) {
             strbuf_printf(c->why, "  output %u\n", i);
             return false;
         }
