@@ -8,7 +8,8 @@
 //     par c, i, j { fold k { load x[... + c], load w[... + c] } -> %t     put t[h*w*c + w*i + j] = %t }
 //     par i, j, c { load t[h*w*c + w*i + j], load x[... + c] ... }        becomes    t[... + c]
 //
-// Each access of a kernel gives its elements as votes to the loop that it runs along.
+// Each access of a kernel gives its elements as votes to the loop that it runs along.  The points of a
+// network stay first.
 #include "passes/group.h"
 
 #define LEAST_ELEMENTS COST_MERGE // smaller arrays stay in near caches, whatever their order
@@ -98,6 +99,19 @@ static void add_votes(struct voting *q, struct view view, int64_t own, uint32_t 
     }
 }
 
+// Whether what the value has of each point of a network would be apart if the axis came last: one kernel
+// computes what is of a point together.
+static bool parts_points(const struct schedule *s, ir_id v, uint32_t axis)
+{
+    const int64_t *dims = ir_dims_of(s->g, v);
+    bool parts = false;
+    for (uint32_t i = 0; i < s->points.count; i++)
+        parts = parts || dims[axis] % s->points.at[i].count == 0;
+    for (uint32_t i = 0; i < axis; i++)
+        parts = parts && dims[i] == 1;
+    return parts;
+}
+
 static void choose(struct voting *q, ir_id v)
 {
     struct schedule *s = q->s;
@@ -109,7 +123,7 @@ static void choose(struct voting *q, ir_id v)
     for (uint32_t d = s->first_demand[v]; d != NONE; d = s->demands.at[d].next)
         add_votes(q, s->demands.at[d].view, own, last, score);
     for (uint32_t i = 0; i < last; i++)
-        best = score[i] > score[best] ? i : best;
+        best = score[i] > score[best] && !parts_points(s, v, i) ? i : best;
     if (best != last)
         s->axis_last[v] = (uint8_t)(best + 1);
 }
@@ -117,8 +131,7 @@ static void choose(struct voting *q, ir_id v)
 void group_order_axes(struct schedule *s)
 {
     struct voting q = {.s = s, .votes = arena_array(s->scratch, int64_t, s->atoms.count + 1)};
-    // The kernel over points of a network has values point by point.
-    if (s->options->separate || s->has_layers)
+    if (s->options->separate)
         return;
     vote_all(&q);
     for (ir_id v = 0; v < s->g->values.count; v++)

@@ -344,18 +344,30 @@ static void make_tables(struct schedule *s)
         s->is_stored[i] = true;
 }
 
-// Values of a network go into one kernel over its points (points.c), however few these are.
-static bool has_layers(const struct schedule *s)
+static void add_layer(struct schedule *s, int64_t points)
 {
-    int layers = 0;
+    for (uint32_t i = 0; i < s->points.count; i++)
+        if (s->points.at[i].count == points) {
+            s->points.at[i].layers++;
+            return;
+        }
+    vec_push(s->scratch, &s->points, (struct points_of_layers){points, 1});
+}
+
+// Keeps the numbers of points of which there are layers enough.
+static void find_points(struct schedule *s)
+{
+    uint32_t kept = 0;
     ir_for_each_node (s->g, n) {
         struct nest_gemm gemm;
         ir_id base[2];
-        if (n->op == IR_dot_general && gemm_of_dot(s, n, &gemm, base))
-            layers += points_is_layer(&gemm);
+        if (n->op == IR_dot_general && gemm_of_dot(s, n, &gemm, base) && points_is_layer(&gemm))
+            add_layer(s, gemm.m);
     }
-    return layers >= POINTS_LEAST_LAYERS && !s->options->separate && !s->options->no_gemm &&
-           !s->options->no_accumulation;
+    for (uint32_t i = 0; i < s->points.count; i++)
+        if (s->points.at[i].layers >= POINTS_LEAST_LAYERS)
+            s->points.at[kept++] = s->points.at[i];
+    s->points.count = kept;
 }
 
 static uint32_t count_products(const struct ir_graph *g)
@@ -388,8 +400,9 @@ static void schedule(struct schedule *s, const uint32_t *in, const uint32_t *out
     s->g = schedule_part_concatenations(s);
     s->g = schedule_join_loops(s, s->g);
     make_tables(s);
-    s->has_layers = has_layers(s);
-    s->alone = s->options->large || s->has_layers ? 0 : COST_ALONE;
+    if (!s->options->separate && !s->options->no_gemm && !s->options->no_accumulation)
+        find_points(s);
+    s->alone = s->options->large || s->points.count ? 0 : COST_ALONE;
     s->alone_together = s->options->no_accumulation ? COST_OF_KERNEL : INT64_MAX;
     s->tiny = s->options->large ? 0 : s->options->no_accumulation ? COST_LAUNCH : COST_STEP;
     group_values(s);

@@ -109,17 +109,23 @@ struct demand {
         stored; // those of the result on the way there, which is made for itself as well
 };
 
+// Values of a network go into one kernel over so many points (points.c), which come first in memory.
+struct points_of_layers {
+    int64_t count;
+    int layers;
+};
+
 struct schedule {
     struct arena *arena;   // of the program
     struct arena *scratch; // goes when the schedule is done
     const struct ir_graph *g;
     const struct schedule_options *options;
     struct nest_program *program;
-    struct hash_table *kernels;    // of the program's nests by content
-    int64_t alone;                 // work that needs no parallel points
-    int64_t alone_together;        // the same of all values of a kernel (group.work)
-    int64_t tiny;                  // work that may be repeated
-    bool has_layers;               // its values go into one kernel over points (points.c)
+    struct hash_table *kernels; // of the program's nests by content
+    int64_t alone;              // work that needs no parallel points
+    int64_t alone_together;     // the same of all values of a kernel (group.work)
+    int64_t tiny;               // work that may be repeated
+    VEC(struct points_of_layers) points;
     bool is_refused;               // something has neither a kernel nor steps
     const struct ir_node *refused; // a node whose op nothing here computes, or NULL
     uint32_t effect_rank;          // larger than that of the groups with effects so far

@@ -4,6 +4,7 @@
 #include "networks.h"
 
 #include "passes/cost.h"
+#include "passes/points.h"
 #include "support/nest_work.h"
 #include "support/sample.h"
 
@@ -65,8 +66,31 @@ START_TEST(random_networks)
 }
 END_TEST
 
+// All products of the gradients over many points are in one kernel, and so many kernels are beside it.
+static const struct {
+    enum network_kind kind;
+    uint32_t beside;
+} gradients[] = {{NETWORK_GRADIENT, 0}, {NETWORK_PRODUCT, 2}, {NETWORK_RESIDUAL, 5}};
+enum { GRADIENTS = sizeof gradients / sizeof *gradients };
+
+START_TEST(one_kernel_over_points)
+{
+    for (int64_t width = 8; width <= 32; width *= 2) {
+        uint32_t f = network_of(&(struct network){gradients[_i].kind, 2, width, 2, 7500, 0});
+        struct nest_program *p = schedule(f);
+        uint32_t over_points = 0;
+        for (uint32_t i = 0; i < p->steps.count; i++)
+            over_points += p->steps.at[i].kind == NEST_STEP_KERNEL &&
+                           points_is_network(p->nests.at[p->steps.at[i].nest]);
+        require_of(over_points == 1, "not one kernel over the points", f, p);
+        require_of(p->steps.count <= 1 + gradients[_i].beside, "more kernels", f, p);
+    }
+}
+END_TEST
+
 static void add_tests(TCase *t)
 {
+    tcase_add_loop_test(t, one_kernel_over_points, 0, GRADIENTS);
     tcase_add_loop_test(t, plain_networks, 0, NETWORK_KINDS);
     tcase_add_loop_test(t, random_networks, 0, NETWORK_KINDS);
 }
