@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+// Loop-invariant code motion: what a loop computes anew in each trip of what does not change is computed
+// once, in front of it.
+//
+//     c = scan {c = c + sum a}(a, c)      becomes      s = sum a; c = scan {c = c + s}(a, s, c)
+//
+// Only folds, products and routines move, with what they need.  Elementwise ops stay: a kernel of the loop
+// would load what it computes as fast.  So do short folds, which are written out, products that are larger
+// than what they are of, loops, which may not end, and what devices do together.  After all differentiation.
+#include "ir/control.h"
+#include "passes/body.h"
+#include "passes/passes.h"
+
+enum { SHORT_FOLD = 16, MOST_GROWTH = 4 };
+
+struct hoisting {
+    const struct ir_graph *g; // the body
+    bool *moves;              // by value: is computed in front of the loop and wanted in it
+    bool *stays;              // by node: is wanted in the loop and computed there
+};
+
+static int64_t count(const struct ir_graph *g, ir_id v)
+{
+    return ir_count(g->module, ir_type_of(g, v));
+}
+
+// Whether it pays to keep the results of the node.
+static bool is_dear(const struct ir_graph *g, const struct ir_node *n)
+{
+    int64_t in = 0, out = n->n_out ? count(g, n->out) : 0;
+    for (uint32_t i = 0; i < n->n_in; i++)
+        in += count(g, ir_operand(g, n, i));
+    switch (ir_op_class((enum ir_op)n->op)) {
+    case IR_CLASS_LIBRARY:
+        return n->op != IR_exchange;
+    case IR_CLASS_REDUCE:
+    case IR_CLASS_ARG:
+        return in >= SHORT_FOLD * out;
+    case IR_CLASS_CONTRACT:
+        return out <= MOST_GROWTH * in && in >= SHORT_FOLD * SHORT_FOLD;
+    case IR_CLASS_CUMULATIVE:
+        return in >= SHORT_FOLD;
+    default:
+        return false;
+    }
+}
+
+// By value, whether it is the same in all trips.
+static bool *find_invariant(const struct ir_graph *g, uint32_t n_consts)
+{
+    bool *is_invariant = body_mask(g->module, g->values.count);
+    ir_for_each_node (g, n) {
+        bool is = n->op == IR_param ? n->out < n_consts : !ir_has_effect(g, n);
+        for (uint32_t i = 0; i < n->n_in; i++)
+            is &= is_invariant[ir_operand(g, n, i)];
+        is &= !ir_has_bodies((enum ir_op)n->op);
+        for (uint32_t k = 0; k < n->n_out; k++)
+            is_invariant[n->out + k] = is;
+    }
+    return is_invariant;
+}
+
+// What moves, and what is still wanted behind it.
+static struct hoisting plan(const struct ir_graph *g, uint32_t n_consts)
+{
+    struct ir_module *m = g->module;
+    struct hoisting h = {g, body_mask(m, g->values.count), body_mask(m, g->nodes.count)};
+    bool *is_invariant = find_invariant(g, n_consts), *wanted = body_mask(m, g->values.count);
+    for (uint32_t i = 0; i < g->outputs.count; i++)
+        wanted[g->outputs.at[i]] = true;
+    for (uint32_t at = g->nodes.count; at-- > 0;) {
+        const struct ir_node *n = &g->nodes.at[at];
+        bool moves = n->n_out && is_invariant[n->out] && is_dear(g, n);
+        h.stays[at] = ir_has_effect(g, n);
+        for (uint32_t k = 0; k < n->n_out; k++) {
+            h.moves[n->out + k] = moves && wanted[n->out + k];
+            h.stays[at] |= !moves && wanted[n->out + k];
+        }
+        for (uint32_t i = 0; i < n->n_in && h.stays[at]; i++)
+            wanted[ir_operand(g, n, i)] = true;
+    }
+    return h;
+}
+
+// Computes what moves of operands `in`; appends it to *out.
+static int move(struct ir_builder *b, const struct hoisting *h, int n_consts, const ir_id *in,
+                ir_id *out)
+{
+    const struct ir_graph *g = h->g;
+    bool *needed = body_mask(b->module, g->values.count);
+    ir_id *map = pass_no_values(b->module, g->values.count);
+    int n = 0;
+    for (int i = 0; i < n_consts; i++)
+        map[i] = in[i];
+    for (uint32_t at = g->nodes.count; at-- > 0;) {
+        const struct ir_node *node = &g->nodes.at[at];
+        bool any = false;
+        for (uint32_t k = 0; k < node->n_out; k++)
+            any |= needed[node->out + k] || h->moves[node->out + k];
+        for (uint32_t i = 0; i < node->n_in && any; i++)
+            needed[ir_operand(g, node, i)] = true;
+        for (uint32_t k = 0; k < node->n_out; k++)
+            needed[node->out + k] |= any;
+    }
+    for (uint32_t at = g->n_params; at < g->nodes.count; at++)
+        if (g->nodes.at[at].n_out && needed[g->nodes.at[at].out])
+            pass_copy_node(b, g, &g->nodes.at[at], map);
+    for (ir_id v = 0; v < g->values.count; v++)
+        if (h->moves[v])
+            out[n++] = map[v];
+    return n;
+}
+
+// The body with parameters behind the constants for what moves out of all bodies of the loop, of which its
+// own are number `first` and so on.
+static uint32_t without(const struct hoisting *h, int n_consts, int first, int n_new,
+                        const ir_id *new_values, const struct ir_builder *outside)
+{
+    const struct ir_graph *g = h->g;
+    struct ir_builder b = ir_builder_make(g->module, g->name, IR_BUILD_PLAIN);
+    ir_id *map = pass_no_values(g->module, g->values.count), *added;
+    added = pass_no_values(g->module, (uint32_t)n_new);
+    for (uint32_t i = 0; i <= g->n_params; i++) {
+        for (int k = 0; i == (uint32_t)n_consts && k < n_new; k++)
+            added[k] = ir_param(&b, ir_type_in(outside, new_values[k]));
+        if (i < g->n_params)
+            map[i] = ir_param(&b, ir_type_of(g, i));
+    }
+    for (ir_id v = 0; v < g->values.count; v++)
+        if (h->moves[v])
+            map[v] = added[first++];
+    for (uint32_t at = g->n_params; at < g->nodes.count; at++)
+        if (h->stays[at])
+            pass_copy_node(&b, g, &g->nodes.at[at], map);
+    for (uint32_t i = 0; i < g->outputs.count; i++)
+        ir_output(&b, map[g->outputs.at[i]]);
+    return ir_finish_function(&b);
+}
+
+// The loop, with bodies of which nothing is left to move.
+static ir_id hoist(struct ir_builder *b, const struct ir_node *n, const uint32_t *bodies,
+                   const ir_id *in)
+{
+    struct ir_module *m = b->module;
+    bool is_scan = n->op == IR_scan;
+    struct ir_scan s = is_scan ? ir_scan_of(n) : (struct ir_scan){0};
+    struct ir_while w = is_scan ? (struct ir_while){0} : ir_while_of(n);
+    int n_consts = is_scan ? s.n_consts : w.n_consts, n_bodies = is_scan ? 1 : 2, n_new = 0;
+    struct hoisting h[2];
+    uint32_t room = n->n_in, made[2] = {bodies[0], is_scan ? IR_NONE : bodies[1]};
+    int first[2];
+    for (int i = 0; i < n_bodies; i++) {
+        h[i] = plan(ir_function(m, bodies[i]), (uint32_t)n_consts);
+        room += h[i].g->values.count;
+    }
+    ir_id *all = pass_no_values(m, room);
+    memcpy(all, in, (size_t)n_consts * sizeof *all);
+    for (int i = 0; i < n_bodies; i++) {
+        first[i] = n_new;
+        n_new += move(b, &h[i], n_consts, in, all + n_consts + n_new);
+    }
+    for (int i = 0; i < n_bodies && n_new; i++)
+        made[i] = without(&h[i], n_consts, first[i], n_new, all + n_consts, b);
+    memcpy(all + n_consts + n_new, in + n_consts, (n->n_in - (uint32_t)n_consts) * sizeof *all);
+    b->where = n->where;
+    if (is_scan) {
+        s.body = made[0];
+        s.n_consts += n_new;
+        return ir_scan(b, &s, (int)n->n_in + n_new, all);
+    }
+    w.test = made[0];
+    w.step = made[1];
+    w.n_consts += n_new;
+    return ir_while(b, &w, (int)n->n_in + n_new, all);
+}
+
+static void copy_hoisted(struct ir_builder *b, const struct ir_graph *g,
+                         const struct ir_node *n, ir_id *map)
+{
+    if (!ir_has_bodies((enum ir_op)n->op)) {
+        pass_copy_node(b, g, n, map);
+        return;
+    }
+    struct ir_module *m = b->module;
+    uint32_t *bodies = body_rewrite_all(m, n, pass_hoist);
+    ir_id *in = body_operands(m, g, n, map);
+    b->where = n->where;
+    ir_id y = n->op == IR_scan || n->op == IR_while
+                  ? hoist(b, n, bodies, in)
+                  : ir_build(b, (enum ir_op)n->op, (int)n->n_in, in,
+                             ir_with_functions(m, n->attrs, bodies));
+    body_set_results(n, y, map);
+}
+
+uint32_t pass_hoist(struct ir_module *m, uint32_t f)
+{
+    return body_rewrite(m, f, MEMO_HOIST, copy_hoisted);
+}
