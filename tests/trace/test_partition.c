@@ -139,6 +139,36 @@ static jot_value mapped(jot_value x)
     jot_value y = applied(jot_vmap(in_pieces(shifted)), jot_stack(0, x, jot_mul(2, x)));
     return jot_sum(y, 0);
 }
+// Lanes of a map that take a branch, or leave a loop, by themselves; all devices do so alike.
+static jot_value exchanged(jot_value x)
+{
+    jot_value own = jot_sum(x, 0), all = jot_all_gather(own, "i");
+    jot_value each = jot_add(own, jot_zeros(JOT_F64, n_devices, 1));
+    own = jot_add(jot_sum(jot_sin(all), 0), jot_psum_scatter(jot_cos(each), "i"));
+    return jot_add(x, jot_add(own, jot_sum(jot_all_to_all(jot_sin(each), "i"), 0)));
+}
+static jot_value chooses(jot_value x)
+{
+    JOT_IF (jot_greater(jot_psum(jot_sum(x), "i"), 0), x) {
+        x = jot_sin(exchanged(x));
+    } else {
+        x = jot_mul(x, jot_pmax(jot_max(x), "i"));
+    }
+    return x;
+}
+static jot_value shrinks(jot_value x)
+{
+    JOT_WHILE ((x), jot_greater(jot_psum(jot_sum(jot_square(x)), "i"), 1), .bound = 9)
+        x = jot_sub(jot_mul(0.5, x), jot_mul(0.01, jot_pmean(jot_mean(x), "i")));
+    return x;
+}
+static jot_value lanes_total(jot_value x)
+{
+    jot_value y = jot_stack(0, x, jot_mul(2, x), jot_neg(x));
+    y = applied(jot_vmap(in_pieces(shrinks)), applied(jot_vmap(in_pieces(chooses)), y));
+    return jot_sum(jot_mul(y, jot_sin(y)));
+}
+static jot_value by_lanes(jot_value x) { return applied(jot_grad(jot_fn(lanes_total)), x); }
 static jot_value scaled(jot_value x) { return jot_mul(3, x); }
 static jot_value scaled_rule(jot_value x, jot_value dx)
 {
@@ -184,6 +214,7 @@ static const struct row {
     {"of gradients", of_gradients},
     {"of a pmap", of_a_pmap},
     {"mapped", mapped},
+    {"by lanes", by_lanes},
     {"of a rule", of_a_rule},
     {"as it is", as_it_is},
     {"not used", not_used},

@@ -91,14 +91,27 @@ void transpose_ppermute(struct transpose *c)
 
 // -- Batching over another axis ---------------------------------------------------------------
 
+// Rows of what it takes and of what it gives are along axis 0.
+static void map_rows(struct batch *c, bool takes_rows, bool gives_rows)
+{
+    ir_id x = takes_rows ? rule_swap(B, c->x[0], 0, 1) : c->x[0];
+    ir_id y = ir_build(B, (enum ir_op)c->n->op, 1, &x, c->n->attrs);
+    c->y[0] = gives_rows ? rule_swap(B, y, 0, 1) : y;
+}
+
 static void map_along(struct batch *c)
 {
     enum ir_op op = (enum ir_op)c->n->op;
-    bool has_rows = op == IR_psum_scatter || op == IR_all_to_all;
-    ir_id x = has_rows ? rule_swap(B, c->x[0], 0, 1) : c->x[0];
-    ir_id y = ir_build(B, op, 1, &x, c->n->attrs);
-    bool gives_rows = op == IR_all_gather || op == IR_all_to_all;
-    c->y[0] = gives_rows ? rule_swap(B, y, 0, 1) : y;
+    map_rows(c, op == IR_psum_scatter || op == IR_all_to_all,
+             op == IR_all_gather || op == IR_all_to_all);
+}
+
+void batch_exchange(struct batch *c)
+{
+    struct collective e;
+    ir_exchange_read(c->n->attrs, &e);
+    map_rows(c, e.kind == COLLECTIVE_REDUCE_SCATTER || e.kind == COLLECTIVE_ALL_TO_ALL,
+             e.kind == COLLECTIVE_ALL_GATHER || e.kind == COLLECTIVE_ALL_TO_ALL);
 }
 
 // -- Batching over an axis of its own ---------------------------------------------------------
