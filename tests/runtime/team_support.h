@@ -6,6 +6,7 @@
 #include "base/dtype.h"
 #include "device_support.h"
 #include "runtime/collective.h"
+#include "team_plan.h"
 
 #include <stdlib.h>
 
@@ -97,54 +98,20 @@ static inline void check_collectives(int64_t n, size_t k)
                 }
 }
 
-// y = x, so many times replaced by its sum over all GPUs: n numbers of f32.
-struct sums {
-    struct rt_plan plan;
-    struct rt_argument in, out;
-    struct rt_buffer buffers[2];
-    uint32_t operands[4];
-    struct rt_step steps[4];
-    int64_t params[6];
-    char text[16]; // of the kernel, and at 8 of the sum
-};
-
-static inline const struct rt_plan *make_sums(struct sums *p, int devices_count, size_t n,
-                                              int64_t trips, enum collective_combiner combiner)
+// y = x, or what a kernel of so many threads makes of it, so many times replaced by its sum over all GPUs: n
+// numbers.
+static inline const struct rt_plan *make_sums(struct team_plan *p, int64_t gpus, size_t n,
+                                              uint32_t threads, int64_t trips,
+                                              enum collective_combiner combiner)
 {
-    uint64_t bytes = 4 * n;
-    *p =
-        (struct sums){.in = {.bytes = bytes, .donated = -1},
-                      .out = {.bytes = bytes, .donated = -1},
-                      .buffers = {{.place = RT_PLACE_INPUT, .bytes = bytes},
-                                  {.place = RT_PLACE_OUTPUT, .bytes = bytes}},
-                      .operands = {1, 0, 1, 1},
-                      .steps = {{.kind = RT_STEP_COPY, .operand_count = 2, .grain = 1},
-                                {.kind = RT_STEP_LOOP, .total = trips, .target = 4},
-                                {.kind = RT_STEP_COLLECTIVE,
-                                 .name = 8,
-                                 .operand_first = 2,
-                                 .operand_count = 2,
-                                 .param_first = 1,
-                                 .param_count = 5},
-                                {.kind = RT_STEP_NEXT, .total = trips, .target = 2}},
-                      .params = {devices_count, COLLECTIVE_ALL_REDUCE, combiner, JOT_F32, 1, 0},
-                      .text = "add_one\0the sum"};
-    p->plan = (struct rt_plan){.input_count = 1,
-                               .output_count = 1,
-                               .buffer_count = 2,
-                               .operand_count = 4,
-                               .step_count = 4,
-                               .param_count = 6,
-                               .text_bytes = sizeof p->text,
-                               .loop_count = 1,
-                               .mesh_rank = 1,
-                               .inputs = &p->in,
-                               .outputs = &p->out,
-                               .buffers = p->buffers,
-                               .operands = p->operands,
-                               .params = p->params,
-                               .steps = p->steps,
-                               .text = p->text};
+    plan_open(p, 1, &gpus, n);
+    if (threads)
+        plan_kernel(p, 1, 0, threads, threads < 64 ? threads : 64);
+    else
+        plan_copy(p, 1, 0);
+    plan_loop(p, trips);
+    plan_sum(p, 1, 1, combiner, 0);
+    plan_next(p);
     return &p->plan;
 }
 

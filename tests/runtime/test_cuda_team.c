@@ -27,18 +27,6 @@ END_TEST
 
 // ---- programs ----
 
-// y = x + 1 in front.
-static const struct rt_plan *make_plan(struct sums *p, int n, int64_t trips,
-                                       enum collective_combiner combiner)
-{
-    make_sums(p, n, 1000, trips, combiner);
-    p->steps[0] = (struct rt_step){
-        .kind = RT_STEP_KERNEL, .operand_count = 2, .total = 1000, .grain = 64, .block = 64};
-    p->operands[0] = 0;
-    p->operands[1] = 1;
-    return &p->plan;
-}
-
 static struct rt_team *load(int n, const struct rt_plan *plan)
 {
     static const char ptx[] = "add_one ";
@@ -104,9 +92,9 @@ START_TEST(captures_what_gpus_do_together)
 {
     use_fake(_i ? "FAKE_CUDA_NO_PEERS" : NULL, "1");
     use_devices(4);
-    struct sums p;
+    struct team_plan p;
     struct arrays a;
-    struct rt_team *team = load(4, make_plan(&p, 4, 3, COLLECTIVE_SUM));
+    struct rt_team *team = load(4, make_sums(&p, 4, 1000, 1000, 3, COLLECTIVE_SUM));
     open_arrays(&a, 4);
     for (int i = 0; i < 4; i++) {
         OK(call(team, &a));
@@ -144,16 +132,6 @@ struct beside {
     int nodes, depth, edges, edges_by_kernels; // of the graph of one GPU
 };
 
-struct beside_plan {
-    struct rt_plan plan;
-    struct rt_argument in, out;
-    struct rt_buffer buffers[16];
-    uint32_t operands[32];
-    struct rt_step steps[16];
-    int64_t params[6];
-    char text[16];
-};
-
 static const struct beside besides[] = {
     {"ia a>b ic bd co", 5, 4, 5, 5}, // c does not wait for the sum; o waits for c
     {"ia a>b ic bo", 4, 3, 4, 4},
@@ -164,59 +142,25 @@ static const struct beside besides[] = {
     {"ia a.b a.c b>d c>e df eo", 7, 5, 8, 7}, // small kernels do not
 };
 
-static const struct rt_plan *make_steps(struct beside_plan *p, const char *text)
+static const struct rt_plan *make_steps(struct team_plan *p, const char *text)
 {
-    enum { BLOCKS = 16, BYTES = 4000, APART = 4096 };
-    *p = (struct beside_plan){
-        .in = {.bytes = BYTES, .donated = -1},
-        .out = {.bytes = BYTES, .donated = -1},
-        .params = {2, COLLECTIVE_ALL_REDUCE, COLLECTIVE_SUM, JOT_F32, 1, 0},
-        .text = "add_one\0the sum"};
-    for (uint32_t i = 0; i < BLOCKS; i++)
-        p->buffers[i] =
-            (struct rt_buffer){.place = i == 'i' - 'a'   ? RT_PLACE_INPUT
-                                        : i == 'o' - 'a' ? RT_PLACE_OUTPUT
-                                                         : RT_PLACE_ARENA,
-                               .offset = i == 'i' - 'a' || i == 'o' - 'a' ? 0 : i * APART,
-                               .bytes = BYTES};
-    uint32_t n = 0;
+    enum { BYTES = 4000, APART = 4096 };
+    uint32_t buffer['z' - 'a'] = {['i' - 'a'] = 0, ['o' - 'a'] = 1};
+    plan_open(p, 1, &(int64_t){2}, BYTES / 4);
+    for (uint32_t i = 0; i < 8; i++)
+        buffer[i] = plan_buffer(
+            p,
+            (struct rt_buffer){.place = RT_PLACE_ARENA, .offset = i * APART, .bytes = BYTES});
+    p->plan.arena_bytes = 8 * APART;
     for (const char *at = text; *at; at += *at == ' ') {
         bool is_sum = at[1] == '>', is_small = at[1] == '.';
-        uint32_t from = (uint32_t)(at[0] - 'a'),
-                 to = (uint32_t)(at[1 + (is_sum || is_small)] - 'a');
-        p->operands[2 * n] = is_sum ? to : from;
-        p->operands[2 * n + 1] = is_sum ? from : to;
-        p->steps[n] = (struct rt_step){.kind = is_sum ? RT_STEP_COLLECTIVE : RT_STEP_KERNEL,
-                                       .name = is_sum ? 8 : 0,
-                                       .operand_first = 2 * n,
-                                       .operand_count = 2,
-                                       .total = is_sum ? 0 : 1000,
-                                       .grain = is_sum     ? 1
-                                                : is_small ? 1000
-                                                           : 64,
-                                       .block = is_sum ? 0 : 64,
-                                       .read_only = !is_sum,
-                                       .param_first = is_sum,
-                                       .param_count = is_sum ? 5 : 0};
-        n++;
+        uint32_t from = buffer[at[0] - 'a'], to = buffer[at[1 + (is_sum || is_small)] - 'a'];
+        if (is_sum)
+            plan_sum(p, to, from, COLLECTIVE_SUM, 0);
+        else
+            plan_kernel(p, to, from, 1000, is_small ? 1000 : 64);
         at += 2 + (is_sum || is_small);
     }
-    p->plan = (struct rt_plan){.input_count = 1,
-                               .output_count = 1,
-                               .buffer_count = BLOCKS,
-                               .operand_count = 2 * n,
-                               .step_count = n,
-                               .param_count = 6,
-                               .arena_bytes = BLOCKS * APART,
-                               .text_bytes = sizeof p->text,
-                               .mesh_rank = 1,
-                               .inputs = &p->in,
-                               .outputs = &p->out,
-                               .buffers = p->buffers,
-                               .operands = p->operands,
-                               .params = p->params,
-                               .steps = p->steps,
-                               .text = p->text};
     return &p->plan;
 }
 
@@ -231,7 +175,7 @@ START_TEST(sums_beside_kernels)
                            : NULL,
              "1");
     use_devices(2);
-    struct beside_plan p;
+    struct team_plan p;
     struct arrays a;
     struct rt_team *team = load(2, make_steps(&p, c->steps));
     static float first[1000], later[1000];
@@ -257,9 +201,9 @@ START_TEST(goes_on_where_nothing_is_captured)
     use_fake("FAKE_CUDA_NO_CAPTURE", "1");
     setenv("FAKE_CUDA_NO_PEERS", "1", 1);
     use_devices(3);
-    struct sums p;
+    struct team_plan p;
     struct arrays a;
-    struct rt_team *team = load(3, make_plan(&p, 3, 2, COLLECTIVE_SUM));
+    struct rt_team *team = load(3, make_sums(&p, 3, 1000, 1000, 2, COLLECTIVE_SUM));
     open_arrays(&a, 3);
     for (int i = 0; i < 3; i++) {
         OK(call(team, &a));
@@ -280,10 +224,10 @@ START_TEST(does_without_a_library)
         use_fake(NULL, NULL);
     setenv("FAKE_CUDA_NO_PEERS", "1", 1);
     use_devices(4);
-    struct sums p;
+    struct team_plan p;
     struct arrays a;
     struct rt_team *team =
-        load(4, make_plan(&p, 4, 2, _i == 0 ? COLLECTIVE_SUM : COLLECTIVE_MAX));
+        load(4, make_sums(&p, 4, 1000, 1000, 2, _i == 0 ? COLLECTIVE_SUM : COLLECTIVE_MAX));
     open_arrays(&a, 4);
     for (int i = 0; i < 3; i++) {
         OK(call(team, &a));
@@ -300,9 +244,9 @@ START_TEST(says_what_nccl_says)
     use_fake(_i == 0 ? "FAKE_CUDA_NO_NCCL" : "FAKE_CUDA_NCCL_FAULT", "2");
     setenv("FAKE_CUDA_NO_PEERS", "1", 1);
     use_devices(2);
-    struct sums p;
+    struct team_plan p;
     struct arrays a;
-    struct rt_team *team = load(2, make_plan(&p, 2, 2, COLLECTIVE_SUM));
+    struct rt_team *team = load(2, make_sums(&p, 2, 1000, 1000, 2, COLLECTIVE_SUM));
     open_arrays(&a, 2);
     for (int i = 0; i < 3; i++)
         expect(call(team, &a), JOT_ERR_DEVICE, "NCCL says: fake error");
@@ -321,9 +265,9 @@ START_TEST(tells_the_others_of_one_that_is_lost)
     use_fake("FAKE_CUDA_FAULT", "6"); // the second kernel of GPU 1
     setenv("FAKE_CUDA_NO_PEERS", "1", 1);
     use_devices(4);
-    struct sums p;
+    struct team_plan p;
     struct arrays a;
-    struct rt_team *team = load(4, make_plan(&p, 4, 1, COLLECTIVE_SUM));
+    struct rt_team *team = load(4, make_sums(&p, 4, 1000, 1000, 1, COLLECTIVE_SUM));
     open_arrays(&a, 4);
     OK(call(team, &a));
     expect_sums(&a, 4);
@@ -339,7 +283,7 @@ START_TEST(tells_the_others_of_one_that_is_lost)
     expect(call(team, &a), JOT_ERR_DEVICE, "cuda:1 is lost");
     struct rt_team *two;
     devices[1] = jot_cuda(2);
-    two = load(2, make_plan(&p, 2, 1, COLLECTIVE_SUM));
+    two = load(2, make_sums(&p, 2, 1000, 1000, 1, COLLECTIVE_SUM));
     struct arrays b = {.n = 2, .x = {a.x[0], a.x[2]}, .y = {a.y[0], a.y[2]}};
     expect(jot_device_wait(jot_cuda(0)), JOT_ERR_DEVICE, "cuda:0 has given up");
     OK(call(two, &b));

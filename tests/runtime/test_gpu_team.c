@@ -37,7 +37,7 @@ static double now(void)
 // Sums of n numbers; how long a call takes that is waited for, when it is not the first.
 static double add_up(size_t n, int64_t trips)
 {
-    struct sums p;
+    struct team_plan p;
     struct rt_team *team;
     struct arena *arena = arena_create();
     jot_array *x[GPUS_MOST], *y[GPUS_MOST];
@@ -45,7 +45,7 @@ static double add_up(size_t n, int64_t trips)
     void *outputs[GPUS_MOST];
     size_t size;
     int gpus = count();
-    rt_plan_write(make_sums(&p, gpus, n, trips, COLLECTIVE_SUM), arena, &bytes, &size);
+    rt_plan_write(make_sums(&p, gpus, n, 0, trips, COLLECTIVE_SUM), arena, &bytes, &size);
     OK(rt_team_load(devices, (uint32_t)gpus, NULL, 0, bytes, size, NULL, 0, &team));
     jot_array *here = jot_array_full(JOT_F32, 1, (int64_t)n);
     for (int i = 0; i < gpus; i++) {
@@ -110,18 +110,14 @@ START_TEST(ends_with_a_gpu_that_is_lost)
 {
     int gpus = count();
     size_t n = _i ? 1 << 20 : 1024, size, images_size;
-    struct sums p;
+    struct team_plan p;
     struct rt_team *team;
     struct arena *arena = arena_create();
     jot_array *x[GPUS_MOST], *y[GPUS_MOST];
     const void *bytes, *inputs[GPUS_MOST];
     void *outputs[GPUS_MOST], *images;
-    make_sums(&p, gpus, n, 3, COLLECTIVE_SUM);
-    p.steps[0] = (struct rt_step){
-        .kind = RT_STEP_KERNEL, .operand_count = 2, .total = 1, .grain = 1, .block = 1};
+    make_sums(&p, gpus, n, 1, 3, COLLECTIVE_SUM);
     memcpy(p.text, "store", sizeof "store");
-    p.operands[0] = 0;
-    p.operands[1] = 1;
     rt_plan_write(&p.plan, arena, &bytes, &size);
     OK(rt_cuda_type.assemble(devices[0], ptx, sizeof ptx, &images, &images_size));
     OK(rt_team_load(devices, (uint32_t)gpus, images, images_size, bytes, size, NULL, 0, &team));

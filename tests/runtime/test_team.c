@@ -9,6 +9,7 @@
 #include "runtime/host/nodes.h"
 #include "runtime/steps.h"
 #include "support/suite.h"
+#include "team_plan.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -253,58 +254,22 @@ END_TEST
 
 // ---- programs ----
 
-// y = x summed over the mesh so many times over, by a loop: y, x and a flag of each device that says
-// whether it takes part.
-struct sum_plan {
-    struct rt_plan plan;
-    struct rt_argument arguments[3];
-    struct rt_buffer buffers[3];
-    uint32_t operands[5];
-    struct rt_step steps[5];
-    int64_t params[8];
-};
-
-static const char text[] = "the sum";
-
-static const struct rt_plan *make_sum(struct sum_plan *p, int64_t devices, uint64_t n,
+// y = x summed over the mesh so many times over, by a loop, of devices whose flag, the second input, says that they
+// take part.
+static const struct rt_plan *make_sum(struct team_plan *p, int64_t devices, uint64_t n,
                                       int64_t trips)
 {
-    uint64_t bytes = n * 4;
-    *p = (struct sum_plan){
-        .arguments = {{.bytes = bytes, .donated = -1},
-                      {.bytes = 1, .donated = -1},
-                      {.bytes = bytes, .donated = -1}},
-        .buffers = {{.place = RT_PLACE_OUTPUT, .bytes = bytes},
-                    {.place = RT_PLACE_INPUT, .bytes = bytes},
-                    {.place = RT_PLACE_INPUT, .index = 1, .bytes = 1}},
-        .operands = {0, 1, 0, 0, 2},
-        .steps =
-            {{.kind = RT_STEP_COPY, .operand_count = 2, .grain = 1},
-             {.kind = RT_STEP_JUMP_IFN, .operand_first = 4, .operand_count = 1, .target = 5},
-             {.kind = RT_STEP_LOOP, .total = trips, .target = 5},
-             {.kind = RT_STEP_COLLECTIVE,
-              .operand_first = 2,
-              .operand_count = 2,
-              .param_first = 1,
-              .param_count = 5},
-             {.kind = RT_STEP_NEXT, .total = trips, .target = 3}},
-        .params = {devices, COLLECTIVE_ALL_REDUCE, COLLECTIVE_SUM, JOT_F32, 1, 0}};
-    p->plan = (struct rt_plan){.input_count = 2,
-                               .output_count = 1,
-                               .buffer_count = 3,
-                               .operand_count = 5,
-                               .step_count = 5,
-                               .param_count = 6,
-                               .text_bytes = sizeof text,
-                               .loop_count = 1,
-                               .mesh_rank = 1,
-                               .inputs = &p->arguments[0],
-                               .outputs = &p->arguments[2],
-                               .buffers = p->buffers,
-                               .operands = p->operands,
-                               .params = p->params,
-                               .steps = p->steps,
-                               .text = text};
+    plan_open(p, 1, &devices, n);
+    p->in[1] = (struct rt_argument){.bytes = 1, .donated = -1};
+    p->plan.input_count = 2;
+    uint32_t flag =
+        plan_buffer(p, (struct rt_buffer){.place = RT_PLACE_INPUT, .index = 1, .bytes = 1});
+    plan_copy(p, 1, 0);
+    struct rt_step *jump = plan_step(p, (struct rt_step){.kind = RT_STEP_JUMP_IFN}, 1, flag, 0);
+    plan_loop(p, trips);
+    plan_sum(p, 1, 1, COLLECTIVE_SUM, 0);
+    plan_next(p);
+    jump->target = p->plan.step_count;
     return &p->plan;
 }
 
@@ -335,7 +300,7 @@ struct sum_run {
 
 static void open_sum(struct sum_run *r, uint32_t devices, size_t n, int64_t trips)
 {
-    struct sum_plan p;
+    struct team_plan p;
     *r = (struct sum_run){.devices = devices, .n = n};
     OK(load_team(make_sum(&p, devices, n, trips), devices, &r->team));
     r->x = malloc(devices * n * sizeof(float));
@@ -396,7 +361,7 @@ START_TEST(names_who_is_missing)
     open_sum(&r, 4, 10, 3);
     r.flags[2] = false;
     expect(rt_team_run(r.team, r.inputs, r.outputs), JOT_ERR_ARGUMENT,
-           "host:0 has come to the collective the sum, and host:2 has not");
+           "host:0 has come to the collective the sum at here.c:3, and host:2 has not");
     r.flags[2] = true;
     OK(rt_team_run(r.team, r.inputs, r.outputs));
     for (int d = 0; d < 4; d++)
@@ -408,7 +373,7 @@ END_TEST
 
 START_TEST(wants_the_devices_of_its_mesh)
 {
-    struct sum_plan p;
+    struct team_plan p;
     struct rt_team *team;
     make_sum(&p, 4, 10, 3);
     expect(load_team(&p.plan, 3, &team), JOT_ERR_ARGUMENT, "one of 4 devices");
