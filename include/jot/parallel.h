@@ -97,7 +97,8 @@ JOT_API JOT_MUST_USE jot_status jot_array_shard_start(const jot_array *a, size_t
 // mesh have their names, and the collectives of jot/collective.h go over them; f sees pieces, which are as
 // many times smaller as there are devices along the axes that split them.  Arguments that an axis does not
 // split are the same along it.  A result that an axis does not split must be so too, as sums over it are:
-// that is checked, and where it is not, an error names the result and the axis.
+// that is checked, and where it is not, an error names the result and the axis.  Where an axis splits
+// a result that is the same along it, the pieces are that result once for each device.
 //
 //     static jot_value rows(jot_value a, jot_value b) { return jot_matmul(a, b); }
 //     jot_shard_map(jot_fn(rows), mesh, JOT_SPLITS("i", ""), JOT_SPLITS("i"))    a split by rows, b whole

@@ -305,8 +305,6 @@ static jot_status take_axis(const char *who, const jot_mesh *mesh, const char *a
                             int dim, int order, int rank, struct rt_spec *out)
 {
     char axes[256] = "";
-    if (n == 1 && *at == '_')
-        return JOT_OK;
     for (uint32_t i = 0; i < mesh->rank; i++) {
         if (strlen(mesh->names[i]) != n || memcmp(mesh->names[i], at, n))
             continue;
@@ -337,17 +335,25 @@ jot_status rt_spec_parse(const char *who, const jot_mesh *mesh, const char *text
     struct rt_spec s;
     memset(s.dim, -1, sizeof s.dim);
     memset(s.order, 0, sizeof s.order);
-    int dim = 0, order = 0;
-    for (const char *at = text ? text : ""; *at;) {
+    int dim = 0, order = 0, n_whole = 0;
+    for (const char *at = text ? text : "";;) {
         size_t n = strcspn(at, ", \t");
-        if (n) {
+        bool is_whole = n == 1 && *at == '_', ends = !n && (*at == ',' || !*at);
+        n_whole += is_whole;
+        if (n && !is_whole)
             JOT_TRY(take_axis(who, mesh, at, n, dim, order++, rank, &s));
-            at += n;
-            continue;
-        }
-        dim += *at == ',';
-        order = *at == ',' ? 0 : order;
-        at++;
+        if (ends && n_whole && order)
+            return status_fail(JOT_ERR_ARGUMENT, "%s: \"%.60s\" has _ beside an axis", who,
+                               text);
+        if (ends && dim >= rank && (n_whole || *at))
+            return status_fail(JOT_ERR_ARGUMENT,
+                               "%s: \"%.60s\" splits more than the %d dimensions of the array",
+                               who, text, rank);
+        if (!n && !*at)
+            break;
+        if (ends)
+            dim++, order = n_whole = 0;
+        at += n ? n : 1;
     }
     *out = s;
     return JOT_OK;

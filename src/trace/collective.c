@@ -185,19 +185,26 @@ static bool rows_of(const char *name, jot_value x, ir_id id, const struct over *
     return true;
 }
 
-static jot_collective_options options_of(const jot_collective_options *options)
+static bool read_options(const char *name, const jot_collective_options *options,
+                         jot_collective_options *out, jot_value *out_error)
 {
-    return options ? *options : (jot_collective_options){0};
+    *out = options ? *options : (jot_collective_options){0};
+    if (!out->to)
+        return true;
+    *out_error =
+        trace_fail(name, JOT_ERR_ARGUMENT,
+                   "to is %d, which jot_all_to_all alone takes: axis says where", out->to);
+    return false;
 }
 
 static jot_value all_gather(const char *name, jot_value x, const char *axes,
                             const jot_collective_options *options)
 {
     struct over o;
-    jot_collective_options p = options_of(options);
+    jot_collective_options p;
     jot_value error;
     int axis;
-    if (!read(name, &x, axes, &o, &error) ||
+    if (!read(name, &x, axes, &o, &error) || !read_options(name, options, &p, &error) ||
         !find_axis(name, trace_type(x).rank + !p.tiled, p.axis, &axis, &error))
         return error;
     ir_id y = move_axis(collective(IR_all_gather, trace_strong(x), &o), 0, axis);
@@ -213,11 +220,11 @@ static jot_value psum_scatter(const char *name, jot_value x, const char *axes,
                               const jot_collective_options *options)
 {
     struct over o;
-    jot_collective_options p = options_of(options);
+    jot_collective_options p;
     jot_value error;
     int axis;
     ir_id rows;
-    if (!read(name, &x, axes, &o, &error) ||
+    if (!read(name, &x, axes, &o, &error) || !read_options(name, options, &p, &error) ||
         !find_axis(name, trace_type(x).rank, p.axis, &axis, &error) ||
         !rows_of(name, x, trace_operand(x, trace_sum_dtype(seen_dtype(x))), &o, axis, p.tiled,
                  &rows, &error))
@@ -234,7 +241,7 @@ static jot_value all_to_all(const char *name, jot_value x, const char *axes,
                             const jot_collective_options *options)
 {
     struct over o;
-    jot_collective_options p = options_of(options);
+    jot_collective_options p = options ? *options : (jot_collective_options){0};
     jot_value error;
     int axis, to;
     ir_id rows;

@@ -84,6 +84,7 @@ static bool read_split(const jot_transform *t, const char *what, const char *tex
     struct ir_module *m = trace_top()->module;
     int64_t *at = arena_array(m->arena, int64_t, rank + s->n_axes + 1);
     int n = 0, d = 0, count = 0;
+    bool is_whole = false; // the dimension is said to be split by none
     uint32_t seen = 0;
     const char *c = text ? text : "";
     for (;; c++) {
@@ -93,14 +94,17 @@ static bool read_split(const jot_transform *t, const char *what, const char *tex
             if (d < rank) {
                 at[n] = count;
                 n += 1 + count;
-            } else if (count || *c || d > rank) {
-                if (count || *c)
-                    return fail_at(t, trace_fail(trace_transform_name(t), JOT_ERR_ARGUMENT,
-                                                 "%s has %d axes, and \"%.60s\" splits more",
-                                                 what, rank, text));
+            } else if (count || is_whole || *c) {
+                return fail_at(t, trace_fail(trace_transform_name(t), JOT_ERR_ARGUMENT,
+                                             "%s has %d axes, and \"%.60s\" splits more", what,
+                                             rank, text));
             }
+            if (count && is_whole)
+                return fail_at(t, trace_fail(trace_transform_name(t), JOT_ERR_ARGUMENT,
+                                             "%s: \"%.60s\" has _ beside an axis", what, text));
             d++;
             count = 0;
+            is_whole = false;
             if (!*c)
                 break;
             continue;
@@ -109,8 +113,10 @@ static bool read_split(const jot_transform *t, const char *what, const char *tex
         while (is_word_char(c[length]))
             length++;
         int axis = find_axis(s, c, length);
-        if (length == 1 && *c == '_' && axis < 0)
+        if (length == 1 && *c == '_') {
+            is_whole = true;
             continue;
+        }
         if (length == 0 || axis < 0)
             return fail_at(t, trace_fail(trace_transform_name(t), JOT_ERR_ARGUMENT,
                                          "%s: \"%.60s\" splits by %.*s, and the mesh has %s",

@@ -221,6 +221,10 @@ START_TEST(says_what_would_fit)
     REFUSES(jot_array_shard(a, m, "i i"), JOT_ERR_ARGUMENT, "axis i splits dimension 0 twice");
     REFUSES(jot_array_to(a, jot_host_device(-1)), JOT_ERR_DEVICE, "host:? is not there");
     REFUSES(jot_array_shard(a, m, "_, _, j"), JOT_ERR_ARGUMENT, "dimension 2 of an array of 2");
+    REFUSES(jot_array_shard(a, m, "_, _, _"), JOT_ERR_ARGUMENT,
+            "\"_, _, _\" splits more than the 2 dimensions of the array");
+    REFUSES(jot_array_shard(a, m, ", , ,"), JOT_ERR_ARGUMENT, "splits more than the 2");
+    REFUSES(jot_array_shard(a, m, "_ i"), JOT_ERR_ARGUMENT, "\"_ i\" has _ beside an axis");
     REFUSES(jot_array_shard(a, NULL, ""), JOT_ERR_ARGUMENT, "mesh is NULL");
     REFUSES(jot_array_shard(NULL, m, ""), JOT_ERR_ARGUMENT, "array is NULL");
     jot_array *s = jot_array_shard(a, m, "i"), *p[4];

@@ -587,6 +587,21 @@ static jot_value too_far(jot_value x) { return jot_pbroadcast(x, "i", 3); }
 static jot_value twice_to(jot_value x) { return jot_ppermute(x, "i", 0, 1, 2, 1); }
 static jot_value odd(jot_value x) { return jot_ppermute(x, "i", 0, 1, 2); }
 static jot_value no_rows(jot_value x) { return jot_psum_scatter(x, "i"); }
+static jot_value gather_to(jot_value x) { return jot_all_gather(x, "i", .to = 3); }
+static jot_value scatter_to(jot_value x) { return jot_psum_scatter(x, "i", .to = -1); }
+static jot_value gather_behind(jot_value x) { return jot_all_gather(x, "i", .axis = 2); }
+static jot_value gather_onto(jot_value x)
+{
+    return jot_all_gather(x, "i", .axis = -2, .tiled = true);
+}
+static jot_value scatter_behind(jot_value x) { return jot_psum_scatter(x, "i", .axis = 1); }
+static jot_value exchange_behind(jot_value x) { return jot_all_to_all(x, "i", .to = 1); }
+static jot_value exchange_parts(jot_value x) { return jot_all_to_all(x, "i", .tiled = true); }
+static jot_value too_low(jot_value x) { return jot_pbroadcast(x, "i", -1); }
+static jot_value from_too_far(jot_value x) { return jot_ppermute(x, "i", 3, 1); }
+static jot_value not_all(jot_value x) { return jot_pshuffle(x, "i", 0, 1); }
+static jot_value one_twice(jot_value x) { return jot_pshuffle(x, "i", 0, 1, 1); }
+static jot_value complex_max(jot_value x) { return jot_pmax(jot_complex(x, x), "i"); }
 static jot_value lanes_disagree(jot_value x)
 {
     jot_value y;
@@ -634,6 +649,21 @@ START_TEST(test_mistakes)
         {jot_vmap_named(jot_fn(odd), "i"), "3 numbers as pairs of 3 lanes"},
         {jot_vmap_named(jot_fn(no_rows), "i"),
          "axis 0 of f64[2]<i:3> for 3 lanes: its extent must be as many"},
+        {jot_vmap_named(jot_fn(gather_to), "i"),
+         "jot_all_gather(x, \"i\", .to = 3): to is 3, which jot_all_to_all alone takes: axis "
+         "says where"},
+        {jot_vmap_named(jot_fn(scatter_to), "i"), "to is -1, which jot_all_to_all alone takes"},
+        {jot_vmap_named(jot_fn(gather_behind), "i"), "axis 2: axes are -2 to 1"},
+        {jot_vmap_named(jot_fn(gather_onto), "i"), "axis -2: axes are -1 to 0"},
+        {jot_vmap_named(jot_fn(scatter_behind), "i"), "axis 1: axes are -1 to 0"},
+        {jot_vmap_named(jot_fn(exchange_behind), "i"), "axis 1: axes are -1 to 0"},
+        {jot_vmap_named(jot_fn(exchange_parts), "i"),
+         "axis 0 of f64[2]<i:3> for 3 lanes: its extent must be a multiple of that"},
+        {jot_vmap_named(jot_fn(too_low), "i"), "from lane -1: lanes are 0 to 2"},
+        {jot_vmap_named(jot_fn(from_too_far), "i"), "from lane 3: lanes are 0 to 2"},
+        {jot_vmap_named(jot_fn(not_all), "i"), "2 numbers for 3 lanes"},
+        {jot_vmap_named(jot_fn(one_twice), "i"), "from lane 1 twice"},
+        {jot_vmap_named(jot_fn(complex_max), "i"), "pmax"},
         {jot_vmap_named(jot_fn(lanes_disagree), "i"), "psum at "},
         {jot_vmap_named(jot_fn(lanes_disagree), "i"), "which branch is taken varies over i"},
         {jot_vmap_named(jot_fn(lanes_leave), "i"), "the number of trips varies over i"},

@@ -59,6 +59,12 @@ static jot_value lanes_plain(jot_value a, jot_value b)
     return jot_reshape(jot_add(jot_reshape(jot_matmul(a, b), 2, 4, 12), add), 8, 12);
 }
 
+static jot_value copies(jot_value x, jot_value y)
+{
+    jot_value p = product(x, y);
+    return jot_concatenate(0, p, p, p, p);
+}
+
 static const struct row {
     const char *name;
     jot_value (*f)(jot_value, jot_value), (*plain)(jot_value, jot_value);
@@ -75,6 +81,7 @@ static const struct row {
     {"inner and rows", summed_rows, product, true, {", x", "x"}, "x"},
     {"gathered", gathered, product, true, {"x", ", x y"}, "x"},
     {"nothing is split", product, product, false, {"", ""}, ""},
+    {"a copy of each", product, copies, false, {"", ""}, "i"},
     {"lanes", lanes, lanes_plain, true, {"x", ", y"}, "x, y"},
 };
 
@@ -194,6 +201,12 @@ START_TEST(test_mistakes)
          "\"i i\" splits by i twice"},
         {jot_shard_map(jot_fn(same), line, JOT_SPLITS(",,i"), JOT_SPLITS("")),
          "argument 0 of same has 2 axes, and \",,i\" splits more"},
+        {jot_shard_map(jot_fn(same), line, JOT_SPLITS("_, _, _"), JOT_SPLITS("")),
+         "argument 0 of same has 2 axes, and \"_, _, _\" splits more"},
+        {jot_shard_map(jot_fn(same), line, JOT_SPLITS("_ i"), JOT_SPLITS("i")),
+         "argument 0 of same: \"_ i\" has _ beside an axis"},
+        {jot_shard_map(jot_fn(same), line, JOT_SPLITS("i"), JOT_SPLITS(", , i")),
+         "result 0 of same has 2 axes, and \", , i\" splits more"},
         {jot_shard_map(jot_fn(same), line, JOT_SPLITS("i"), JOT_SPLITS("i, i")),
          "\"i, i\" splits by i twice"},
         {jot_shard_map(jot_fn(same), line, JOT_SPLITS("i", "i"), JOT_SPLITS("i")),
