@@ -29,6 +29,15 @@ const char *nest_check_instance(const char *text, int64_t lanes, int64_t times,
 // program.
 void nest_check(struct nest *n);
 void nest_check_text(const char *text);
+// An index of a kernel that is built: a constant and terms.
+static inline struct nest_index form(struct nest_builder *b, int64_t constant, int n,
+                                     const struct nest_term *terms)
+{
+    return nest_index_make(b->nest->arena, constant, n, terms);
+}
+
+#define AXIS(axis, by) ((struct nest_term){.factor = (by), .id = (axis)})
+
 // Runs what waits: the end of a test.
 void nest_check_end(void);
 

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+// Functions of kernels with many ops: with the bits of the interpreter of nests, and each compiled once.
+#include "nest_check.h"
+
+#include "codegen/codegen.h"
+#include "support/opcases.h"
+
+#include <string.h>
+
+// Whether it is an op of elements of the type that gives such an element.
+static bool gives_its_type(enum ir_op op, jot_dtype d)
+{
+    const struct ir_op_info *info = ir_op_get(op);
+    return ir_op_class(op) == IR_CLASS_MAP && info->out == 1 && !strcmp(info->shape, "same") &&
+           opcase_takes(op, d);
+}
+
+// A kernel of so many ops that the long ones are functions: all of a type, several times, each several
+// times of the same operands.
+START_TEST(ops_of_large_kernels)
+{
+    enum { N = 40, TIMES = 8 };
+    jot_dtype d = (jot_dtype)_i;
+    static const int64_t bits[] = {3, 7}; // an exponent, or the bits that are left
+    int n_ops = 0;
+    for (int op = 0; op < IR_OP_COUNT; op++)
+        n_ops += gives_its_type((enum ir_op)op, d);
+    struct nest_builder b = nest_builder_make(nest_check_arena, "large");
+    nest_id x = nest_buffer(&b, "x", d, N + 4 * TIMES, NEST_IN);
+    nest_id y = nest_buffer(&b, "y", d, N * TIMES * n_ops, NEST_OUT), i = nest_axis(&b, "i", N);
+    nest_open(&b, NEST_PAR, 1, &i);
+    for (int t = 0, k = 0; t < TIMES; t++) {
+        nest_id in[4];
+        for (int j = 0; j < 4; j++)
+            in[j] = nest_load(&b, x, form(&b, 4 * t + j, 1, (struct nest_term[]){AXIS(i, 1)}),
+                              NEST_NONE);
+        for (int op = 0; op < IR_OP_COUNT; op++) {
+            if (!gives_its_type((enum ir_op)op, d))
+                continue;
+            nest_id v = nest_op(&b, (enum ir_op)op, d, (uint32_t)ir_op_get((enum ir_op)op)->in,
+                                in, bits);
+            nest_put(&b, y, form(&b, N * k++, 1, (struct nest_term[]){AXIS(i, 1)}), v,
+                     NEST_NONE);
+        }
+    }
+    nest_close(&b, 0, NULL);
+    nest_check(b.nest);
+    nest_check_end();
+}
+END_TEST
+
+JOT_API void jot_codegen_entry(const struct cg_request *request, struct cg_response *response);
+
+// Beyond the bound equal ops are compiled once, and a sine and a cosine of the same number as one.
+START_TEST(equal_ops_are_one_function)
+{
+    struct strbuf text = strbuf_make(nest_check_arena);
+    int n = 0, n_nests;
+    strbuf_add(&text, "kernel long(x: f32[10000], y: out f32[10000]) {\n  par i < 10000 {\n"
+                      "    %0 = load x[i] : f32\n");
+    for (; n < 1200; n += 3)
+        strbuf_printf(&text,
+                      "    %%%d = sin %%%d : f32\n    %%%d = cos %%%d : f32\n"
+                      "    %%%d = mul %%%d, %%%d : f32\n",
+                      n + 1, n, n + 2, n, n + 3, n + 1, n + 2);
+    strbuf_printf(&text, "    put y[i] = %%%d\n  }\n}\n", n);
+    struct nest **nests;
+    ck_assert_int_eq(nest_parse(nest_check_arena, text.text, &n_nests, &nests), JOT_OK);
+    struct strbuf program = strbuf_make(nest_check_arena);
+    nest_program_print(&program, run_native_wrap(nest_check_arena, nests[0]));
+    struct cg_request request = {.want = CG_WANT_LLVM, .program = program.text};
+    struct cg_response r;
+    jot_codegen_entry(&request, &r);
+    ck_assert_int_eq(r.status, JOT_OK);
+    int defined = 0, called = 0;
+    for (const char *at = r.llvm; (at = strstr(at, "@pair_op_sin_f32")); at++)
+        defined += !strncmp(at - 2, "} @", 3), called++;
+    ck_assert_int_ge(called, 400);
+    ck_assert_ptr_null(strstr(r.llvm, "define internal <16 x float> @op_"));
+    ck_assert_uint_lt(r.object_size, 120000);
+    r.release(&r);
+}
+END_TEST
+
+int main(void)
+{
+    nest_check_any = true;
+    Suite *s = suite_create("functions");
+    TCase *bits = tcase_create("bits");
+    tcase_add_checked_fixture(bits, nest_check_setup, nest_check_teardown);
+    tcase_set_timeout(bits, 300);
+    tcase_add_loop_test(bits, ops_of_large_kernels, 0, DTYPE_COUNT);
+    tcase_add_test(bits, equal_ops_are_one_function);
+    suite_add_tcase(s, bits);
+    SRunner *r = srunner_create(s);
+    srunner_run_all(r, CK_ENV);
+    int failed = srunner_ntests_failed(r);
+    srunner_free(r);
+    return failed ? 1 : 0;
+}
