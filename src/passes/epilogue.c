@@ -219,8 +219,9 @@ bool schedule_keeps_operands(const struct nest_program *p, uint32_t i, uint32_t 
             t->kind != NEST_STEP_COPY)
             return false;
         for (uint32_t k = 0; k < t->n_memories; k++)
-            for (uint32_t of = 0; plan_is_written(p, t, k) && of < s->n_memories; of++)
-                if (!plan_is_written(p, s, of) && shows(p, t->memories[k], s->memories[of]))
+            for (uint32_t of = 0; of < s->n_memories; of++)
+                if (shows(p, t->memories[k], s->memories[of]) && plan_is_written(p, t, k) &&
+                    !plan_is_written(p, s, of))
                     return false;
     }
     return true;

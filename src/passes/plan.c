@@ -183,10 +183,9 @@ static uint32_t find_dying(struct planner *q, uint32_t step, uint32_t result)
     for (uint32_t i = 0; i < t->n_memories; i++) {
         uint32_t m = t->memories[i];
         const struct nest_memory *from = &q->p->memories.at[m];
-        if (from->place == NEST_TEMPORARY && !plan_is_written(q->p, t, i) &&
-            q->last[m] == step && !q->is_taken[m] &&
+        if (from->place == NEST_TEMPORARY && q->last[m] == step && !q->is_taken[m] &&
             plan_bytes(from) == plan_bytes(&q->p->memories.at[result]) &&
-            plan_step_may_overwrite(q->p, t, m, operand))
+            !plan_is_written(q->p, t, i) && plan_step_may_overwrite(q->p, t, m, operand))
             return m;
     }
     return UINT32_MAX;
