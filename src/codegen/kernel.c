@@ -248,9 +248,10 @@ static void lower_fold_kernel(struct cg_lowering *l, const struct nest_block *bo
 }
 
 static jot_status lower_kernel(struct cg_module *module, struct arena *arena, struct nest *nest,
-                               int number, bool by_function, struct cg_kernel *out)
+                               int number, enum map_form form, struct cg_kernel *out)
 {
-    map_to_host(nest, &(struct map_host){module->vector_bytes, by_function});
+    bool by_function = form >= MAP_BY_FUNCTION;
+    map_to_host(nest, &(struct map_host){module->vector_bytes, form});
     *out = (struct cg_kernel){.n_steps = 1};
     out->steps[0] = (struct cg_kernel_step){
         .symbol = symbol_name(arena, number, ""), .total = 1, .grain = 1, .phase_grain = 1};
@@ -305,7 +306,9 @@ static bool give_up_large(struct cg_module *m, const struct cg_kernel *k)
 jot_status cg_kernel_lower(struct cg_module *module, struct arena *arena, struct nest *nest,
                            int number, struct cg_kernel *out)
 {
-    JOT_TRY(lower_kernel(module, arena, nest, number, false, out));
-    return give_up_large(module, out) ? lower_kernel(module, arena, nest, number, true, out)
-                                      : JOT_OK;
+    enum map_form form = MAP_WRITTEN_OUT;
+    JOT_TRY(lower_kernel(module, arena, nest, number, form, out));
+    while (form < MAP_ONE_REGISTER && give_up_large(module, out))
+        JOT_TRY(lower_kernel(module, arena, nest, number, ++form, out));
+    return JOT_OK;
 }

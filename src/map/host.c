@@ -89,8 +89,9 @@ static unsigned lanes_of(const struct nest *n, const struct nest_statement *s, n
     unsigned bytes = 1;
     double ops = 0, expensive = 0;
     measure(n, s->body, &bytes, &ops, &expensive);
-    bool is_calls = host->by_function && expensive > ops / 2;
-    unsigned width = nest_has_time(n, s->body)
+    bool is_calls = host->form >= MAP_BY_FUNCTION && expensive > ops / 2;
+    unsigned width = host->form == MAP_ONE_REGISTER ? 16
+                     : nest_has_time(n, s->body)
                          ? lanes_in_step(n, s->body, axis)
                          : lanes_in_flight(ops, (double)nest_extent(n, s) * ops, is_calls);
     if (bytes == 8)

@@ -8,10 +8,17 @@
 
 #include "passes/nest.h"
 
+// How operations become code, of the most to the least.
+enum map_form {
+    MAP_WRITTEN_OUT,
+    MAP_BY_FUNCTION,  // expensive ones are calls, which cost no code
+    MAP_ONE_REGISTER, // and lanes are those of one register
+};
+
 // A processor.
 struct map_host {
     unsigned vector_bytes; // of a register
-    bool by_function;      // expensive operations are calls, which cost no code
+    enum map_form form;
 };
 
 // Gives the axes of the nest their levels, in place of those that they have.

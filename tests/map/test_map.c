@@ -27,35 +27,39 @@ static const struct {
 } rows[] = {
     {"points whose elements lie apart: each lane folds by itself",
      SUM_OF_ROWS("      %0 = load x[256*i + k] : f32\n"),
-     {64, false},
+     {64, MAP_WRITTEN_OUT},
      {"par i < 256 @vector 64 {", "fold k < 256 @vector 64 {"}},
     {"points whose elements lie together: all lanes at once",
      SUM_OF_ROWS("      %0 = load x[i + 256*k] : f32\n"),
-     {64, false},
+     {64, MAP_WRITTEN_OUT},
      {"par i < 256 @vector 64 {", "fold k < 256 {"}},
     {"the same beside a loop over time, which vectors go through side by side",
      "  par i < 256 {\n    fold k < 256 {\n      %0 = load x[256*i + k] : f32\n"
      "      yield reduce_sum %0 sum64\n    } -> %1 : f32\n"
      "    seq t < 8 carry %2 = %1 {\n      %3 = exp %2 : f32\n      yield %3\n    } -> %4\n"
      "    put y[i] = %4\n  }\n",
-     {64, false},
+     {64, MAP_WRITTEN_OUT},
      {"par i < 256 @vector", "fold k < 256 {"}},
-    {"a smaller register", EXPONENTIALS("65536"), {32, false}, {"i < 65536 @vector 32 {"}},
-    {"few points", EXPONENTIALS("9"), {64, false}, {"i < 9 @vector 16 {"}},
+    {"a smaller register",
+     EXPONENTIALS("65536"),
+     {32, MAP_WRITTEN_OUT},
+     {"i < 65536 @vector 32 {"}},
+    {"few points", EXPONENTIALS("9"), {64, MAP_WRITTEN_OUT}, {"i < 9 @vector 16 {"}},
+    {"much code", EXPONENTIALS("65536"), {64, MAP_ONE_REGISTER}, {"i < 65536 @vector 16 {"}},
     {"a wider type",
      "  par i < 256 {\n    %0 = load d[i] : f64\n    %1 = convert %0 : f32\n"
      "    put y[i] = %1\n  }\n",
-     {64, false},
+     {64, MAP_WRITTEN_OUT},
      {"i < 256 @vector 32 {"}},
     {"a running fold, whose order is strict",
      "  scan i < 256 {\n    %0 = load x[i] : f32\n"
      "    yield reduce_sum %0 serial -> %1 : f32\n    put y[i] = %1\n  }\n",
-     {64, false},
+     {64, MAP_WRITTEN_OUT},
      {"scan i < 256 {"}},
     {"the last axis of a fold",
      "  fold i < 16, k < 256 {\n    %0 = load x[256*i + k] : f32\n"
      "    yield reduce_sum %0 sum64\n  } -> %1 : f32\n  put y[0] = %1\n",
-     {64, false},
+     {64, MAP_WRITTEN_OUT},
      {"fold i < 16, k < 256 @vector 64 {"}},
     {"loops in lanes, and what a lane that is left alone does in a while",
      "  par i < 256 {\n    %0 = load x[i] : f32\n    %1 = const 0x3f800000 : f32\n"
@@ -65,7 +69,7 @@ static const struct {
      "      yield %11\n    } -> %7\n"
      "    fold j < 20 {\n      %8 = load x[j] : f32\n      %9 = mul %8, %7 : f32\n"
      "      yield reduce_sum %9 sum64\n    } -> %10 : f32\n    put y[i] = %10\n  }\n",
-     {64, false},
+     {64, MAP_WRITTEN_OUT},
      {"fold k < 20 @vector 32", "fold j < 20 {"}},
 };
 
@@ -98,7 +102,7 @@ START_TEST(levels_of_a_processor)
         ck_assert_msg(strstr(text, rows[_i].has[i]), "%s: no '%s' in\n%s", rows[_i].what,
                       rows[_i].has[i], text);
     // Levels that stand there are replaced.
-    map_to_host(n, &(struct map_host){16, false});
+    map_to_host(n, &(struct map_host){16, MAP_WRITTEN_OUT});
     map_to_host(n, &rows[_i].host);
     ck_assert_str_eq(text, print(n));
 }
