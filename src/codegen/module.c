@@ -135,22 +135,29 @@ static bool is_first_in_llvm(void)
     return LLVMGetMDKindIDInContext(all, own, (unsigned)n) == shared + 1;
 }
 
+// What has no other switch.  LLVM's schedulers compare an instruction that reads or writes memory with those
+// before it in its block, but for blocks of very many, whose order they keep in parts: so many, here.
 // LLVM 19's pass "X86 Avoid Store Forwarding Blocks" asks masked loads for their size, which they do not
 // know, and ends the process.  "X86 Domain Reassignment" takes a time that grows with the square of the
-// code, and changes none: masks are in their registers.  Neither has another switch.
-static void leave_out_passes(void)
+// code, and changes none: masks are in their registers.
+static void set_options(void)
 {
+    static const char *const options[] = {
+        "jot",
+        "-dag-maps-huge-region=200",
+        "-dag-maps-reduction-size=100",
 #if defined(__x86_64__)
-    static const char *const options[] = {"jot", "-x86-disable-avoid-SFB",
-                                          "-disable-x86-domain-reassignment"};
+        "-x86-disable-avoid-SFB",
+        "-disable-x86-domain-reassignment",
+#endif
+    };
     if (is_first_in_llvm())
         LLVMParseCommandLineOptions(sizeof options / sizeof *options, options, NULL);
-#endif
 }
 
 static void initialise(void)
 {
-    leave_out_passes();
+    set_options();
     LLVMInitializeNativeTarget();
     LLVMInitializeNativeAsmPrinter();
     LLVMInitializeNVPTXTargetInfo();
