@@ -572,6 +572,30 @@ static void cached_layers(const jot_value *in, jot_value *out, void *ctx)
     out[0] = jot_sum(x);
 }
 
+// A loop of as many carries as the size says, each a sum of its own and the next.
+static void mix_neighbours(jot_value i, jot_value *carry, void *ctx)
+{
+    int n = size_of(ctx);
+    jot_value first = carry[0];
+    (void)i;
+    for (int k = 0; k + 1 < n; k++)
+        carry[k] = jot_add(jot_mul(carry[k], 0.5), jot_mul(carry[k + 1], 0.25));
+    carry[n - 1] = jot_sin(first);
+}
+
+static void carries(const jot_value *in, jot_value *out, void *ctx)
+{
+    int n = size_of(ctx);
+    jot_value *carry = calloc((size_t)n, sizeof *carry), sum = jot_from(0.0);
+    for (int k = 0; k < n; k++)
+        carry[k] = jot_mul(in[0], 1.0 + k);
+    jot_for(mix_neighbours, ctx, 0, 10, (size_t)n, carry);
+    for (int k = 0; k < n; k++)
+        sum = jot_add(sum, jot_sum(carry[k]));
+    free(carry);
+    out[0] = sum;
+}
+
 // A loop of very many short phases: updates at places that are data.
 static void placed_updates(const jot_value *in, jot_value *out, void *ctx)
 {
@@ -655,6 +679,7 @@ const struct growth_family growth_families[] = {
     {"long_step_grad", long_step, 1, true, JOT_F32, 1, 1000, 10000, 200},
     {"steps_then_max", steps_then_max, 1, false, JOT_F32, 1, 1000, 30000, 900},
     {"steps_then_max_grad", steps_then_max, 1, true, JOT_F32, 1, 1000, 20000, 800},
+    {"carries", carries, 1, false, JOT_F32, 1, 1000, 18000, 320},
     {"placed_updates", placed_updates, 1, false, JOT_F32, 1, 100, 8000, 200},
     {"halves", halves, 1, false, JOT_F16, 1, 4, 100000, 3000},
     {"cached_layers", cached_layers, 1, false, JOT_F32, 1, 8, 5000, 100},
