@@ -5,6 +5,7 @@
 //     v = variable x                                    v is x
 //     p = convert (eq (iota 0) (iota 1)); y = dot p a   becomes   y is a
 //     t = dot a b; y = transpose t [1,0]                becomes   y = dot b a
+//     t = transpose a; u = transpose b; y = add t u     becomes   v = add a b; y = transpose v
 //
 // Needs all differentiation and mapping done: it erases `variable`, `stop_gradient`, the
 // derivative rules of calls, and mul_z and guard (support.c).  Keeps parameters and results.
@@ -88,6 +89,48 @@ static ir_id swap_factors(struct simplifier *s, const struct ir_node *n, const i
     return ir_dot_general(b, operand(b, dot, 1), operand(b, dot, 0), &d);
 }
 
+// x as it is before a transpose by the axes makes it what it is; IR_NONE where that takes a node more.
+static ir_id before_transpose(struct ir_builder *b, ir_id x, int rank, const int64_t *axes)
+{
+    const struct ir_node *n = maker(b, x);
+    int count;
+    if (ir_type_in(b, x).rank == 0)
+        return x;
+    if (n->op == IR_transpose)
+        return memcmp(ir_attr_ints(n->attrs, IR_KEY_axes, &count), axes,
+                      (size_t)rank * sizeof *axes)
+                   ? IR_NONE
+                   : operand(b, n, 0);
+    // Of one axis or none, whose place is all that changes.
+    if (n->op != IR_broadcast_in_dim || ir_type_in(b, operand(b, n, 0)).rank > 1)
+        return IR_NONE;
+    const int64_t *along = ir_attr_ints(n->attrs, IR_KEY_axes, &count);
+    int64_t dims[IR_MAX_RANK], place = count ? axes[along[0]] : 0;
+    for (int i = 0; i < rank; i++)
+        dims[axes[i]] = ir_dims(b->module, ir_type_in(b, x))[i];
+    return ir_broadcast_in_dim(b, operand(b, n, 0), rank, dims, &place);
+}
+
+// An elementwise op of transposes is the transpose of one, so that those that meet again are none.
+static ir_id sink_transpose(struct simplifier *s, const struct ir_node *n, const ir_id *in)
+{
+    struct ir_builder *b = s->b;
+    ir_id few[8];
+    int rank = 0;
+    const int64_t *axes = NULL;
+    for (uint32_t i = 0; i < n->n_in && !axes && n->n_in <= 8 && n->n_out == 1; i++)
+        if (maker(b, in[i])->op == IR_transpose)
+            axes = ir_attr_ints(maker(b, in[i])->attrs, IR_KEY_axes, &rank);
+    if (!axes)
+        return IR_NONE;
+    axes = arena_copy(b->module->arena, axes, (size_t)rank * sizeof *axes);
+    for (uint32_t i = 0; i < n->n_in; i++)
+        if ((few[i] = before_transpose(b, in[i], rank, axes)) == IR_NONE)
+            return IR_NONE;
+    ir_id y = ir_rebuild(b, s->g, n, few);
+    return y == IR_NONE ? IR_NONE : ir_transpose(b, y, axes);
+}
+
 // The body, simplified, without rules.
 static ir_id simplify_call(struct simplifier *s, const struct ir_node *n, const ir_id *in)
 {
@@ -121,6 +164,8 @@ static void simplify_node(struct simplifier *s, const struct ir_node *n)
         y = pass_mask_updates(b, s->g, s->uses, s->map, n);
     else if (ir_op_class(n->op) == IR_CLASS_CALL)
         y = simplify_call(s, n, in);
+    if (y == IR_NONE && ir_op_class((enum ir_op)n->op) == IR_CLASS_MAP)
+        y = sink_transpose(s, n, in);
     if (y == IR_NONE)
         y = ir_rebuild(b, s->g, n, in);
     for (uint32_t i = 0; i < n->n_out; i++)

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rewrites that look at more than one node: how many of an op they leave, and that bits stay what they are.
+#include "control_support.h"
+
+static const struct {
+    const char *text;
+    enum ir_op op;
+    int left;
+} rewrites[] = {
+    // Transposes that meet again behind elementwise ops, a scalar and a row beside them.
+    {"function @0 f(%a: f64[3,5], %b: f64[3,5], %r: f64[5]) {\n"
+     "  %t = transpose %a {axes=[1,0]} : f64[5,3]\n  %u = transpose %b {axes=[1,0]} : "
+     "f64[5,3]\n"
+     "  %v = broadcast_in_dim %r {dims=[5,3], axes=[0]} : f64[5,3]\n"
+     "  %c = const {data=2} : f64[]\n"
+     "  %w = broadcast_in_dim %c {dims=[5,3], axes=[]} : f64[5,3]\n"
+     "  %p = mul %t, %v : f64[5,3]\n  %q = max %u, %w : f64[5,3]\n  %s = add %p, %q : "
+     "f64[5,3]\n"
+     "  %e = exp %s : f64[5,3]\n  %y = transpose %e {axes=[1,0]} : f64[3,5]\n  return %y\n}\n",
+     IR_transpose, 0},
+    // Of three axes, whose order goes round.
+    {"function @0 f(%a: f64[2,3,4], %r: f64[3]) {\n"
+     "  %t = transpose %a {axes=[1,2,0]} : f64[3,4,2]\n"
+     "  %v = broadcast_in_dim %r {dims=[3,4,2], axes=[0]} : f64[3,4,2]\n"
+     "  %s = sub %t, %v : f64[3,4,2]\n  %y = transpose %s {axes=[2,0,1]} : f64[2,3,4]\n"
+     "  return %y\n}\n",
+     IR_transpose, 0},
+    // Another order, or something else beside it: they stay.
+    {"function @0 f(%a: f64[3,3], %b: f64[3,3]) {\n"
+     "  %t = transpose %a {axes=[1,0]} : f64[3,3]\n  %s = add %t, %b : f64[3,3]\n"
+     "  %y = transpose %s {axes=[1,0]} : f64[3,3]\n  return %y\n}\n",
+     IR_transpose, 2},
+    // A product that only its transpose reads.
+    {"function @0 f(%a: f64[3,4], %b: f64[4,5]) {\n"
+     "  %t = dot_general %a, %b {lhs_contract=[1], rhs_contract=[0], lhs_batch=[], "
+     "rhs_batch=[], "
+     "precision=0} : f64[3,5]\n  %y = transpose %t {axes=[1,0]} : f64[5,3]\n  return %y\n}\n",
+     IR_transpose, 0},
+    // A slice of what was joined.
+    {"function @0 f(%a: f64[3], %b: f64[4]) {\n"
+     "  %t = concatenate %a, %b {axis=0} : f64[7]\n"
+     "  %y = slice %t {starts=[3], limits=[7], strides=[1]} : f64[4]\n  return %y\n}\n",
+     IR_concatenate, 0},
+};
+
+START_TEST(rewrites_keep_bits)
+{
+    char text[2048];
+    snprintf(text, sizeof text, "jot ir 1\n%s", rewrites[_i].text);
+    uint32_t f = parse(text), g = pass_simplify(module, f);
+    uint64_t state = seed;
+    struct ir_tensor *in = draw_inputs(f, &state), *a = evaluate(f, in), *b = evaluate(g, in);
+    ck_assert_msg(bits_equal(a[0], b[0]), "seed %" PRIu64 ": other values of\n%s", seed, text);
+    ck_assert_msg(count_op(g, rewrites[_i].op) == rewrites[_i].left, "%d of %s, not %d, of\n%s",
+                  count_op(g, rewrites[_i].op), ir_op_get(rewrites[_i].op)->name,
+                  rewrites[_i].left, text);
+}
+END_TEST
+
+static void add(TCase *t)
+{
+    tcase_add_loop_test(t, rewrites_keep_bits, 0, sizeof rewrites / sizeof *rewrites);
+}
+
+int main(void) { return support_run("passes/simplify", add); }
