@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Batches of small products, of which a thread of a GPU has several rows: the bits of the evaluator.
+// Small products, of which a thread of a GPU has several rows, or some threads one: the bits of the evaluator.
 #include "support/suite.h"
 #include "trace_support.h"
 
@@ -8,6 +8,13 @@ static jot_value product(jot_value x, jot_value y) { return jot_matmul(x, y); }
 static jot_value turned(jot_value x, jot_value y)
 {
     return jot_relu(jot_sub(jot_matmul(x, y), jot_sum(x, -1, JOT_KEEPDIMS)));
+}
+
+// Many points with a short sum each, of which one factor is read with a stride.
+static jot_value layer(jot_value x, jot_value w)
+{
+    jot_value h = jot_tanh(jot_reshape(x, -1, 32));
+    return jot_add(jot_matmul(h, jot_reshape(w, 32, -1)), jot_sum(h, -1, JOT_KEEPDIMS));
 }
 
 static jot_array *numbers(int64_t n, int64_t m, int64_t k)
@@ -22,9 +29,10 @@ static jot_array *numbers(int64_t n, int64_t m, int64_t k)
     return a;
 }
 
-static void expect_bits(jot_function f, int64_t n, int64_t m, int64_t k, int64_t columns)
+static void expect_bits(jot_function f, int64_t n, int64_t m, int64_t k, int64_t n_y,
+                        int64_t columns)
 {
-    jot_array *x = numbers(n, m, k), *y = numbers(n, k, columns), *z[2];
+    jot_array *x = numbers(n, m, k), *y = numbers(n_y, k, columns), *z[2];
     for (int i = 0; i < 2; i++) {
         setenv("JOT_BACKEND", i ? "eval" : "", 1);
         jot_executable *e = jot_jit(f);
@@ -39,9 +47,10 @@ static void expect_bits(jot_function f, int64_t n, int64_t m, int64_t k, int64_t
 
 START_TEST(are_those_of_the_evaluator)
 {
-    expect_bits(jot_fn(product), 4300, 16, 16, 16);
-    expect_bits(jot_fn(product), 12001, 12, 5, 8); // of matrices that are not square
-    expect_bits(jot_fn(turned), 8000, 6, 3, 12);
+    expect_bits(jot_fn(product), 4300, 16, 16, 4300, 16);
+    expect_bits(jot_fn(product), 12001, 12, 5, 12001, 8); // of matrices that are not square
+    expect_bits(jot_fn(turned), 8000, 6, 3, 8000, 12);
+    expect_bits(jot_fn(layer), 20000, 1, 32, 1, 4);
 }
 END_TEST
 

@@ -194,8 +194,8 @@ static bool is_narrow(struct cg_lowering *l, nest_id loop, nest_id fold)
         loops += l->nest->buffers.at[i].role == NEST_LOCAL;
     int64_t points = cg_extent(l, cg_statement(l, loop));
     return loops == 1 && gpu_is_team_fold(l, fold) && !l->gpu->is_phase &&
-           l->gpu->row.length <= SHORT_ROW && l->gpu->row.lanes > 1 &&
-           points * NARROW_GROUP >= MANY_THREADS && points % (GPU_WARP / NARROW_GROUP) == 0;
+           l->gpu->row.length <= SHORT_ROW && points * NARROW_GROUP >= MANY_THREADS &&
+           points % (GPU_WARP / NARROW_GROUP) == 0;
 }
 
 // Points that leave multiprocessors idle have a block each, with more threads than share their fold:
