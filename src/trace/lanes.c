@@ -4,6 +4,7 @@
 #include "passes/rules/rules.h"
 
 #include <float.h>
+#include <math.h>
 
 double trace_epsilon(jot_dtype dtype) { return dtype == JOT_F64 ? DBL_EPSILON : FLT_EPSILON; }
 
@@ -84,10 +85,33 @@ jot_value trace_ruled(const char *name, int n, void (*f)(void), void (*rule)(voi
     return y;
 }
 
+// Of 1/x it is a quotient by NaN at every order.
+jot_value trace_nan_of(int n, const jot_value *v)
+{
+    jot_value sum = v[0];
+    for (int i = 1; i < n; i++)
+        sum = jot_add(sum, v[i]);
+    return jot_div(jot_from_double(1), jot_mul(sum, jot_from_double(NAN)));
+}
+
+jot_value trace_without_slope(jot_value x)
+{
+    jot_value root = jot_sqrt(x);
+    return jot_sub(root, root);
+}
+
+jot_value trace_defined(int n, const jot_value *v, jot_value y)
+{
+    if (jot_value_failed(y))
+        return y;
+    jot_value none = jot_astype(trace_nan_of(n, v), jot_value_dtype(y));
+    return jot_where(jot_is_nan(y), none, y);
+}
+
 jot_value trace_ruled_lanes(const char *name, int n, void (*f)(void), void (*rule)(void),
                             const jot_value *v)
 {
-    return trace_lanes(name, ruled(name, n, f, rule), n, v);
+    return trace_defined(n, v, trace_lanes(name, ruled(name, n, f, rule), n, v));
 }
 
 jot_value trace_along(jot_value tangent, jot_value slope)

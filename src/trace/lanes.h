@@ -20,6 +20,14 @@ jot_value trace_ruled(const char *name, int n, void (*f)(void), void (*rule)(voi
 jot_value trace_ruled_lanes(const char *name, int n, void (*f)(void), void (*rule)(void),
                             const jot_value *v);
 
+// NaN, which is so in derivatives of any order in each of the operands, as a constant is not.
+jot_value trace_nan_of(int n, const jot_value *v);
+// 0 of x >= 0, with a slope that at 0 is NaN: for a constant at the end of a domain.
+jot_value trace_without_slope(jot_value x);
+// y, a function of the operands, and that where it is NaN: its derivatives are NaN there as well.  trace_ruled_lanes
+// does it.
+jot_value trace_defined(int n, const jot_value *v, jot_value y);
+
 // The same of operands one by one: TRACE_RULED_LANES("jot_beta", beta, beta_rule, a, b).
 #define TRACE_RULED(name, f, rule, ...)                                                        \
     trace_ruled(name, TRACE_RULED_OPERANDS(f, rule, __VA_ARGS__))

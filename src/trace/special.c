@@ -128,7 +128,8 @@ jot_value jot_rel_entr(jot_value p, jot_value q)
         TRACE_RULED("jot_rel_entr", relative, relative_rule, floating(a), floating(b));
     jot_value outside = jot_where(none, zero, num(INFINITY));
     jot_value sum = add(p, q);
-    return jot_where(jot_is_nan(sum), jot_square(sum), jot_where(inside, y, outside));
+    y = jot_where(jot_is_nan(sum), sum, jot_where(inside, y, outside));
+    return trace_defined(2, (jot_value[]){p, q}, y);
 }
 
 jot_value jot_kl_div(jot_value p, jot_value q) { return add(sub(jot_rel_entr(p, q), p), q); }
@@ -217,7 +218,8 @@ static jot_value ndtri_rule(jot_value p, jot_value dp)
 
 jot_value jot_ndtri(jot_value p)
 {
-    return TRACE_RULED("jot_ndtri", ndtri, ndtri_rule, floating(p));
+    p = floating(p);
+    return trace_defined(1, &p, TRACE_RULED("jot_ndtri", ndtri, ndtri_rule, p));
 }
 
 // log(erfc) where that is a number, and far below

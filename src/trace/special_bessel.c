@@ -152,7 +152,9 @@ static jot_value rule_0(jot_value x, jot_value dx)
 {
     struct place p = place_of(x);
     jot_value y = slope(p, SUM(near_slope_0, p.near_t), SUM(far_slope_0, p.far_t), x);
-    return mul(dx, mul(jot_neg(jot_sign(x)), y));
+    // At the kink the mean of both sides.
+    y = jot_where(jot_equal(x, num(0)), mul(num(1.5), x), mul(jot_neg(jot_sign(x)), y));
+    return mul(dx, y);
 }
 
 // d i1e(x) = dx (i0e(x) - i1e(x) (sign(x) + 1/x)), 1/2 at 0

@@ -317,10 +317,15 @@ static jot_value rule(jot_value a, jot_value b, jot_value x, jot_value da, jot_v
     jot_value in[] = {a, b, x, jot_ones_like(a)}, in_a[2], in_b[2];
     jot_apply_at(jot_jvp_of(f, "jot_betainc", first), 4, in, 2, in_a, NULL);
     jot_apply_at(jot_jvp_of(f, "jot_betainc", second), 4, in, 2, in_b, NULL);
-    jot_value defined = is_defined(a, b, x), none = num(NAN);
-    jot_value slope_a = jot_where(defined, in_a[1], none);
-    jot_value slope_b = jot_where(defined, in_b[1], none);
-    jot_value slope_x = jot_where(defined, density(a, b, x), none);
+    jot_value defined = is_defined(a, b, x), none = trace_nan_of(3, in);
+    // At an end of a or b the value is a constant.
+    jot_value ends = jot_equal(jot_minimum(a, b), num(0));
+    jot_value inner = both(defined, jot_logical_not(ends));
+    jot_value slope_a = jot_where(inner, in_a[1], none);
+    jot_value slope_b = jot_where(inner, in_b[1], none);
+    jot_value slope_x = density(a, b, x);
+    slope_x = jot_where(ends, add(slope_x, trace_without_slope(mul(a, b))), slope_x);
+    slope_x = jot_where(defined, slope_x, none);
     return add(add(trace_along(da, slope_a), trace_along(db, slope_b)),
                trace_along(dx, slope_x));
 }

@@ -347,7 +347,9 @@ static jot_value density(jot_value a, jot_value x)
 {
     jot_value inside = ways(a, x).inside;
     jot_value b = special_chosen(inside, a, 1), y = special_chosen(inside, x, 1);
-    jot_value at_0 = jot_where(jot_equal(x, num(0)), jot_power(x, sub(a, one())), num(0));
+    jot_value at_0 = mul(jot_power(x, sub(a, one())), over(jot_exp(jot_neg(x)), jot_gamma(a)));
+    jot_value of_0 = jot_where(jot_equal(a, num(0)), trace_without_slope(a), num(0));
+    at_0 = jot_where(jot_equal(x, num(0)), at_0, of_0);
     jot_value is_border = both(jot_less_equal(num(0), a), jot_less_equal(num(0), x));
     is_border = both(is_border, jot_less(num(0), add(a, x)));
     at_0 = jot_where(is_border, at_0, num(NAN));
@@ -403,7 +405,8 @@ static jot_value slope_of(jot_value a, jot_value x, bool is_sample)
     if (!is_sample)
         border = either(border, jot_not_equal(jot_equal(x, infinity), jot_equal(a, infinity)));
     border = both(border, both(jot_less(num(0), a), jot_less_equal(num(0), x)));
-    border = jot_where(border, num(0), num(NAN));
+    jot_value at_0 = jot_where(jot_equal(x, num(0)), trace_without_slope(x), num(0));
+    border = jot_where(border, at_0, trace_nan_of(2, (jot_value[]){a, x}));
     return jot_where(w.inside, is_sample ? sloped : jot_neg(sloped), border);
 }
 

@@ -80,10 +80,19 @@ struct ended {
     jot_value a, b, c, x;
 };
 
+// 0, -1, -2, ...
+static jot_value is_pole(jot_value x)
+{
+    return both(jot_less_equal(x, num(0)), jot_equal(x, jot_floor(x)));
+}
+
+// At 0 the first summands have derivatives all the same.
 static jot_value ended_goes_on(const jot_value *v, void *ctx)
 {
-    (void)ctx;
-    return both(jot_not_equal(v[1], num(0)), jot_less(v[0], num(5000)));
+    const struct ended *p = ctx;
+    jot_value is_start = both(jot_equal(p->x, num(0)), jot_less(v[0], num(6)));
+    is_start = both(is_start, jot_logical_not(is_pole(p->c)));
+    return both(either(is_start, jot_not_equal(v[1], num(0))), jot_less(v[0], num(5000)));
 }
 
 static void ended_step(jot_value *v, void *ctx)
@@ -100,12 +109,6 @@ static jot_value gauss_ended(struct ended p)
     jot_value one = jot_ones_like(p.x), v[] = {jot_zeros_like(p.x), one, one};
     jot_while_at(ended_goes_on, ended_step, &p, 3, v, NULL, "jot_hyp2f1");
     return v[2];
-}
-
-// 0, -1, -2, ...
-static jot_value is_pole(jot_value x)
-{
-    return both(jot_less_equal(x, num(0)), jot_equal(x, jot_floor(x)));
 }
 
 // is_derived: in a, b and c, not by a series that ends where they are: its summands from there on are 0
@@ -157,7 +160,7 @@ static jot_value gauss(jot_value in_a, jot_value in_b, jot_value in_c, jot_value
     f = jot_where(jot_less(one, x), num(INFINITY), jot_where(jot_equal(x, one), at_1, f));
     f = jot_where(is_ended, sum, jot_where(is_infinite, num(INFINITY), f));
     // In NaN the slope is NaN as well.
-    jot_value none = mul(add(add(a, b), add(c, x)), num(NAN));
+    jot_value none = trace_nan_of(4, (jot_value[]){a, b, c, x});
     return jot_astype(jot_where(is_fine, f, none), jot_value_dtype(in));
 }
 
@@ -187,7 +190,8 @@ static jot_value hyp2f1_rule(jot_value a, jot_value b, jot_value c, jot_value x,
         const int which[] = {i, JOT_END};
         jot_value in[] = {a, b, c, x, jot_ones_like(a)}, out[2];
         jot_apply_at(jot_jvp_of(whole, "jot_hyp2f1", which), 5, in, 2, out, NULL);
-        all = add(all, mul(tangents[i], jot_where(i < 2 ? ends : none, num(NAN), out[1])));
+        jot_value unknown = i < 2 ? ends : none;
+        all = add(all, mul(tangents[i], jot_where(unknown, trace_nan_of(4, in), out[1])));
     }
     return all;
 }

@@ -232,10 +232,15 @@ jot_fresnel_result jot_fresnel_at(jot_value x, const char *where)
 
 // ---- Dawson's integral, erfcx
 
+static jot_value dawsn_near_0(jot_value x)
+{
+    return mul(x, SUM(dawsn_near, jot_square(x), 0, 4));
+}
+
 static jot_value dawsn(jot_value in)
 {
     jot_value x = jot_abs(wide(in));
-    jot_value near = mul(x, SUM(dawsn_near, jot_square(x), 0, 4));
+    jot_value near = dawsn_near_0(x);
     jot_value far = over(SUM(dawsn_b, inverse2(5, x), 0, 1), at_least(x, num(5)));
     jot_value y = jot_where(is_below(x, 5), SUM(dawsn_a, x, 2, 5), far);
     return odd(jot_where(is_below(x, 2), near, y), in);
@@ -247,7 +252,7 @@ static jot_value dawsn_rule(jot_value in, jot_value dx)
     const double end = 1.25;
     jot_value x = wide(in), a = jot_abs(x), is_near = is_below(a, end);
     jot_value close = jot_where(is_near, x, num(0)), far = at_least(a, num(end));
-    jot_value near = sub(num(1), mul(mul(num(2), close), dawsn(close)));
+    jot_value near = sub(num(1), mul(mul(num(2), close), dawsn_near_0(close)));
     jot_value y = jot_where(is_below(a, 5), SUM(dawsn_a_slope, a, end, 5),
                             SUM(dawsn_b_slope, inverse2(5, a), 0, 1));
     y = jot_where(is_near, near, jot_neg(over(over(y, far), far)));

@@ -100,6 +100,7 @@ static jot_value expn(jot_value order, jot_value in)
     closed = jot_where(jot_equal(n, zero), closed, mul(closed, add(one, over(one, x))));
     jot_value y = jot_where(is_closed, closed, jot_where(is_far, far, near));
     jot_value at_0 = jot_where(jot_less(one, n), over(one, sub(n, one)), num(INFINITY));
+    at_0 = add(at_0, trace_without_slope(x));
     y = jot_where(is_zero, at_0, y);
     y = jot_where(jot_equal(x, num(INFINITY)), zero, y);
     jot_value is_none = either(jot_not_equal(n, jot_floor(n)), jot_less(n, num(-1)));
@@ -129,8 +130,11 @@ enum { K_INDEX, K_TERM, K_SUM, K_TERM_A, K_SUM_A, K_TERM_B, K_SUM_B, K_CARRIES }
 
 static jot_value kummer_goes_on(const jot_value *c, void *ctx)
 {
-    (void)ctx;
-    jot_value goes = jot_less(c[K_INDEX], num(5000)), moves = jot_from_bool(false);
+    const struct kummer *p = ctx;
+    jot_value goes = jot_less(c[K_INDEX], num(5000));
+    // At 0 the first summands have derivatives all the same.
+    jot_value moves = both(jot_equal(p->x, num(0)), jot_less(num(0), p->b));
+    moves = both(moves, jot_less(c[K_INDEX], num(6)));
     for (int i = K_TERM; i < K_CARRIES; i += 2) {
         jot_value small = mul(num(DBL_EPSILON / 8), jot_abs(c[i + 1]));
         moves = either(moves, jot_less(small, jot_abs(c[i])));

@@ -529,10 +529,100 @@ START_TEST(test_end)
 }
 END_TEST
 
+// ---- NaN and 0
+//
+// First, second and third derivatives in one operand, backward and then forward over it.
+
+struct chain {
+    const struct row *row;
+    const struct chain *inner; // NULL: of the function itself
+    int argument;
+};
+
+static void chain_slope(const jot_value *x, jot_value *out, void *ctx)
+{
+    const struct chain *c = ctx;
+    int n = c->row->arity;
+    jot_function f =
+        jot_function_uniform(c->row->name, "chain", c->inner ? chain_slope : c->row->body, n, 1,
+                             (void *)(uintptr_t)c->inner);
+    *out = along(f, n, x, c->argument, c->inner ? FORWARD : REVERSE);
+}
+
+// The point of the row that is nearest to 1.
+static const struct point *middle_of(const struct row *r)
+{
+    const struct point *best = NULL;
+    double least = INFINITY;
+    for (const struct point *p = points; p < points + POINT_COUNT; p++) {
+        double away = strcmp(p->name, r->name) ? INFINITY : 0;
+        for (int i = 0; i < r->arity; i++)
+            away = fmax(away, fabs(log(fabs(p->x[i]))));
+        if (away < least) {
+            least = away;
+            best = p;
+        }
+    }
+    return best;
+}
+
+// An operand is near the point, NaN, 0, and beside 0.
+enum { MIDDLE, LARGER, SMALLER, AT_NAN, AT_0, BELOW_0, RIGHT, FURTHER, LEFT, PLACES };
+
+static void check_places(const struct row *r, int argument, int order, const double *y)
+{
+    bool varies = !isnan(y[MIDDLE]) && (y[MIDDLE] != y[LARGER] || y[MIDDLE] != y[SMALLER]);
+    bool is_free = varies && (!isnan(y[LARGER]) || !isnan(y[SMALLER]));
+    double near = 1e-3 * (1e-3 + fabs(y[RIGHT]));
+    bool is_smooth = fabs(y[RIGHT] - y[FURTHER]) <= near / 10 &&
+                     (isnan(y[LEFT]) || fabs(y[RIGHT] - y[LEFT]) <= near / 10);
+    ck_assert_msg(!is_free || isnan(y[AT_NAN]), "derivative %d of %s in %d at NaN is %g", order,
+                  r->name, argument, y[AT_NAN]);
+    for (int k = AT_0; is_smooth && k <= (isnan(y[LEFT]) ? AT_0 : BELOW_0); k++)
+        ck_assert_msg(isnan(y[k]) || fabs(y[k] - y[RIGHT]) <= near,
+                      "derivative %d of %s in %d at %g is %g, beside it %g", order, r->name,
+                      argument, k == AT_0 ? 0.0 : -0.0, y[k], y[RIGHT]);
+}
+
+START_TEST(test_nan_and_0)
+{
+    enum { ORDERS = 3 };
+    const struct row *r = &rows[_i];
+    const struct point *p = middle_of(r);
+    for (int i = 0; i < r->arity; i++) {
+        double b = p->x[i],
+               of_i[PLACES] = {b, 1.25 * b, 0.8 * b, NAN, 0, -0.0, 1e-7, 2e-7, -1e-7};
+        jot_array *in[MOST_OPERANDS], *out = NULL;
+        struct chain chain[ORDERS];
+        for (int j = 0; j < r->arity; j++) {
+            double x[PLACES];
+            for (int k = 0; k < PLACES; k++)
+                x[k] = j == i ? of_i[k] : p->x[j];
+            in[j] = jot_array_from(x, PLACES);
+        }
+        for (int order = 0; order < ORDERS; order++) {
+            chain[order] = (struct chain){r, order ? &chain[order - 1] : NULL, i};
+            jot_executable *e = jot_jit(
+                jot_function_uniform(r->name, "here", chain_slope, r->arity, 1, &chain[order]));
+            must(jot_call_list(e, (size_t)r->arity, in, 1, &out));
+            double y[PLACES];
+            for (int k = 0; k < PLACES; k++)
+                y[k] = element(out, k);
+            check_places(r, i, order + 1, y);
+            jot_array_release(out);
+            jot_executable_release(e);
+        }
+        for (int j = 0; j < r->arity; j++)
+            jot_array_release(in[j]);
+    }
+}
+END_TEST
+
 static void add_tests(TCase *t)
 {
     tcase_add_checked_fixture(t, setup, teardown);
     tcase_add_loop_test(t, test_row, 0, ROW_COUNT);
+    tcase_add_loop_test(t, test_nan_and_0, 0, ROW_COUNT);
     tcase_add_test(t, test_all_have_rows);
     tcase_add_loop_test(t, test_end, 0, END_COUNT);
 }
