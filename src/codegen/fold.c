@@ -6,6 +6,7 @@
 // them, under a mask.  Otherwise elements come one by one, element i to accumulator i mod 64.
 #include "codegen/accumulate.h"
 #include "codegen/gpu/gpu.h"
+#include "codegen/module.h"
 
 #define SHORT 32 // in vectors: sequences up to this length are folded in registers
 #define GROUP_BYTES 24576
@@ -214,11 +215,23 @@ static void element(struct cg_lowering *l, struct cg_fold_plan *p, LLVMValueRef 
     yield(l, p, position);
 }
 
+enum { MANY_AXES = 4 };
+
+// A place in the sequence of many axes: LLVM's loop strength reduction looks for what to share in sums of as
+// many products, in a time that grows with more than their square.
+static LLVMValueRef place_apart(struct cg_lowering *l, const struct nest_statement *s,
+                                LLVMValueRef at)
+{
+    bool is_plain = s->n_axes < MANY_AXES || LLVMIsConstant(at) || l->gpu;
+    return is_plain ? at : cg_apart(l->module, l->m.b, at);
+}
+
 // Axes but the last from a place in the sequence; returns the place along the last.
 static LLVMValueRef set_axes(struct cg_lowering *l, const struct nest_statement *s,
                              LLVMValueRef at)
 {
     LLVMBuilderRef b = l->m.b;
+    at = place_apart(l, s, at);
     for (uint32_t i = s->n_axes; i-- > 1;) {
         LLVMValueRef extent = cg_int(l->module, l->nest->axes.at[s->axes[i]].extent);
         l->axes[s->axes[i]] = LLVMBuildURem(b, at, extent, "");
@@ -322,7 +335,7 @@ static void shared_window(struct cg_lowering *l, struct cg_fold_plan *p, LLVMVal
     LLVMValueRef low = LLVMBuildMul(b, loop.index, e, "");
     LLVMValueRef high = LLVMBuildAdd(b, low, e, "");
     set_axes(l, s, low);
-    window(l, p, at, LLVMBuildSub(b, at, low, ""), low, high);
+    window(l, p, at, place_apart(l, s, LLVMBuildSub(b, at, low, "")), low, high);
     cg_loop_close(l, &loop);
 }
 

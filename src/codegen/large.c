@@ -5,6 +5,9 @@
 // the places that use it, which are thousands here: numbers, and the addresses of locals.  The time for
 // that grows with the square of the code.  So numbers stand in a table whose address LLVM does not know,
 // each read where it is used, as an operand of its operation; and all locals are parts of one.
+//
+// All addresses that go with the index of a loop LLVM compares with each other, to keep few of them from
+// turn to turn.  So those that go with the index of a loop around others are made of it in each turn.
 #include "base/vec.h"
 #include "codegen/module.h"
 #include "passes/cost.h"
@@ -251,12 +254,62 @@ static void unite_locals(struct cg_module *m, LLVMBuilderRef b, LLVMValueRef f)
     }
 }
 
+// ---- Indices
+
+LLVMValueRef cg_apart(struct cg_module *m, LLVMBuilderRef b, LLVMValueRef integer)
+{
+    LLVMTypeRef type = LLVMFunctionType(m->i64, &m->i64, 1, 0);
+    LLVMValueRef nothing =
+        LLVMGetInlineAsm(type, "", 0, "=r,0", 4, 0, 0, LLVMInlineAsmDialectATT, 0);
+    return LLVMBuildCall2(b, type, nothing, &integer, 1, "");
+}
+
+// What the phi is after a turn, when it counts turns of a long loop; or NULL.
+static LLVMValueRef next_of_count(const struct cg_module *m, LLVMValueRef phi)
+{
+    LLVMBasicBlockRef header = LLVMGetInstructionParent(phi);
+    if (LLVMTypeOf(phi) != m->i64)
+        return NULL;
+    for (unsigned k = 0; k < LLVMCountIncoming(phi); k++) {
+        LLVMValueRef next = LLVMGetIncomingValue(phi, k);
+        if (LLVMIsAInstruction(next) && LLVMGetInstructionOpcode(next) == LLVMAdd &&
+            LLVMGetOperand(next, 0) == phi && LLVMGetIncomingBlock(phi, k) != header)
+            return next;
+    }
+    return NULL;
+}
+
+// The index of a loop of several blocks, behind an assembly of no instructions.
+static void put_apart(struct cg_module *m, LLVMBuilderRef b, LLVMValueRef phi)
+{
+    LLVMValueRef next = next_of_count(m, phi), first = phi;
+    if (!next)
+        return;
+    while (LLVMIsAPHINode(first))
+        first = LLVMGetNextInstruction(first);
+    LLVMPositionBuilderBefore(b, first);
+    LLVMValueRef apart = cg_apart(m, b, phi);
+    LLVMReplaceAllUsesWith(phi, apart);
+    LLVMSetOperand(apart, 0, phi);
+    LLVMSetOperand(next, 0, phi);
+}
+
+static void put_indices_apart(struct cg_module *m, LLVMBuilderRef b, LLVMValueRef f)
+{
+    for (LLVMBasicBlockRef block = LLVMGetFirstBasicBlock(f); block;
+         block = LLVMGetNextBasicBlock(block))
+        for (LLVMValueRef i = LLVMGetFirstInstruction(block); i && LLVMIsAPHINode(i);
+             i = LLVMGetNextInstruction(i))
+            put_apart(m, b, i);
+}
+
 void cg_large_functions(struct cg_module *m)
 {
     LLVMBuilderRef b = LLVMCreateBuilderInContext(m->context);
     for (LLVMValueRef f = LLVMGetFirstFunction(m->module); f; f = LLVMGetNextFunction(f)) {
         if (!cost_is_too_much_code(cg_code_of(m, f)))
             continue;
+        put_indices_apart(m, b, f);
         unite_locals(m, b, f);
         add_table(m, b, f);
     }

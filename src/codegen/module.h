@@ -45,8 +45,10 @@ int64_t cg_code_of(const struct cg_module *m, LLVMValueRef function);
 // op_function.c: calls of functions of ops on the same operands become one.
 void cg_pair_op_functions(const struct cg_module *m);
 // large.c:
-// Numbers and locals of large functions where LLVM's time for them grows with the code.
+// Numbers, locals and indices of large functions where LLVM's time for them grows with the code.
 void cg_large_functions(struct cg_module *m);
+// The i64 behind an assembly of no instructions, through which LLVM does not look.
+LLVMValueRef cg_apart(struct cg_module *m, LLVMBuilderRef b, LLVMValueRef integer);
 // long_blocks.c: blocks of instructions become parts where LLVM's time for them grows with their square.
 void cg_cut_blocks(LLVMModuleRef module);
 
