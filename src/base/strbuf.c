@@ -5,8 +5,9 @@
 #include <stdio.h>
 #include <string.h>
 
-static void reserve(struct strbuf *s, size_t length)
+void strbuf_reserve(struct strbuf *s, size_t n)
 {
+    size_t length = s->length + n;
     if (length < s->capacity)
         return;
     size_t capacity = s->capacity * 2 > length + 1 ? s->capacity * 2 : length + 1;
@@ -23,7 +24,7 @@ struct strbuf strbuf_make(struct arena *a)
 
 void strbuf_add_bytes(struct strbuf *s, const void *bytes, size_t n)
 {
-    reserve(s, s->length + n);
+    strbuf_reserve(s, n);
     if (n) // bytes may then be NULL
         memcpy(s->text + s->length, bytes, n);
     s->length += n;
@@ -48,7 +49,7 @@ void strbuf_printf(struct strbuf *s, const char *format, ...)
     size_t room = s->capacity - s->length;
     int n = vsnprintf(s->text + s->length, room, format, args);
     if (n > 0 && (size_t)n >= room) {
-        reserve(s, s->length + (size_t)n);
+        strbuf_reserve(s, (size_t)n);
         vsnprintf(s->text + s->length, s->capacity - s->length, format, again);
     }
     if (n > 0)

@@ -12,6 +12,7 @@ struct strbuf {
 };
 
 struct strbuf strbuf_make(struct arena *a);
+void strbuf_reserve(struct strbuf *s, size_t n); // room for so many more bytes
 void strbuf_add(struct strbuf *s, const char *text);
 void strbuf_add_bytes(struct strbuf *s, const void *bytes, size_t n);
 // Two blanks for each level, of the first 32: else the text of N levels would grow with the square of N.

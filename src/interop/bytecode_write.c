@@ -332,12 +332,15 @@ static void write_file(struct bytecode_writer *w, const struct strbuf *ir, struc
     bytecode_put(&offsets, w->types.at.count);
     put_offsets(&offsets, &w->attrs);
     put_offsets(&offsets, &w->types);
+    size_t n_data = size_of(&w->attrs) + size_of(&w->types), n_heads = 256;
+    strbuf_reserve(out, n_data + dialects.length + offsets.length + ir->length +
+                            strings.length + properties.length + n_heads);
     strbuf_add_bytes(out, magic, sizeof magic);
     bytecode_put(out, FORMAT_VERSION);
     strbuf_add_bytes(out, PRODUCER, sizeof PRODUCER);
     write_section(out, 1, &dialects);
     strbuf_add_bytes(out, &data, 1);
-    bytecode_put(out, size_of(&w->attrs) + size_of(&w->types));
+    bytecode_put(out, n_data);
     put_data(out, &w->attrs);
     put_data(out, &w->types);
     write_section(out, 3, &offsets);

@@ -69,6 +69,9 @@ static jot_status read_signature(jot_program *p)
         donated[to] = main->donated[i + (uint32_t)first_kept(e)];
         names[to] = main->names[i + (uint32_t)first_kept(e)];
     }
+    if (first_kept(e))
+        p->dynamic[at].f =
+            &p->tree->functions[at]; // of which only what the platform does is traced
     p->dynamic[at].takes_platform = first_kept(e);
     p->dynamic[at].platform = platform(e);
     p->signature = (jot_program_signature){.n_in = e->n_in,
@@ -102,18 +105,15 @@ static bool make(void *ctx, jot_value *out, jot_value *out_error)
     const struct call *c = ctx;
     const struct jax_export *e = c->p->artefact;
     int main = program_find(c->p, "main");
-    bool is_dynamic = c->p->dynamic[main].f != NULL; // then it knows its platform
-    uint32_t n = is_dynamic ? 0 : (uint32_t)first_kept(e);
-    jot_value *in = arena_array(trace_top()->module->arena, jot_value, e->n_kept + 2);
+    jot_value *in = arena_array(trace_top()->module->arena, jot_value, e->n_kept + 1);
     for (uint32_t i = 0; i < e->n_in; i++)
         if (!trace_number_of(c->in[i]) &&
             !graph_check_argument(e->function_name, i, c->in[i], &c->p->signature.in[i],
                                   out_error))
             return false;
-    in[0] = jot_convert(jot_from_int(platform(e)), JOT_I32);
     for (uint32_t i = 0; i < e->n_kept; i++)
-        in[n++] = c->in[e->kept[i]];
-    jot_apply_at(program_function(c->p, main), n, in, e->n_out, out,
+        in[i] = c->in[e->kept[i]];
+    jot_apply_at(program_function(c->p, main), (int)e->n_kept, in, e->n_out, out,
                  c->p->functions[main].where);
     return true;
 }
