@@ -248,6 +248,7 @@ END_TEST
 
 static void add_tests(TCase *t)
 {
+    tcase_set_timeout(t, 60); // of jax_reads_what_is_written
     tcase_add_test(t, reads_what_the_text_says);
     tcase_add_test(t, has_the_normal_form);
     tcase_add_test(t, refuses);
