@@ -46,6 +46,12 @@ static bool is_splat(const struct ir_rewrite *r, int i, double *out_x)
     case JOT_I64:
         *out_x = (double)*(const int64_t *)data;
         return true;
+    case JOT_U32:
+        *out_x = *(const uint32_t *)data;
+        return true;
+    case JOT_U64:
+        *out_x = (double)*(const uint64_t *)data;
+        return true;
     case JOT_BOOL:
         *out_x = *(const uint8_t *)data;
         return true;
@@ -127,7 +133,7 @@ static ir_id choose(struct ir_rewrite *r)
     return r->in[1] == r->in[2] && same_type(r, 1) ? r->in[1] : IR_NONE;
 }
 
-// A reshape, broadcast or convert that changes nothing.
+// A reshape or convert that changes nothing.
 static ir_id drop_identity(struct ir_rewrite *r)
 {
     return same_type(r, 0) ? r->in[0] : IR_NONE;
@@ -294,7 +300,9 @@ static rule *const identities[IR_OP_COUNT] = {
     [IR_not] = undo_twice,
     [IR_conj] = undo_twice,
     [IR_select] = choose,
-    [IR_convert] = drop_identity,
+    [IR_convert] = ir_rewrite_convert,
+    [IR_shr_logical] = ir_rewrite_shift,
+    [IR_shr_arith] = ir_rewrite_shift,
     [IR_reshape] = merge_reshape,
     [IR_transpose] = merge_transpose,
     [IR_broadcast_in_dim] = merge_broadcast,

@@ -19,4 +19,8 @@ struct ir_rewrite {
 // A value equal to the node, or IR_NONE.  Only for ops with one result.
 ir_id ir_rewrite(struct ir_rewrite *r);
 
+// Those of shifts to the right and of convert (rewrite_count.c).
+ir_id ir_rewrite_shift(struct ir_rewrite *r);
+ir_id ir_rewrite_convert(struct ir_rewrite *r);
+
 #endif

@@ -182,8 +182,116 @@ START_TEST(test_masks_of_constants)
 }
 END_TEST
 
+// Counters in one type, shifted or in another: iota * factor + first, by rows.
+struct counted {
+    int64_t n, factor, first, shift;
+};
+
+static const struct counted counted[] = {
+    {5, 1, 0, 0},
+    {5, 1, 0, 2},
+    {5, 1, 0, 3},
+    {127, 1, 0, 7},
+    {128, 1, 0, 7},
+    {129, 1, 0, 7},
+    {256, 1, 0, 8},
+    {257, 1, 0, 8},
+    {300, 2, 0, 8},
+    {300, 3, 5, 12},
+    {5, -1, 0, 3},
+    {5, 1, -2, 1},
+    {5, 1, 0, 31},
+    {5, 1, 0, 32},
+    {5, 1, 0, 33},
+    {5, 1, 0, 64},
+    {5, 1, 0, -1},
+    {0, 1, 0, 1},
+    {5, 70000, 100, 16},
+    {5, 1, 65530, 16},
+    {5, 0, 255, 8},
+    {5, 0, 256, 8},
+    {5, INT64_C(1) << 30, 0, 32},
+    {5, INT64_C(1) << 62, 0, 63},
+};
+enum { N_COUNTED = sizeof counted / sizeof *counted };
+
+static const jot_dtype integers[] = {JOT_I8, JOT_I16, JOT_I32, JOT_I64,
+                                     JOT_U8, JOT_U16, JOT_U32, JOT_U64};
+
+// A number everywhere.
+static ir_id filled(struct ir_builder *b, ir_id v, int64_t x)
+{
+    struct ir_type t = ir_type_in(b, v);
+    return ir_broadcast_in_dim(b, ir_scalar_int(b, ir_dtype(t), x), t.rank, ir_dims(module, t),
+                               NULL);
+}
+
+static ir_id count(struct ir_builder *b, const struct counted *c, jot_dtype d)
+{
+    const int64_t dims[] = {c->n, 2}, row = 0;
+    ir_id number = ir_iota(b, ir_type_make(module, d, 1, dims), 0);
+    ir_id x = ir_mul(b, number, filled(b, number, c->factor));
+    x = ir_add(b, x, filled(b, number, c->first));
+    return ir_broadcast_in_dim(b, x, 2, dims, &row);
+}
+
+static ir_id shifted(struct ir_builder *b, const struct counted *c, enum ir_op op, jot_dtype d)
+{
+    ir_id x = count(b, c, d);
+    return ir_build(b, op, 2, (ir_id[]){x, filled(b, x, c->shift)}, NULL);
+}
+
+static struct ir_tensor value_of(struct ir_builder *b, ir_id v)
+{
+    struct ir_tensor out = {.data = NULL};
+    ck_assert_msg(v != IR_NONE, "%s", b->message);
+    ir_output(b, v);
+    struct ir_graph *g = ir_finish(b);
+    ck_assert_int_eq(ir_eval(arena, g, NULL, &out), JOT_OK);
+    return out;
+}
+
+START_TEST(test_counters)
+{
+    const struct counted *c = &counted[_i];
+    for (int from = 0; from < 8; from++)
+        for (int to = 0; to < 10; to++) {
+            struct ir_tensor out[2];
+            for (int simple = 0; simple < 2; simple++) {
+                struct ir_builder b = ir_builder_make(
+                    module, "count", simple ? IR_BUILD_IDENTITIES : IR_BUILD_PLAIN);
+                out[simple] = value_of(
+                    &b, to < 8 ? ir_convert(&b, count(&b, c, integers[from]), integers[to])
+                               : shifted(&b, c, to == 8 ? IR_shr_logical : IR_shr_arith,
+                                         integers[from]));
+            }
+            ck_assert_mem_eq(out[0].data, out[1].data,
+                             (size_t)c->n * 2 * jot_dtype_size(ir_dtype(out[0].type)));
+        }
+}
+END_TEST
+
+// As JAX counts random bits: the words of a counter of 64 bits.
+START_TEST(test_words_of_counters)
+{
+    struct ir_builder b = ir_builder_make(module, "words", IR_BUILD_IDENTITIES);
+    const struct counted small = {1000, 4, 3, 32};
+    ir_id low = ir_convert(&b, count(&b, &small, JOT_U64), JOT_U32);
+    ir_id high = shifted(&b, &small, IR_shr_logical, JOT_U64);
+    ck_assert_int_eq(op_of(&b, high), IR_broadcast_in_dim);
+    ck_assert_int_eq(op_of(&b, low), IR_broadcast_in_dim);
+    ir_id x = ir_operand(b.graph, ir_node_of(b.graph, low), 0);
+    ck_assert_int_eq(op_of(&b, x), IR_add);
+    ck_assert_int_eq(ir_dtype_of(b.graph, x), JOT_U32);
+    const struct counted large = {1000, INT64_C(1) << 32, 0, 32};
+    ck_assert_int_eq(op_of(&b, shifted(&b, &large, IR_shr_logical, JOT_U64)), IR_shr_logical);
+}
+END_TEST
+
 static void add_tests(TCase *t)
 {
+    tcase_add_loop_test(t, test_counters, 0, N_COUNTED);
+    tcase_add_test(t, test_words_of_counters);
     tcase_add_loop_test(t, test_transposes, 0, 36);
     tcase_add_loop_test(t, test_broadcasts, 0, 20);
     tcase_add_loop_test(t, test_reshapes, 0, 16);
