@@ -222,7 +222,22 @@ START_TEST(artefacts_take_all_arguments)
 }
 END_TEST
 
-// The gradient that came with the artefact is that which jot makes itself, of sum.
+// Of another platform it calls what jot does not know.
+START_TEST(artefacts_are_of_the_host)
+{
+    jot_program *p = read_file("values.jaxexport");
+    jot_executable *f = jot_jit(jot_program_function(p, "main"));
+    jot_array *x = jot_array_from(((float[]){2, 1, 1, 2}), 2, 2), *out = NULL;
+    ck_assert_msg(jot_call(f, JOT_IN(x), JOT_OUT(out)) == JOT_OK, "%s", jot_error_message());
+    ck_assert_float_eq_tol(((const float *)jot_array_data(out))[0], 1, 1e-6);
+    ck_assert_float_eq_tol(((const float *)jot_array_data(out))[1], 3, 1e-6);
+    jot_array_release(x);
+    jot_array_release(out);
+    jot_executable_release(f);
+    jot_program_release(p);
+}
+END_TEST
+
 // Arguments are told by their numbers in the call, not by the operation that they do not fit.
 START_TEST(arguments_of_other_types_are_refused)
 {
@@ -249,6 +264,7 @@ START_TEST(arguments_of_other_types_are_refused)
 }
 END_TEST
 
+// The gradient that came with the artefact is that which jot makes itself, of sum.
 START_TEST(artefacts_have_their_gradient)
 {
     jot_program *p = read_file("model.jaxexport");
@@ -489,6 +505,7 @@ static void add(TCase *t)
     tcase_add_test(t, artefacts_take_any_extent);
     tcase_add_test(t, artefacts_have_their_gradient);
     tcase_add_test(t, artefacts_take_all_arguments);
+    tcase_add_test(t, artefacts_are_of_the_host);
     tcase_add_test(t, artefacts_are_written_as_text_that_is_read);
     tcase_add_loop_test(t, random_bits_are_found, 0, 2);
     tcase_add_test(t, chlo_is_written_as_functions);

@@ -46,5 +46,6 @@ save('tails', tails, f32(n, m), f32(3 * m + 1))
 save('named', lambda x, p: x * p['w'], f32(2, 3), {'w': f32(2, 3)})
 save('kept', lambda x, unused, y: x - y, f32(2), f32(3), f32(2))
 save('factor', jnp.linalg.cholesky, f32(2, 2))
+save('values', jnp.linalg.eigvalsh, f32(2, 2), platforms=('tpu', 'cpu'))
 with jax.enable_x64(True):
     save('mesh', on_mesh, jax.ShapeDtypeStruct((8, 4), jnp.float64))
