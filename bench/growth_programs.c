@@ -652,7 +652,7 @@ const struct growth_family growth_families[] = {
     {"stacked_sums_grad", stacked_sums, 1, true, JOT_F32, 1, 1000, 12000, 250},
     {"rows_of_rows", rows_of_rows, 1, false, JOT_F32, 1, 8, 20000, 500},
     {"rows_of_rows_grad", rows_of_rows, 1, true, JOT_F32, 1, 8, 100000, 350},
-    {"five_folds", five_folds, 1, false, JOT_F32, 1, 8, 20000, 200},
+    {"five_folds", five_folds, 1, false, JOT_F32, 1, 8, 20000, 1000},
     {"five_folds_grad", five_folds, 1, true, JOT_F32, 1, 8, 50000, 2500},
     {"minors", minors, 1, false, JOT_F32, 0, 0, 10000, 600},
     {"minors_grad", minors, 1, true, JOT_F32, 0, 0, 6000, 400},
