@@ -73,7 +73,8 @@ static ir_id pieces_of(struct sweep *s, ir_id v, struct ir_split split)
 
 // ---- Functions
 
-static jot_status start_sweep(struct partition *p, uint32_t f, struct sweep *out)
+static jot_status start_sweep(struct partition *p, uint32_t f, const struct ir_split *given,
+                              struct sweep *out)
 {
     const struct ir_graph *g = ir_function(p->m, f);
     *out = (struct sweep){.p = p,
@@ -82,7 +83,7 @@ static jot_status start_sweep(struct partition *p, uint32_t f, struct sweep *out
                           .whole = pass_no_values(p->m, g->values.count),
                           .pieces =
                               arena_array(p->m->arena, struct pieces *, g->values.count + 1)};
-    return partition_find_flow(p, g, &out->flow);
+    return partition_find_flow(p, g, given, &out->flow);
 }
 
 static void set_result(struct sweep *s, ir_id v, struct ir_split split, ir_id x)
@@ -141,7 +142,7 @@ static void copy_nodes(struct sweep *s);
 static uint32_t partition_body(struct partition *p, const struct loop *l, int k, bool is_test)
 {
     struct sweep s;
-    if (start_sweep(p, l->body[k], &s) != JOT_OK)
+    if (start_sweep(p, l->body[k], l->param, &s) != JOT_OK)
         return IR_NONE;
     for (uint32_t i = 0; i < s.g->n_params; i++)
         add_param(&s, i, l->param[i]);
@@ -154,16 +155,11 @@ static uint32_t partition_body(struct partition *p, const struct loop *l, int k,
     return pass_finish(&s.b, &made) == JOT_OK ? made : IR_NONE;
 }
 
-static void add_loop(struct sweep *s, const struct ir_node *n)
+static void add_loop(struct sweep *s, const struct ir_node *n, const struct loop *l)
 {
-    struct loop l;
-    if (partition_find_loop(s->p, n, &l) != JOT_OK) {
-        fail_inside(s);
-        return;
-    }
-    uint32_t *made = arena_array(s->p->m->arena, uint32_t, l.n_bodies + 1);
-    for (int k = 0; k < l.n_bodies; k++) {
-        made[k] = partition_body(s->p, &l, k, n->op == IR_while && k == 0);
+    uint32_t *made = arena_array(s->p->m->arena, uint32_t, l->n_bodies + 1);
+    for (int k = 0; k < l->n_bodies; k++) {
+        made[k] = partition_body(s->p, l, k, n->op == IR_while && k == 0);
         if (made[k] == IR_NONE) {
             fail_inside(s);
             return;
@@ -171,13 +167,13 @@ static void add_loop(struct sweep *s, const struct ir_node *n)
     }
     ir_id *in = pass_no_values(s->p->m, n->n_in);
     for (uint32_t i = 0; i < n->n_in; i++)
-        in[i] = pieces_of(s, ir_operand(s->g, n, i), l.in[i]);
+        in[i] = pieces_of(s, ir_operand(s->g, n, i), l->in[i]);
     if (s->b.status != JOT_OK)
         return;
     ir_id y = ir_build(&s->b, (enum ir_op)n->op, (int)n->n_in, in,
                        ir_with_functions(s->p->m, n->attrs, made));
     for (uint32_t i = 0; i < n->n_out && y != IR_NONE; i++)
-        set_result(s, n->out + i, l.out[i], y + i);
+        set_result(s, n->out + i, l->out[i], y + i);
 }
 
 static void add_part(struct sweep *s, const struct ir_node *n, const struct part *part)
@@ -194,13 +190,14 @@ static void add_part(struct sweep *s, const struct ir_node *n, const struct part
 
 static void copy_node(struct sweep *s, const struct ir_node *n)
 {
+    uint32_t at = (uint32_t)(n - s->g->nodes.at);
     s->b.where = n->where;
     if (n->op == IR_shard_map) {
         add_shard_map(s, n);
-    } else if (partition_is_loop(s->g, n)) {
-        add_loop(s, n);
-    } else if (s->flow.part[n - s->g->nodes.at]) {
-        add_part(s, n, s->flow.part[n - s->g->nodes.at]);
+    } else if (s->flow.loop[at]) {
+        add_loop(s, n, s->flow.loop[at]);
+    } else if (s->flow.part[at]) {
+        add_part(s, n, s->flow.part[at]);
     } else {
         for (uint32_t i = 0; i < n->n_in; i++)
             whole_of(s, ir_operand(s->g, n, i));
@@ -243,7 +240,7 @@ jot_status pass_partition(struct ir_module *m, uint32_t f, struct pass_partition
     const struct ir_graph *g = ir_function(m, f);
     out->shard = p.mesh;
     struct sweep s;
-    JOT_TRY(start_sweep(&p, f, &s));
+    JOT_TRY(start_sweep(&p, f, NULL, &s));
     const struct flow *t = &s.flow;
     out->in = arena_array(m->arena, struct ir_split, g->n_params + 1);
     out->out = arena_array(m->arena, struct ir_split, g->outputs.count + 1);

@@ -50,16 +50,9 @@ jot_status partition_open_calls(struct ir_module *m, uint32_t *f)
 
 // ---- How values go
 
-bool partition_is_loop(const struct ir_graph *g, const struct ir_node *n)
+static bool is_loop(const struct ir_node *n)
 {
-    bool has = false;
-    int count = 0;
-    const int64_t *bodies;
-    if (ir_op_class((enum ir_op)n->op) == IR_CLASS_CONTROL && n->op != IR_shard_map)
-        count = ir_bodies_of(n, &bodies);
-    for (int i = 0; i < count; i++)
-        has = has || has_shard_map(ir_body(g, n, i));
-    return has;
+    return ir_op_class((enum ir_op)n->op) == IR_CLASS_CONTROL && n->op != IR_shard_map;
 }
 
 bool partition_is_split(const struct partition *p, struct ir_split split)
@@ -155,8 +148,17 @@ static const struct part *choose(const struct partition *p, const struct ir_grap
     return best;
 }
 
-static void find_wishes(const struct partition *p, const struct ir_graph *g, struct flow *t,
-                        struct ir_split *const *in)
+// How operand i of a node is read.
+static struct ir_split read_as(const struct partition *p, const struct ir_graph *g,
+                               const struct ir_node *n, const struct flow *t, uint32_t i)
+{
+    uint32_t at = (uint32_t)(n - g->nodes.at);
+    return t->in[at]     ? t->in[at][i]
+           : t->part[at] ? t->part[at]->in[i]
+                         : ir_split_none(p->m, ir_rank_of(g, ir_operand(g, n, i)));
+}
+
+static void find_wishes(const struct partition *p, const struct ir_graph *g, struct flow *t)
 {
     const uint32_t *uses = pass_count_uses(p->m, g);
     for (uint32_t i = 0; i < g->outputs.count; i++)
@@ -164,20 +166,22 @@ static void find_wishes(const struct partition *p, const struct ir_graph *g, str
             t->wish[g->outputs.at[i]] = WHOLE;
     for (uint32_t at = g->nodes.count; at-- > g->n_params;) {
         const struct ir_node *n = &g->nodes.at[at];
-        if (!in[at]) {
+        if (!t->in[at]) {
             const struct part *part = t->part[at] = choose(p, g, n, t, uses);
             for (uint32_t i = 0; i < n->n_out; i++)
                 t->given[n->out + i] =
                     part ? part->out[i] : ir_split_none(p->m, ir_rank_of(g, n->out + i));
+            t->exchanges = t->exchanges || (part && part->n_over);
         }
+        for (uint32_t i = 0; i < n->n_in; i++)
+            want(p, t, ir_operand(g, n, i), read_as(p, g, n, t, i));
+    }
+    ir_for_each_node (g, n)
         for (uint32_t i = 0; i < n->n_in; i++) {
             ir_id x = ir_operand(g, n, i);
-            want(p, t, x,
-                 in[at]        ? in[at][i]
-                 : t->part[at] ? t->part[at]->in[i]
-                               : ir_split_none(p->m, ir_rank_of(g, x)));
+            t->exchanges = t->exchanges ||
+                           !is_cut_of(p, t->given[x], read_as(p, g, n, t, i), ir_rank_of(g, x));
         }
-    }
 }
 
 // How the node can be done where its operands are given so.
@@ -193,118 +197,44 @@ static const struct part *part_of_given(const struct partition *p, const struct 
     return any ? partition_part(t->nodes, n, in, NULL) : NULL;
 }
 
-jot_status partition_find_flow(struct partition *p, const struct ir_graph *g, struct flow *t)
+jot_status partition_find_flow(struct partition *p, const struct ir_graph *g,
+                               const struct ir_split *given, struct flow *t)
 {
     struct arena *arena = p->m->arena;
-    struct ir_split **in = arena_array(arena, struct ir_split *, g->nodes.count + 1);
+    *t = (struct flow){.in = arena_array(arena, const struct ir_split *, g->nodes.count + 1)};
+    t->loop = arena_array(arena, const struct loop *, g->nodes.count + 1);
     t->wish = arena_array(arena, enum wish, g->values.count + 1);
     t->split = arena_array(arena, struct ir_split, g->values.count + 1);
     t->given = arena_array(arena, struct ir_split, g->values.count + 1);
     t->part = arena_array(arena, const struct part *, g->nodes.count + 1);
     t->nodes = partition_look(p->m, &p->mesh, g);
     for (uint32_t v = 0; v < g->values.count; v++)
-        t->given[v] = ir_split_none(p->m, ir_rank_of(g, v));
+        t->given[v] =
+            given && v < g->n_params ? given[v] : ir_split_none(p->m, ir_rank_of(g, v));
     for (uint32_t at = g->n_params; at < g->nodes.count; at++) {
         const struct ir_node *n = &g->nodes.at[at];
         const struct ir_split *out = NULL;
-        struct loop l;
         if (n->op == IR_shard_map) {
-            in[at] = ir_shard_of(p->m, n).split;
-            out = in[at] + n->n_in;
-        } else if (partition_is_loop(g, n)) {
-            JOT_TRY(partition_find_loop(p, n, &l));
-            in[at] = l.in;
-            out = l.out;
+            t->in[at] = ir_shard_of(p->m, n).split;
+            out = t->in[at] + n->n_in;
+        } else if (is_loop(n)) {
+            const struct loop *l;
+            struct ir_split *in = arena_array(arena, struct ir_split, n->n_in + 1);
+            for (uint32_t i = 0; i < n->n_in; i++)
+                in[i] = t->given[ir_operand(g, n, i)];
+            JOT_TRY(partition_find_loop(p, g, n, in, &l));
+            if (l->has_pieces) {
+                t->loop[at] = l;
+                t->in[at] = l->in;
+                out = l->out;
+                t->exchanges = t->exchanges || l->exchanges;
+            }
         } else if ((t->part[at] = part_of_given(p, g, n, t))) {
             out = t->part[at]->out;
         }
         for (uint32_t i = 0; out && i < n->n_out; i++)
             t->given[n->out + i] = out[i];
     }
-    find_wishes(p, g, t, in);
-    return JOT_OK;
-}
-
-// What all bodies that read a parameter, and all branches that give a result, agree about.
-static jot_status agree(struct partition *p, struct loop *l, bool is_while)
-{
-    for (int k = 0; k < l->n_bodies; k++) {
-        const struct ir_graph *f = ir_function(p->m, l->body[k]);
-        struct flow t;
-        JOT_TRY(partition_find_flow(p, f, &t));
-        for (uint32_t i = 0; i < f->n_params; i++) {
-            struct ir_split none = ir_split_none(p->m, ir_rank_of(f, i));
-            bool is_first = !l->param[i].at;
-            if (t.wish[i] == WHOLE ||
-                (t.wish[i] == PIECES && !is_first && !ir_splits_equal(l->param[i], t.split[i])))
-                l->param[i] = none;
-            else if (t.wish[i] == PIECES && is_first)
-                l->param[i] = t.split[i];
-        }
-        for (uint32_t i = 0; i < f->outputs.count && !(is_while && k == 0); i++) {
-            struct ir_split split = t.given[f->outputs.at[i]];
-            if (!l->given[i].at)
-                l->given[i] = split;
-            else if (!ir_splits_equal(l->given[i], split))
-                l->given[i] = ir_split_none(p->m, ir_rank_of(f, f->outputs.at[i]));
-        }
-    }
-    return JOT_OK;
-}
-
-static jot_status find_new_loop(struct partition *p, const struct ir_node *n, struct loop *l)
-{
-    struct arena *arena = p->m->arena;
-    const int64_t *bodies;
-    bool is_scan = n->op == IR_scan, is_while = n->op == IR_while;
-    *l = (struct loop){.n_bodies = ir_bodies_of(n, &bodies)};
-    l->body = arena_array(arena, uint32_t, l->n_bodies + 1);
-    l->param = arena_array(arena, struct ir_split, n->n_in + 1);
-    l->given = arena_array(arena, struct ir_split, n->n_out + 1);
-    l->in = arena_array(arena, struct ir_split, n->n_in + 1);
-    l->out = arena_array(arena, struct ir_split, n->n_out + 1);
-    for (int k = 0; k < l->n_bodies; k++) {
-        l->body[k] = (uint32_t)bodies[k];
-        JOT_TRY(partition_open_calls(p->m, &l->body[k]));
-    }
-    JOT_TRY(agree(p, l, is_while));
-    const struct ir_graph *f = ir_function(p->m, l->body[l->n_bodies - 1]);
-    uint32_t first = n->op == IR_cond, n_carry = is_while ? n->n_out : 0, n_consts = 0;
-    if (is_scan) {
-        n_consts = (uint32_t)ir_scan_of(n).n_consts;
-        n_carry = (uint32_t)ir_scan_of(n).n_carry;
-    } else if (is_while) {
-        n_consts = (uint32_t)ir_while_of(n).n_consts;
-    }
-    for (uint32_t i = 0; i < f->n_params; i++)
-        if (!l->param[i].at)
-            l->param[i] = ir_split_none(p->m, ir_rank_of(f, i));
-    // A carry comes in as it goes out.
-    for (uint32_t i = 0; i < n_carry; i++)
-        if (!ir_splits_equal(l->param[n_consts + i], l->given[i]))
-            l->param[n_consts + i] = l->given[i] =
-                ir_split_none(p->m, ir_rank_of(f, n_consts + i));
-    if (first)
-        l->in[0] = ir_split_none(p->m, 0);
-    for (uint32_t i = 0; i < f->n_params; i++) {
-        bool is_row = is_scan && i >= n_consts + n_carry;
-        l->in[i + first] =
-            is_row ? ir_split_stacked(p->m, &p->mesh, l->param[i], 0) : l->param[i];
-    }
-    for (uint32_t i = 0; i < n->n_out; i++)
-        l->out[i] = is_scan && i >= n_carry ? ir_split_stacked(p->m, &p->mesh, l->given[i], 0)
-                                            : l->given[i];
-    return JOT_OK;
-}
-
-jot_status partition_find_loop(struct partition *p, const struct ir_node *n, struct loop *out)
-{
-    for (uint32_t i = 0; i < p->loops.count; i++)
-        if (p->loops.at[i].n == n) {
-            *out = p->loops.at[i].loop;
-            return JOT_OK;
-        }
-    JOT_TRY(find_new_loop(p, n, out));
-    vec_push(p->m->arena, &p->loops, (struct known_loop){n, *out});
+    find_wishes(p, g, t);
     return JOT_OK;
 }

@@ -29,7 +29,9 @@ static uint64_t number_from(const char *name, uint64_t otherwise)
 static unsigned kind_of(uint64_t program)
 {
     return (program % 4 == 3 ? PROGRAM_DERIVABLE : 0u) |
-           (program % 8 == 5 || program % 8 == 7 ? PROGRAM_LOOPS : 0u) |
+           (program % 8 == 5 || program % 8 == 7 || program % 64 == 51 || program % 64 == 54
+                ? PROGRAM_LOOPS
+                : 0u) |
            (program % 16 == 5 || program % 16 == 15 ? PROGRAM_RECORDS : 0u) |
            (program % 32 == 26 ? PROGRAM_WIDE : 0u) |
            (program % 16 == 11 || program % 64 == 44 ? PROGRAM_LARGE : 0u) |

@@ -361,6 +361,41 @@ static jot_value extremes(jot_value x)
 // Where an op mixes the axis that splits its operand, another one splits it there.
 static jot_value down_columns(jot_value x) { return rows_of(jot_cumsum(rows_of(x), 0)); }
 static jot_value sum_of_columns(jot_value x) { return rows_of(jot_sum(rows_of(x), 0)); }
+// Loops and branches without a shard_map.
+static jot_value steps_between(jot_value x)
+{
+    jot_value y = rows_of(x), z = jot_zeros(JOT_F64, 24), all;
+    JOT_FOR (k, 3, y)
+        y = jot_tanh(jot_add(y, jot_mul(0.1, jot_mean(y, 1, JOT_KEEPDIMS))));
+    jot_value columns = jot_transpose(y);
+    JOT_SCAN ((z), (columns), (all))
+        all = z = jot_sin(jot_add(jot_mul(z, 0.5), columns));
+    return rows_of(jot_add(jot_transpose(all), jot_expand_dims(z, 1)));
+}
+static jot_value chosen_between(jot_value x)
+{
+    jot_value y = rows_of(x);
+    JOT_IF (jot_greater(jot_max(y), 0.5), y) {
+        y = jot_sort(y);
+    } else {
+        y = jot_cumsum(y, 1);
+    }
+    return rows_of(y);
+}
+static jot_value down_in_a_loop(jot_value x)
+{
+    jot_value y = rows_of(x);
+    JOT_FOR (k, 3, y)
+        y = jot_cumsum(jot_sin(y), 0);
+    return rows_of(y);
+}
+static jot_value mixes_in_a_loop(jot_value x)
+{
+    jot_value y = rows_of(x);
+    JOT_FOR (k, 3, y)
+        y = jot_sub(jot_mul(0.1, jot_cumsum(jot_cumsum(y, 0), 1)), y);
+    return rows_of(y);
+}
 static jot_value both_ways(jot_value x) { return columns_of(rows_of(x)); }
 
 static const struct gathers {
@@ -392,6 +427,10 @@ static const struct gathers {
     {extremes, 3, "all_reduce max of 8 bytes", false},
     {down_columns, 2, "all_to_all of 384 bytes", false},
     {sum_of_columns, 1, "all_to_all of 384 bytes", false},
+    {steps_between, 0, NULL, false},
+    {chosen_between, 1, "all_reduce max of 8 bytes", false},
+    {down_in_a_loop, 2, "all_to_all of 384 bytes", false},
+    {mixes_in_a_loop, 1, "all_gather of 384 bytes", false},
     {both_ways, 1, "all_to_all of 384 bytes", false},
 };
 
