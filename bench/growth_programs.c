@@ -680,6 +680,7 @@ const struct growth_family growth_families[] = {
     {"steps_then_max", steps_then_max, 1, false, JOT_F32, 1, 1000, 30000, 900},
     {"steps_then_max_grad", steps_then_max, 1, true, JOT_F32, 1, 1000, 20000, 800},
     {"carries", carries, 1, false, JOT_F32, 1, 1000, 18000, 320},
+    {"carries_grad", carries, 1, true, JOT_F32, 1, 1000, 16000, 200},
     {"placed_updates", placed_updates, 1, false, JOT_F32, 1, 100, 8000, 200},
     {"halves", halves, 1, false, JOT_F16, 1, 4, 100000, 3000},
     {"cached_layers", cached_layers, 1, false, JOT_F32, 1, 8, 5000, 100},

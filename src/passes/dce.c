@@ -13,26 +13,23 @@
 #include "ir/shard.h"
 #include "passes/body.h"
 
-struct trimmed {
-    uint32_t f;
-    bool *used; // by parameter of the function before
-};
-
-// What is left of a node with bodies.
+// What is left of a node with bodies: operands and results.
 struct remains {
-    uint32_t *functions;
-    bool *in, *out; // operands and results
+    bool *in, *out;
 };
 
-struct trim {
+// Which values of a function are needed.
+struct needs {
     struct ir_module *m;
     const struct ir_graph *g;
-    bool *live;               // by value
+    bool *live;       // by value
+    VEC(ir_id) fresh; // live, and what they are made of is not yet
+    uint32_t carry,
+        n_carry; // parameters that are carries, needed as results where they are needed
     struct remains **remains; // by node
+    bool *waits;              // by node with bodies: another of its results is live
+    uint32_t last;            // behind all that wait
 };
-
-static const struct trimmed *trim(struct ir_module *m, uint32_t f, const bool *out_mask,
-                                  const bool *keep);
 
 // Custom rules have a fixed signature.
 static bool is_trimmable(const struct ir_node *n)
@@ -41,90 +38,149 @@ static bool is_trimmable(const struct ir_node *n)
            ir_op_class((enum ir_op)n->op) == IR_CLASS_CONTROL;
 }
 
-static bool any_live(const struct trim *t, const struct ir_node *n)
-{
-    return body_any(t->live + n->out, n->n_out) || ir_has_effect(t->g, n);
-}
+// -- What is needed ---------------------------------------------------------------------------
 
-// -- Nodes with bodies ------------------------------------------------------------------------
+static const bool *needs_of(struct ir_module *m, uint32_t f, const bool *out_mask,
+                            uint32_t carry, uint32_t n_carry);
 
-static void add_used(const struct trimmed *body, bool *in, uint32_t n)
+static void add_mask(bool *to, const bool *mask, uint32_t n)
 {
     for (uint32_t i = 0; i < n; i++)
-        in[i] = in[i] || body->used[i];
+        to[i] = to[i] || mask[i];
 }
 
-static void trim_call(struct trim *t, struct remains *r, const int64_t *functions)
+// Carries of a loop stay as results and as operands.
+static void add_carries(struct remains *r, const bool *used, uint32_t n_consts,
+                        uint32_t n_carry)
 {
-    const struct trimmed *body = trim(t->m, (uint32_t)functions[0], r->out, NULL);
-    r->functions[0] = body->f;
-    r->in = body->used;
+    add_mask(r->out, used + n_consts, n_carry);
+    memcpy(r->in + n_consts, r->out, n_carry * sizeof *r->in);
 }
 
-// All branches keep what one needs.  Operand 0 is the index.
-static void trim_cond(struct trim *t, const struct ir_node *n, struct remains *r,
-                      const int64_t *functions, uint32_t count)
-{
-    r->in[0] = true;
-    for (uint32_t k = 0; k < count; k++)
-        add_used(trim(t->m, (uint32_t)functions[k], r->out, NULL), r->in + 1, n->n_in - 1);
-    for (uint32_t k = 0; k < count; k++)
-        r->functions[k] = trim(t->m, (uint32_t)functions[k], r->out, r->in + 1)->f;
-}
-
-static void trim_scan(struct trim *t, const struct ir_node *n, struct remains *r)
-{
-    struct ir_scan s = ir_scan_of(n);
-    bool *carry = r->in + s.n_consts;
-    const struct trimmed *body;
-    do {
-        body = trim(t->m, s.body, r->out, NULL);
-    } while (body_grow(r->out, body->used + s.n_consts, (uint32_t)s.n_carry));
-    memcpy(r->in, body->used, n->n_in * sizeof *r->in);
-    for (int i = 0; i < s.n_carry; i++)
-        carry[i] = r->out[i];
-    r->functions[0] = trim(t->m, s.body, r->out, r->in)->f;
-}
-
-static void trim_while(struct trim *t, const struct ir_node *n, struct remains *r)
-{
-    struct ir_while l = ir_while_of(n);
-    static const bool all[1] = {true};
-    const struct trimmed *test = trim(t->m, l.test, all, NULL), *step;
-    body_grow(r->out, test->used + l.n_consts, n->n_out);
-    do {
-        step = trim(t->m, l.step, r->out, NULL);
-    } while (body_grow(r->out, step->used + l.n_consts, n->n_out));
-    add_used(test, r->in, n->n_in);
-    add_used(step, r->in, n->n_in);
-    for (uint32_t i = 0; i < n->n_out; i++)
-        r->in[(uint32_t)l.n_consts + i] = r->out[i];
-    r->functions[0] = trim(t->m, l.test, all, r->in)->f;
-    r->functions[1] = trim(t->m, l.step, r->out, r->in)->f;
-}
-
-static struct remains *trim_node(struct trim *t, const struct ir_node *n)
+static struct remains *remains_of(const struct needs *d, const struct ir_node *n)
 {
     const struct ir_field *f = ir_field_find(n->attrs, IR_KEY_functions);
-    struct remains *r = arena_new(t->m->arena, struct remains);
-    r->functions = arena_array(t->m->arena, uint32_t, f->count);
-    r->in = body_mask(t->m, n->n_in);
-    r->out = arena_copy(t->m->arena, t->live + n->out, n->n_out * sizeof *r->out);
-    if (n->op == IR_scan)
-        trim_scan(t, n, r);
-    else if (n->op == IR_while)
-        trim_while(t, n, r);
-    else if (n->op == IR_cond)
-        trim_cond(t, n, r, f->ints, f->count);
-    else // a shard_map too
-        trim_call(t, r, f->ints);
+    struct remains *r = arena_new(d->m->arena, struct remains);
+    r->in = body_mask(d->m, n->n_in);
+    r->out = arena_copy(d->m->arena, d->live + n->out, n->n_out * sizeof *r->out);
+    if (n->op == IR_scan) {
+        struct ir_scan s = ir_scan_of(n);
+        uint32_t first = (uint32_t)s.n_consts, count = (uint32_t)s.n_carry;
+        const bool *used = needs_of(d->m, s.body, r->out, first, count);
+        add_mask(r->in, used, n->n_in);
+        add_carries(r, used, first, count);
+    } else if (n->op == IR_while) {
+        struct ir_while l = ir_while_of(n);
+        static const bool all[1] = {true};
+        uint32_t first = (uint32_t)l.n_consts;
+        const bool *test = needs_of(d->m, l.test, all, 0, 0);
+        add_mask(r->out, test + first, n->n_out);
+        const bool *step = needs_of(d->m, l.step, r->out, first, n->n_out);
+        add_mask(r->in, test, n->n_in);
+        add_mask(r->in, step, n->n_in);
+        add_carries(r, step, first, n->n_out);
+    } else { // a call, a shard_map, or a choice, whose operand 0 is the index
+        uint32_t first = n->op == IR_cond;
+        r->in[0] = first;
+        for (uint32_t k = 0; k < (first ? f->count : 1); k++)
+            add_mask(r->in + first, needs_of(d->m, (uint32_t)f->ints[k], r->out, 0, 0),
+                     n->n_in - first);
+    }
     return r;
 }
 
-static void copy_remains(const struct trim *t, struct ir_builder *b, const struct ir_node *n,
+static void need(struct needs *d, ir_id v)
+{
+    if (d->live[v])
+        return;
+    d->live[v] = true;
+    vec_push(d->m->arena, &d->fresh, v);
+}
+
+// What a node is made of; of one with bodies once all behind it are done, for then most results that are
+// needed are known.
+static void need_operands(struct needs *d, const struct ir_node *n)
+{
+    uint32_t at = (uint32_t)(n - d->g->nodes.at);
+    if (is_trimmable(n)) {
+        d->waits[at] = true;
+        d->last = at >= d->last ? at + 1 : d->last;
+        return;
+    }
+    for (uint32_t i = 0; i < n->n_in; i++)
+        need(d, ir_operand(d->g, n, i));
+}
+
+static void follow(struct needs *d)
+{
+    while (d->fresh.count) {
+        ir_id v = d->fresh.at[--d->fresh.count];
+        if (v >= d->g->n_params)
+            need_operands(d, ir_node_of(d->g, v));
+        else if (v >= d->carry && v - d->carry < d->n_carry)
+            need(d, d->g->outputs.at[v - d->carry]);
+    }
+}
+
+static void find_needs(struct needs *d, const bool *out_mask)
+{
+    const struct ir_graph *g = d->g;
+    d->live = body_mask(d->m, g->values.count);
+    d->waits = body_mask(d->m, g->nodes.count);
+    d->remains = arena_array(d->m->arena, struct remains *, g->nodes.count + 1);
+    for (uint32_t i = 0; i < g->outputs.count; i++)
+        if (out_mask[i])
+            need(d, g->outputs.at[i]);
+    ir_for_each_node (g, n)
+        if (ir_has_effect(g, n))
+            need_operands(d, n);
+    for (follow(d); d->last; follow(d)) {
+        uint32_t at = --d->last;
+        if (!d->waits[at])
+            continue;
+        const struct ir_node *n = &g->nodes.at[at];
+        d->waits[at] = false;
+        d->remains[at] = remains_of(d, n);
+        for (uint32_t i = 0; i < n->n_in; i++)
+            if (d->remains[at]->in[i])
+                need(d, ir_operand(g, n, i));
+    }
+}
+
+// The parameters of f that its results in the mask need.
+static const bool *needs_of(struct ir_module *m, uint32_t f, const bool *out_mask,
+                            uint32_t carry, uint32_t n_carry)
+{
+    const struct ir_graph *g = ir_function(m, f);
+    struct memo_key key = {.kind = MEMO_NEEDS,
+                           .f = f,
+                           .number = (int64_t)carry << 32 | n_carry,
+                           .n = g->outputs.count,
+                           .mask = out_mask};
+    const bool *known = pass_memo_find(m, &key);
+    if (known)
+        return known;
+    struct needs d = {.m = m, .g = g, .carry = carry, .n_carry = n_carry};
+    find_needs(&d, out_mask);
+    pass_memo_add(m, &key, d.live); // parameters are the first values
+    return d.live;
+}
+
+// -- What is left -----------------------------------------------------------------------------
+
+static uint32_t trim(struct ir_module *m, uint32_t f, const bool *out_mask, const bool *keep);
+
+static void copy_remains(const struct needs *t, struct ir_builder *b, const struct ir_node *n,
                          const struct remains *r, ir_id *map)
 {
     ir_id *in = pass_no_values(t->m, n->n_in), y;
+    const struct ir_field *f = ir_field_find(n->attrs, IR_KEY_functions);
+    uint32_t *functions = arena_array(t->m->arena, uint32_t, f->count);
+    static const bool all[1] = {true};
+    for (uint32_t k = 0; k < f->count; k++)
+        functions[k] =
+            trim(t->m, (uint32_t)f->ints[k], n->op == IR_while && k == 0 ? all : r->out,
+                 r->in + (n->op == IR_cond));
     int count = 0;
     for (uint32_t i = 0; i < n->n_in; i++)
         if (r->in[i])
@@ -132,19 +188,19 @@ static void copy_remains(const struct trim *t, struct ir_builder *b, const struc
     b->where = n->where;
     if (n->op == IR_scan) {
         struct ir_scan s = ir_scan_of(n);
-        s.body = r->functions[0];
+        s.body = functions[0];
         s.n_carry = (int)body_count(r->out, true, 0, (uint32_t)s.n_carry);
         s.n_consts = (int)body_count(r->in, true, 0, (uint32_t)s.n_consts);
         y = ir_scan(b, &s, count, in);
     } else if (n->op == IR_while) {
         struct ir_while l = ir_while_of(n);
-        l.test = r->functions[0];
-        l.step = r->functions[1];
+        l.test = functions[0];
+        l.step = functions[1];
         l.n_consts = (int)body_count(r->in, true, 0, (uint32_t)l.n_consts);
         y = ir_while(b, &l, count, in);
     } else if (n->op == IR_shard_map) {
         struct ir_shard s = ir_shard_of(t->m, n);
-        s.body = r->functions[0];
+        s.body = functions[0];
         s.n_splits = 0;
         for (uint32_t i = 0; i < n->n_in + n->n_out; i++)
             if (i < n->n_in ? r->in[i] : r->out[i - n->n_in])
@@ -152,74 +208,44 @@ static void copy_remains(const struct trim *t, struct ir_builder *b, const struc
         y = ir_shard_map(b, &s, count, in);
     } else {
         y = ir_build(b, (enum ir_op)n->op, count, in,
-                     ir_with_functions(t->m, n->attrs, r->functions));
+                     ir_with_functions(t->m, n->attrs, functions));
     }
     for (uint32_t i = 0; i < n->n_out && y != IR_NONE; i++)
         if (r->out[i])
             map[n->out + i] = y++;
 }
 
-// -- All --------------------------------------------------------------------------------------
-
-static void find_live(struct trim *t, const bool *out_mask)
-{
-    const struct ir_graph *g = t->g;
-    for (uint32_t i = 0; i < g->outputs.count; i++)
-        if (out_mask[i])
-            t->live[g->outputs.at[i]] = true;
-    for (uint32_t at = g->nodes.count; at-- > 0;) {
-        const struct ir_node *n = &g->nodes.at[at];
-        if (!any_live(t, n))
-            continue;
-        if (is_trimmable(n))
-            t->remains[at] = trim_node(t, n);
-        for (uint32_t i = 0; i < n->n_in; i++)
-            if (!t->remains[at] || t->remains[at]->in[i])
-                t->live[ir_operand(g, n, i)] = true;
-    }
-}
-
 // f with the results in out_mask and the parameters they need or that are in keep.
-static const struct trimmed *trim(struct ir_module *m, uint32_t f, const bool *out_mask,
-                                  const bool *keep)
+static uint32_t trim(struct ir_module *m, uint32_t f, const bool *out_mask, const bool *keep)
 {
     const struct ir_graph *g = ir_function(m, f);
     uint32_t n_out = g->outputs.count;
     bool *mask = body_mask(m, n_out + g->n_params);
-    for (uint32_t i = 0; i < n_out; i++)
-        mask[i] = out_mask[i];
-    for (uint32_t i = 0; i < g->n_params; i++)
-        mask[n_out + i] = keep && keep[i];
+    memcpy(mask, out_mask, n_out * sizeof *mask);
+    memcpy(mask + n_out, keep, g->n_params * sizeof *mask);
     struct memo_key key = {
         .kind = MEMO_RESTRICT, .f = f, .n = n_out + g->n_params, .mask = mask};
-    const struct trimmed *known = pass_memo_find(m, &key);
+    const uint32_t *known = pass_memo_find(m, &key);
     if (known)
-        return known;
-    struct trim t = {.m = m,
-                     .g = g,
-                     .live = body_mask(m, g->values.count),
-                     .remains = arena_array(m->arena, struct remains *, g->nodes.count + 1)};
-    find_live(&t, out_mask);
-    struct trimmed *made = arena_new(m->arena, struct trimmed);
-    made->used = body_mask(m, g->n_params);
+        return *known;
+    struct needs t = {.m = m, .g = g};
+    find_needs(&t, out_mask);
     struct ir_builder b = ir_builder_make(m, g->name, IR_BUILD_PLAIN);
     ir_id *map = pass_no_values(m, g->values.count);
-    for (uint32_t i = 0; i < g->n_params; i++)
-        made->used[i] = mask[n_out + i] || t.live[i];
-    pass_copy_params(&b, g, made->used, true, map);
+    bool *used = arena_copy(m->arena, keep, (g->n_params + 1) * sizeof *used);
+    add_mask(used, t.live, g->n_params);
+    pass_copy_params(&b, g, used, true, map);
     for (uint32_t at = g->n_params; at < g->nodes.count; at++) {
         const struct ir_node *n = &g->nodes.at[at];
         if (t.remains[at])
             copy_remains(&t, &b, n, t.remains[at], map);
-        else if (any_live(&t, n))
+        else if (body_any(t.live + n->out, n->n_out) || ir_has_effect(g, n))
             pass_copy_node(&b, g, n, map);
     }
     for (uint32_t i = 0; i < n_out; i++)
         if (out_mask[i])
             ir_output(&b, map[g->outputs.at[i]]);
-    made->f = ir_finish_function(&b);
-    pass_memo_add(m, &key, made);
-    return made;
+    return pass_memo_add_function(m, &key, ir_finish_function(&b));
 }
 
 uint32_t pass_dce(struct ir_module *m, uint32_t f)
@@ -233,5 +259,5 @@ uint32_t pass_dce(struct ir_module *m, uint32_t f)
     uint32_t n = g->outputs.count > g->n_params ? g->outputs.count : g->n_params;
     bool *all = body_mask(m, n);
     memset(all, 1, n * sizeof *all);
-    return trim(m, f, all, all)->f;
+    return trim(m, f, all, all);
 }

@@ -15,6 +15,7 @@ enum memo_kind {
     MEMO_VJP,
     MEMO_VMAP,
     MEMO_RESTRICT,
+    MEMO_NEEDS,
     MEMO_INLINE,
     MEMO_SIMPLIFY,
     MEMO_STRIP,
