@@ -57,6 +57,8 @@ static void want_terms(struct steps *p, const struct nest_statement *s)
 // Sorts the statements; false when the loop is of another kind.
 static bool sort_steps(struct cg_lowering *l, const struct nest_statement *s, struct steps *p)
 {
+    if (l->lanes != 1 || s->n_in || s->reverse || cg_extent(l, s) < 4 * STEPS)
+        return false;
     p->body = &l->nest->blocks.at[s->body];
     p->is_late = arena_array(l->arena, bool, p->body->statements.count + 1);
     p->is_wanted = arena_array(l->arena, bool, l->nest->values.count + 1);
@@ -64,8 +66,6 @@ static bool sort_steps(struct cg_lowering *l, const struct nest_statement *s, st
     bool *late = arena_array(l->arena, bool, l->nest->values.count + 1);
     p->wide = arena_array(l->arena, LLVMValueRef, l->nest->values.count + 1);
     p->guard = NEST_NONE;
-    if (l->lanes != 1 || s->n_in || s->reverse || cg_extent(l, s) < 4 * STEPS)
-        return false;
     for (uint32_t i = 0; i < p->body->statements.count; i++) {
         const struct nest_statement *x = cg_statement(l, p->body->statements.at[i]);
         bool is_load = x->kind == NEST_LOAD, is_late = x->kind == NEST_PUT;
@@ -412,8 +412,11 @@ static void lower_loaded(struct cg_lowering *l, const struct nest_statement *s, 
 bool cg_lower_updates(struct cg_lowering *l, const struct nest_statement *s)
 {
     struct steps p = {0};
-    if (!sort_steps(l, s, &p))
+    struct arena_mark mark = arena_mark(l->arena);
+    if (!sort_steps(l, s, &p)) {
+        arena_rewind(l->arena, mark);
         return false;
+    }
     int64_t n = cg_extent(l, s), rest = n / STEPS * STEPS;
     if (find_inside(l, &p))
         lower_loaded(l, s, &p, cg_int(l->module, rest));
