@@ -478,6 +478,16 @@ static void branches_loop(const jot_value *in, jot_value *out, void *ctx)
     out[0] = jot_sum(x);
 }
 
+static void loops_in_loop(const jot_value *in, jot_value *out, void *ctx)
+{
+    jot_value x = in[0];
+    JOT_FOR (j, 3, x)
+        for (int k = 0, n = size_of(ctx); k < n; k++)
+            JOT_FOR (i, 4, x)
+                x = jot_sin(jot_mul(x, 0.5 + k));
+    out[0] = jot_sum(x);
+}
+
 // A scan whose step has as many branches on its row.
 static void branches_scan(const jot_value *in, jot_value *out, void *ctx)
 {
@@ -670,6 +680,7 @@ const struct growth_family growth_families[] = {
     {"captures_loop_grad", captures_loop, 1, true, JOT_F32, 1, 100, 15000, 400},
     {"branches_loop", branches_loop, 1, false, JOT_F32, 1, 1000, 10000, 100},
     {"branches_loop_grad", branches_loop, 1, true, JOT_F32, 1, 1000, 20000, 350},
+    {"loops_in_loop_grad", loops_in_loop, 1, true, JOT_F32, 1, 100, 15000, 250},
     {"branches_scan", branches_scan, 1, false, JOT_F32, 1, 100, 8000, 40},
     {"branches_scan_grad", branches_scan, 1, true, JOT_F32, 1, 100, 10000, 40},
     {"descent_loop_grad", descent_loop, 0, true, JOT_F32, 1, 8, 15000, 130},
