@@ -111,7 +111,8 @@ bool mlir_is_mesh_axes(const struct mlir_attr *a)
 
 bool mlir_table_of(const char *name, const struct mlir_attr *list, int64_t *dims)
 {
-    bool is_pairs = !strcmp(name, "padding") || !strcmp(name, "source_target_pairs");
+    bool is_pairs = (!strcmp(name, "padding") || !strcmp(name, "source_target_pairs")) &&
+                    list->n % 2 == 0; // an odd number of them stays a list
     bool is_table = list->type && list->type->kind == MLIR_TENSOR && list->type->rank == 2;
     int64_t n = (int64_t)list->n;
     dims[0] = is_table ? list->type->dims[0] : is_pairs ? n / 2 : n > 0;

@@ -220,6 +220,34 @@ START_TEST(runs_out_of_memory)
 }
 END_TEST
 
+// A padding of three numbers is no table of pairs: it is written as the list that it is, for whoever traces it
+// to refuse.
+START_TEST(keeps_what_is_no_table)
+{
+    static const char text[] =
+        "func.func @main(%x: tensor<4xf32>, %v: tensor<f32>) -> tensor<9xf32> {\n"
+        "  %0 = \"stablehlo.pad\"(%x, %v) <{edge_padding_low = array<i64: 2>, "
+        "edge_padding_high = "
+        "array<i64: 3>, interior_padding = array<i64: 0>, padding = array<i64: 1, 2, 1>}> : "
+        "(tensor<4xf32>, tensor<f32>) -> tensor<9xf32>\n  return %0 : tensor<9xf32>\n}";
+    int64_t dims[2];
+    const int64_t numbers[] = {1, 2, 1, 4};
+    struct mlir_attr odd = {.kind = MLIR_INTS, .n = 3, .numbers = numbers}, even = odd;
+    even.n = 4;
+    ck_assert(!mlir_table_of("padding", &odd, dims));
+    ck_assert(mlir_table_of("padding", &even, dims) && dims[0] == 2 && dims[1] == 2);
+    struct mlir_program *p = NULL, *q = NULL;
+    ck_assert_msg(mlir_read_text("t", text, strlen(text), &p) == JOT_OK, "%s",
+                  jot_error_message());
+    struct strbuf written = strbuf_make(p->arena);
+    ck_assert_int_eq(mlir_write_bytecode(&written, p), JOT_OK);
+    ck_assert_msg(mlir_read_bytecode("w", written.text, written.length, &q) == JOT_OK, "%s",
+                  jot_error_message());
+    mlir_release(q);
+    mlir_release(p);
+}
+END_TEST
+
 START_TEST(refuses_to_write)
 {
     static const struct {
@@ -255,6 +283,7 @@ static void add_tests(TCase *t)
     tcase_add_test(t, refuses_beginnings);
     tcase_add_test(t, writes_what_it_reads);
     tcase_add_test(t, jax_reads_what_is_written);
+    tcase_add_test(t, keeps_what_is_no_table);
     tcase_add_test(t, refuses_to_write);
     tcase_add_test(t, runs_out_of_memory);
 }
