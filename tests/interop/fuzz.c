@@ -9,14 +9,34 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <time.h>
 
 struct fuzz_file fuzz_files[FUZZ_MOST];
 size_t fuzz_n_files;
 
 static glob_t found;
-static uint64_t state, seed_of_case;
-static bool is_running;
+static uint64_t state;
+
+// The case at hand, which the process that starts the test tells when the test's own has ended in it.
+static struct {
+    uint64_t seed;
+    bool is_running;
+} *at_hand;
+
+static void tell_case(void)
+{
+    if (at_hand->is_running)
+        printf("the case: JOT_TEST_SEED=%llu JOT_TEST_COUNT=1\n",
+               (unsigned long long)at_hand->seed);
+}
+
+__attribute__((constructor)) static void share_case(void)
+{
+    at_hand =
+        mmap(NULL, sizeof *at_hand, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    atexit(tell_case);
+}
 
 uint64_t fuzz_below(uint64_t n)
 {
@@ -31,13 +51,6 @@ unsigned char *fuzz_exact(const unsigned char *bytes, size_t n)
     unsigned char *exact = malloc(n + !n);
     memcpy(exact, bytes, n);
     return exact;
-}
-
-static void tell_case(void)
-{
-    if (is_running)
-        printf("the case: JOT_TEST_SEED=%llu JOT_TEST_COUNT=1\n",
-               (unsigned long long)seed_of_case);
 }
 
 static void open_files(const char *names)
@@ -71,14 +84,13 @@ double fuzz_run(const char *names, int each, int count, fuzz_try *try)
     uint64_t all = (uint64_t)each * number_of("JOT_TEST_COUNT", (uint64_t)count);
     time_t start = time(NULL);
     open_files(names);
-    is_running = true;
-    atexit(tell_case);
+    at_hand->is_running = true;
     for (; seconds ? (uint64_t)(time(NULL) - start) < seconds : n < all; n++) {
-        seed_of_case = first + n;
-        state = hash_mix(seed_of_case);
+        at_hand->seed = first + n;
+        state = hash_mix(at_hand->seed);
         accepted += try(fuzz_any_file());
     }
-    is_running = false;
+    at_hand->is_running = false;
     close_files();
     printf("JOT_TEST_SEED=%llu: %llu of %llu were taken\n", (unsigned long long)first,
            (unsigned long long)accepted, (unsigned long long)n);
