@@ -9,9 +9,10 @@
 // than what they are of, loops, which may not end, and what devices do together.  After all differentiation.
 #include "ir/control.h"
 #include "passes/body.h"
+#include "passes/cost.h"
 #include "passes/passes.h"
 
-enum { SHORT_FOLD = 16, MOST_GROWTH = 4 };
+#define MOST_GROWTH 4 // of a product, in elements, over what it is of
 
 struct hoisting {
     const struct ir_graph *g; // the body
@@ -35,11 +36,11 @@ static bool is_dear(const struct ir_graph *g, const struct ir_node *n)
         return n->op != IR_exchange;
     case IR_CLASS_REDUCE:
     case IR_CLASS_ARG:
-        return in >= SHORT_FOLD * out;
+        return in >= COST_LONG_FOLD * out;
     case IR_CLASS_CONTRACT:
-        return out <= MOST_GROWTH * in && in >= SHORT_FOLD * SHORT_FOLD;
+        return out <= MOST_GROWTH * in && in >= COST_LONG_FOLD * COST_LONG_FOLD;
     case IR_CLASS_CUMULATIVE:
-        return in >= SHORT_FOLD;
+        return in >= COST_LONG_FOLD;
     default:
         return false;
     }
@@ -111,8 +112,8 @@ static int move(struct ir_builder *b, const struct hoisting *h, int n_consts, co
     return n;
 }
 
-// The body with parameters behind the constants for what moves out of all bodies of the loop, of which its
-// own are number `first` and so on.
+// The body without what moves.  Behind its constants it has a parameter for each new value of the loop, also
+// for those of the other body; its own begin with number `first`.
 static uint32_t without(const struct hoisting *h, int n_consts, int first, int n_new,
                         const ir_id *new_values, const struct ir_builder *outside)
 {
