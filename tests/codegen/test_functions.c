@@ -4,6 +4,7 @@
 
 #include "codegen/codegen.h"
 #include "support/opcases.h"
+#include "support/suite.h"
 
 #include <string.h>
 
@@ -82,19 +83,16 @@ START_TEST(equal_ops_are_one_function)
 }
 END_TEST
 
+static void add(TCase *t)
+{
+    tcase_add_checked_fixture(t, nest_check_setup, nest_check_teardown);
+    tcase_set_timeout(t, 300);
+    tcase_add_loop_test(t, ops_of_large_kernels, 0, DTYPE_COUNT);
+    tcase_add_test(t, equal_ops_are_one_function);
+}
+
 int main(void)
 {
     nest_check_any = true;
-    Suite *s = suite_create("functions");
-    TCase *bits = tcase_create("bits");
-    tcase_add_checked_fixture(bits, nest_check_setup, nest_check_teardown);
-    tcase_set_timeout(bits, 300);
-    tcase_add_loop_test(bits, ops_of_large_kernels, 0, DTYPE_COUNT);
-    tcase_add_test(bits, equal_ops_are_one_function);
-    suite_add_tcase(s, bits);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_ENV);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed ? 1 : 0;
+    return suite_run("functions", add);
 }
