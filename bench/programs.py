@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whole programs beside JAX: ./dev bench programs [NAME ...] [--size cpu|gpu|tiny]
+"""Whole programs beside JAX: ./dev bench programs [NAME ...] [--size=cpu|gpu|tiny] [--tf32]
 
 The programs are those of $JOT_CONFORMANCE/whole_programs, exported in that size by its programs.py.  For each `jot
 time --against python` compiles and runs both, one after the other; the operations and bytes are XLA's count.  What
 takes longer than a minute is stopped; of a program that jot does not end, the kernel is named that it stands in.
 
-    programs.py PATH-OF-JOT [NAME ...] [--size SIZE]
+Products of f32 are those of f32 on both sides; with --tf32 they are TF32 on both, as JAX has them on a GPU unless told.
+
+    programs.py PATH-OF-JOT [NAME ...] [--size=SIZE] [--tf32]
 """
 import os
 import re
@@ -89,10 +91,10 @@ def standing_in(command):
     return steps[-1].decode() if steps else "the compiler"
 
 
-def measure(jot, folder, name):
+def measure(jot, folder, name, options):
     path = os.path.join(folder, name + ".jaxexport")
     inputs, paths = write_inputs(folder, name)
-    command = [jot, "time", path]
+    command = [jot, "time", path, *options]
     for p in paths:
         command += ["--input", p]
     status, output = run(command + ["--against", "python"])
@@ -110,15 +112,17 @@ def measure(jot, folder, name):
 
 def main():
     names = [a for a in sys.argv[2:] if not a.startswith("--")]
-    options = dict(a[2:].split("=") for a in sys.argv[2:] if a.startswith("--"))
+    tf32 = [a for a in sys.argv[2:] if a == "--tf32"]
+    options = dict(a[2:].split("=") for a in sys.argv[2:] if a.startswith("--") and a not in tf32)
     size = options.get("size", "gpu" if os.environ.get("JOT_DEVICE", "").startswith("cuda") else "cpu")
     with tempfile.TemporaryDirectory() as folder:
         export(folder, names, size)
-        print("JAX %s, size %s; ms; ratio: JAX's run time over jot's" % (jax.__version__, size))
+        print("JAX %s, size %s%s; ms; ratio: JAX's run time over jot's" % (
+            jax.__version__, size, ", TF32" if tf32 else ""))
         print("%-20s %9s %9s %10s %10s %7s %9s %9s" % (
             "program", "compile", "JAX", "run", "JAX", "ratio", "flops", "bytes"))
         for name in sorted(f[:-len(".jaxexport")] for f in os.listdir(folder) if f.endswith(".jaxexport")):
-            print(measure(sys.argv[1], folder, name), flush=True)
+            print(measure(sys.argv[1], folder, name, tf32), flush=True)
 
 
 main()

@@ -3,6 +3,7 @@
 
     under_jax.py FILE INPUTS.npz PLATFORM full|tf32
 """
+import dataclasses
 import os
 import statistics
 import sys
@@ -14,7 +15,6 @@ import jax
 import numpy as np
 
 jax.config.update("jax_enable_x64", True)
-jax.config.update("jax_default_matmul_precision", "tensorfloat32" if precision == "tf32" else "float32")
 
 
 def as_jax(a):
@@ -24,9 +24,36 @@ def as_jax(a):
     return jax.device_put(a)
 
 
+# The program with products of f32 in full where it says nothing of their precision, which XLA takes for TF32 on a GPU.
+# The precision stands in the operations: JAX's option says what those have that are traced under it.
+def in_full(program):
+    from jax._src.interpreters import mlir
+    from jaxlib.mlir import ir
+    from jaxlib.mlir.dialects import stablehlo
+
+    def raise_precision(op):
+        given = list(op.attributes["precision_config"]) if "precision_config" in op.attributes else []
+        if op.name in ("stablehlo.dot_general", "stablehlo.dot", "stablehlo.convolution"):
+            op.attributes["precision_config"] = ir.ArrayAttr.get([
+                stablehlo.PrecisionAttr.get("HIGHEST") if "DEFAULT" in str(p) else p
+                for p in given or [stablehlo.PrecisionAttr.get("DEFAULT")] * 2])
+        return ir.WalkResult.ADVANCE
+
+    with mlir.make_ir_context() as context:
+        if program[:4] == b"ML\xefR":
+            module = stablehlo.deserialize_portable_artifact(context, program)
+        else:
+            module = ir.Module.parse(program)
+        module.operation.walk(raise_precision)
+        return stablehlo.serialize_portable_artifact(module, stablehlo.get_current_version())
+
+
 def of_export(data):
     exported = jax.export.deserialize(bytearray(data))
-    return jax.jit(exported.call)
+    if precision == "full":
+        module = in_full(exported.mlir_module_serialized)
+        exported = dataclasses.replace(exported, mlir_module_serialized=module)
+    return exported
 
 
 def of_mlir(data):
@@ -35,6 +62,8 @@ def of_mlir(data):
 
     backend = xla_bridge.get_backend()
     devices = xla_client.DeviceList(tuple(backend.local_devices()[:1]))
+    if precision == "full":
+        data = in_full(data)
     program = data if data[:4] == b"ML\xefR" else data.decode()
     return backend.compile_and_load(program, devices, xla_client.CompileOptions())
 
@@ -58,9 +87,8 @@ def main():
             jax.block_until_ready(out)
     else:
         exported = of_export(data)
-        tree = jax.export.deserialize(bytearray(data)).in_tree
-        positional, named = jax.tree_util.tree_unflatten(tree, args)
-        compiled = exported.lower(*positional, **named).compile()
+        positional, named = jax.tree_util.tree_unflatten(exported.in_tree, args)
+        compiled = jax.jit(exported.call).lower(*positional, **named).compile()
 
         def call():
             jax.block_until_ready(compiled(*positional, **named))
