@@ -150,6 +150,9 @@ uint32_t pass_count_trips(struct ir_module *m, uint32_t f);
 // What a loop does not change is computed in front of it.  After all differentiation.
 uint32_t pass_hoist(struct ir_module *m, uint32_t f);
 
+// For a GPU: many updates of rows are made in the order of their places.  After all differentiation.
+uint32_t pass_sort_updates(struct ir_module *m, uint32_t f);
+
 // Gradients of rectifiers look at results that are there.  After all differentiation.
 uint32_t pass_relu_masks(struct ir_module *m, uint32_t f);
 
