@@ -5,7 +5,7 @@
 // becomes, with a tangent for x,
 //     (x, dx) { y = sin x; c = cos x; dy = mul_z dx c; return y, dy }
 //
-// Needs nothing.  Tangents that are zero are no values.  Equal values become one, and so do their
+// Needs nothing.  Tangents that are zero are no values, and neither are those that cancel (shift.c).  Equal values become one, and so do their
 // tangents: transposed, what was written twice has one cotangent and not two.  Calls become calls of
 // the transformed function.
 #include "base/status.h"
@@ -97,10 +97,18 @@ jot_status pass_jvp_graph(struct ir_module *m, const struct ir_graph *g, const b
     struct ir_builder b = ir_builder_make(m, g->name, IR_BUILD_ZEROS | IR_BUILD_CSE);
     struct jvp_sweep s = {.b = &b, .g = g, .primal = primal};
     s.tangent = pass_no_values(m, g->values.count);
+    bool *is_shift = arena_array(m->arena, bool, g->values.count + 1);
+    pass_find_shifts(g, is_shift);
     pass_copy_params(&b, g, NULL, true, s.primal);
     pass_copy_params(&b, g, nonzero_in, true, s.tangent);
-    for (uint32_t i = g->n_params; i < g->nodes.count && b.status == JOT_OK; i++)
-        pass_jvp_sweep_node(&s, i);
+    for (uint32_t i = 0; i < g->nodes.count && b.status == JOT_OK; i++) {
+        const struct ir_node *n = &g->nodes.at[i];
+        if (i >= g->n_params)
+            pass_jvp_sweep_node(&s, i);
+        for (ir_id v = n->out; v < n->out + n->n_out; v++)
+            if (is_shift[v])
+                s.tangent[v] = IR_NONE;
+    }
     JOT_TRY(pass_builder_status(&b));
     for (uint32_t i = 0; i < g->outputs.count; i++)
         ir_output(&b, s.primal[g->outputs.at[i]]);

@@ -112,6 +112,9 @@ void pass_jvp_sweep_node(struct jvp_sweep *s, uint32_t node);
 jot_status pass_jvp_graph(struct ir_module *m, const struct ir_graph *g, const bool *nonzero_in,
                           struct ir_graph **out_g, ir_id *primal, bool *out_nonzero);
 
+// Sets, by value of g, those that no result depends on, though it is computed with them (shift.c).
+void pass_find_shifts(const struct ir_graph *g, bool *is_shift);
+
 // -- Splitting --------------------------------------------------------------------------------
 
 // g with each node either linear (all results depend linearly on linear inputs) or not: mixed calls
