@@ -59,35 +59,48 @@ static int64_t trips_of(const struct nest_program *p, uint32_t loop)
     return 0;
 }
 
-// Adds the buffer of a memory once something needs it, after those that it is part of.
+// Adds the buffer of a memory, after those that it is part of.
+static uint32_t add_buffer(struct draft *d, uint32_t memory, struct nest_range range);
+
+// The same once something needs it.
 static uint32_t buffer_of(struct draft *d, uint32_t memory)
+{
+    int64_t count = d->program->memories.at[memory].count;
+    if (d->buffer_of[memory] == NEST_NONE)
+        d->buffer_of[memory] = add_buffer(d, memory, (struct nest_range){0, count});
+    return d->buffer_of[memory];
+}
+
+static uint32_t add_buffer(struct draft *d, uint32_t memory, struct nest_range range)
 {
     static const uint32_t places[] = {
         [NEST_INPUT] = RT_PLACE_INPUT,       [NEST_OUTPUT] = RT_PLACE_OUTPUT,
         [NEST_CONSTANT] = RT_PLACE_CONSTANT, [NEST_TEMPORARY] = RT_PLACE_ARENA,
         [NEST_ROW] = RT_PLACE_ROW,           [NEST_TURN] = RT_PLACE_TURN};
     const struct nest_memory *m = &d->program->memories.at[memory];
-    if (d->buffer_of[memory] != NEST_NONE)
-        return d->buffer_of[memory];
+    uint64_t size = jot_dtype_size(m->dtype);
     uint32_t *of = arena_array(d->arena, uint32_t, m->n_of + 1);
+    bool is_part_of_turn = m->place == NEST_TURN && range.count != m->count;
     for (uint32_t k = 0; k < m->n_of; k++)
-        of[k] = buffer_of(d, m->of[k]);
+        of[k] = is_part_of_turn ? add_buffer(d, m->of[k], range) : buffer_of(d, m->of[k]);
     struct rt_buffer b = {.place = places[m->place],
                           .index = m->index,
-                          .offset = m->offset,
-                          .bytes = (uint64_t)m->count * jot_dtype_size(m->dtype),
+                          .offset = m->offset + (uint64_t)range.first * size,
+                          .bytes = (uint64_t)range.count * size,
                           .loop = m->loop,
                           .of_first = d->operands.count,
                           .of_count = m->n_of};
     for (uint32_t k = 0; k < m->n_of; k++)
         vec_push(d->arena, &d->operands, of[k]);
     if (m->place == NEST_ROW) {
-        int64_t trips = trips_of(d->program, m->loop);
-        b.stride = m->reverse ? -(int64_t)b.bytes : (int64_t)b.bytes;
-        b.offset = m->reverse && trips ? (uint64_t)(trips - 1) * b.bytes : 0;
+        int64_t trips = trips_of(d->program, m->loop), bytes = m->count * (int64_t)size;
+        b.stride = m->reverse ? -bytes : bytes;
+        b.offset += m->reverse && trips ? (uint64_t)((trips - 1) * bytes) : 0;
     }
+    if (m->place == NEST_TURN)
+        b.offset = 0; // what is part of them is
     vec_push(d->arena, &d->buffers, b);
-    return d->buffer_of[memory] = d->buffers.count - 1;
+    return d->buffers.count - 1;
 }
 
 // Partial results live after the program's own temporaries; steps run one after another, so all
@@ -124,20 +137,22 @@ static uint64_t place_counter(struct draft *d)
     return COUNTER_BYTES;
 }
 
+// ranges: NULL for all of each.
 static void add_buffers(struct draft *d, struct rt_step *s, uint32_t n,
-                        const uint32_t *memories)
+                        const uint32_t *memories, const struct nest_range *ranges)
 {
+    uint32_t *buffers = arena_array(d->arena, uint32_t, n + 1);
     for (uint32_t i = 0; i < n; i++)
-        buffer_of(d, memories[i]);
+        buffers[i] = ranges ? add_buffer(d, memories[i], ranges[i]) : buffer_of(d, memories[i]);
     s->operand_first = d->operands.count;
     for (uint32_t i = 0; i < n; i++)
-        vec_push(d->arena, &d->operands, d->buffer_of[memories[i]]);
+        vec_push(d->arena, &d->operands, buffers[i]);
     s->operand_count = n;
 }
 
 static void add_operands(struct draft *d, struct rt_step *s, const struct nest_step *from)
 {
-    add_buffers(d, s, from->n_memories, from->memories);
+    add_buffers(d, s, from->n_memories, from->memories, from->ranges);
 }
 
 // Operands that the kernel does not write, a bit each, as far as there are bits.
@@ -365,7 +380,7 @@ static void add_phases(struct draft *d, uint32_t i)
         s.param_count = 1;
         vec_push(d->arena, &d->params, f->trips);
     }
-    add_buffers(d, &s, f->operands.count, f->operands.at);
+    add_buffers(d, &s, f->operands.count, f->operands.at, NULL);
     if (f->partial_bytes) {
         vec_push(d->arena, &d->operands, partial_buffer(d, f->partial_bytes));
         s.operand_count++;

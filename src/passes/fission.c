@@ -128,26 +128,6 @@ static bool is_plain(const struct nest *n)
     return true;
 }
 
-static bool is_shared_memory(const struct nest_program *p, uint32_t a, uint32_t b)
-{
-    const struct nest_memory *x = &p->memories.at[a], *y = &p->memories.at[b];
-    if (x->place == NEST_TURN && y->place == NEST_TURN && x->loop == y->loop &&
-        x->n_of == y->n_of) { // in the same trip
-        bool is = false;
-        for (uint32_t t = 0; t < x->n_of; t++)
-            is |= is_shared_memory(p, x->of[(x->index + t) % x->n_of],
-                                   y->of[(y->index + t) % y->n_of]);
-        return is;
-    }
-    for (uint32_t i = 0; nest_memory_is_view(x) && i < x->n_of; i++)
-        if (is_shared_memory(p, x->of[i], b))
-            return true;
-    for (uint32_t i = 0; nest_memory_is_view(y) && i < y->n_of; i++)
-        if (is_shared_memory(p, a, y->of[i]))
-            return true;
-    return a == b;
-}
-
 static void find_written(struct fission *f, uint32_t nest)
 {
     const struct nest_program *p = f->program;
@@ -167,7 +147,7 @@ static void find_written(struct fission *f, uint32_t nest)
             for (uint32_t b = 0; b < count; b++)
                 f->is_written[buffers[a]] |=
                     f->n->buffers.at[buffers[b]].role != NEST_IN &&
-                    is_shared_memory(p, t->memories[a], t->memories[b]);
+                    nest_memory_meets(p, t->memories[a], t->memories[b]);
     }
 }
 

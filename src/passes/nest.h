@@ -402,6 +402,11 @@ struct nest_gemm {
     int64_t batch[4], stride_a[4], stride_b[4], stride_c[4];
 };
 
+// Elements of a memory, one after the other.
+struct nest_range {
+    int64_t first, count;
+};
+
 struct nest_step {
     enum nest_step_kind kind;
     uint32_t nest;         // KERNEL: number in program->nests
@@ -413,6 +418,8 @@ struct nest_step {
     // COLLECTIVE: to, from; LIBRARY: n_reads operands, then results; CHECK: bool of any count, then i64[1], the trips
     // of the loops around it
     const uint32_t *memories;
+    const struct nest_range
+        *ranges; // COLLECTIVE, LIBRARY: what it uses of each memory; NULL: all
     // LIBRARY: the routine, CALLBACK: its name; COLLECTIVE: what messages call it; CHECK: what the message says before the index.
     const char *text;
     uint32_t n_reads; // LIBRARY
@@ -486,5 +493,10 @@ static inline bool nest_memory_is_view(const struct nest_memory *m)
 }
 // Whether memory m is memory `of`, or part of it in some trip.
 bool nest_memory_shows(const struct nest_program *p, uint32_t m, uint32_t of);
+// Whether memories a and b, or parts of them, are one in some trip.
+bool nest_memory_meets(const struct nest_program *p, uint32_t a, uint32_t b);
+// What step t uses of its memory k.
+struct nest_range nest_step_range(const struct nest_program *p, const struct nest_step *t,
+                                  uint32_t k);
 
 #endif

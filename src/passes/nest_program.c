@@ -17,6 +17,7 @@
 //       step gemm f32 transpose_a precision 1 alpha 000000000000e0bf relu bias addend m ... (0, 1, 2, 5, 6)
 //       step copy (3, 1)
 //       step collective "all_reduce" [0, 0, 11, 1, 0] (4, 3)
+//       step collective "permute" [4, 0, 11, 1, 1, 0] (4[0:8], 3[24:32])    of 3 elements 24 to 31
 //       step library "fft" [10, 0, 1, 64] in_place reads 1 (0, 1)
 //       memory row of 3 in loop 0 reverse : f32[4]
 //       memory turn of 5, 4 in loop 0 : f32[4]           5 in the first trip, 4 in the next, 5
@@ -116,6 +117,33 @@ bool nest_memory_shows(const struct nest_program *p, uint32_t m, uint32_t of)
         if (nest_memory_shows(p, memory->of[i], of))
             return true;
     return false;
+}
+
+bool nest_memory_meets(const struct nest_program *p, uint32_t a, uint32_t b)
+{
+    const struct nest_memory *x = &p->memories.at[a], *y = &p->memories.at[b];
+    if (x->place == NEST_TURN && y->place == NEST_TURN && x->loop == y->loop &&
+        x->n_of == y->n_of) { // in the same trip
+        bool is = false;
+        for (uint32_t t = 0; t < x->n_of; t++)
+            is |= nest_memory_meets(p, x->of[(x->index + t) % x->n_of],
+                                    y->of[(y->index + t) % y->n_of]);
+        return is;
+    }
+    for (uint32_t i = 0; nest_memory_is_view(x) && i < x->n_of; i++)
+        if (nest_memory_meets(p, x->of[i], b))
+            return true;
+    for (uint32_t i = 0; nest_memory_is_view(y) && i < y->n_of; i++)
+        if (nest_memory_meets(p, a, y->of[i]))
+            return true;
+    return a == b;
+}
+
+struct nest_range nest_step_range(const struct nest_program *p, const struct nest_step *t,
+                                  uint32_t k)
+{
+    return t->ranges ? t->ranges[k]
+                     : (struct nest_range){0, p->memories.at[t->memories[k]].count};
 }
 
 // --- printing
@@ -221,8 +249,12 @@ static void print_step(struct strbuf *s, const struct nest_step *t)
     if (t->kind == NEST_STEP_LIBRARY)
         strbuf_printf(s, "%s reads %u", t->in_place ? " in_place" : "", t->n_reads);
     strbuf_add(s, " (");
-    for (uint32_t i = 0; i < t->n_memories; i++)
+    for (uint32_t i = 0; i < t->n_memories; i++) {
         strbuf_printf(s, "%s%u", i ? ", " : "", t->memories[i]);
+        if (t->ranges)
+            strbuf_printf(s, "[%lld:%lld]", (long long)t->ranges[i].first,
+                          (long long)(t->ranges[i].first + t->ranges[i].count));
+    }
     strbuf_add(s, ")");
     if (t->reason) {
         strbuf_add(s, " ");
@@ -388,10 +420,30 @@ static bool parse_text(struct lexer *l, struct nest_step *t)
     return lex_expect(l, "]");
 }
 
+typedef VEC(struct nest_range) range_list;
+
+// Of all memories of a step or of none.
+static bool parse_range(struct lexer *l, uint32_t memories, range_list *ranges)
+{
+    struct nest_range r;
+    int64_t end;
+    bool has_range = lex_char(l, '[');
+    if (has_range && (!lex_signed(l, &r.first) || !lex_expect(l, ":") || !lex_signed(l, &end) ||
+                      !lex_expect(l, "]")))
+        return false;
+    if (has_range && __builtin_sub_overflow(end, r.first, &r.count))
+        return lex_fail(l, "a range of too many elements");
+    if (has_range)
+        vec_push(l->arena, ranges, r);
+    return ranges->count == 0 || ranges->count == memories ||
+           lex_fail(l, "a range of one memory and not of another");
+}
+
 static bool parse_step(struct lexer *l, struct nest_program *p)
 {
     struct nest_step t = {0};
     VEC(uint32_t) memories = {0};
+    range_list ranges = {0};
     int kind;
     if (!parse_choice(l, sizeof step_names / sizeof *step_names, step_names, &kind))
         return false;
@@ -420,11 +472,14 @@ static bool parse_step(struct lexer *l, struct nest_program *p)
             if (!lex_u32(l, &m))
                 return false;
             vec_push(l->arena, &memories, m);
+            if (!parse_range(l, memories.count, &ranges))
+                return false;
         } while (lex_char(l, ','));
     if (!lex_expect(l, ")") || (lex_peek(l) == '"' && !lex_string(l, &t.reason)))
         return false;
     t.n_memories = memories.count;
     t.memories = memories.at;
+    t.ranges = ranges.at;
     vec_push(l->arena, &p->steps, t);
     return true;
 }

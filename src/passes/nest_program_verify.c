@@ -213,11 +213,13 @@ static void check_collective(struct checker *c, uint32_t i)
     }
     const struct nest_memory *to = &c->p->memories.at[t->memories[0]];
     const struct nest_memory *from = &c->p->memories.at[t->memories[1]];
+    int64_t n_to = nest_step_range(c->p, t, 0).count,
+            n_from = nest_step_range(c->p, t, 1).count;
     uint64_t size = dtype_get(what.dtype)->bytes;
     if (to->dtype != what.dtype || from->dtype != what.dtype ||
-        !collective_fits(&what, (uint64_t)to->count * size, (uint64_t)from->count * size))
+        !collective_fits(&what, (uint64_t)n_to * size, (uint64_t)n_from * size))
         fault(c, "step %u: %s of %lld %s to %lld %s", i, collective_name(what.kind),
-              (long long)from->count, dtype_get(from->dtype)->name, (long long)to->count,
+              (long long)n_from, dtype_get(from->dtype)->name, (long long)n_to,
               dtype_get(to->dtype)->name);
     if (is_read_only(c->p, to))
         fault(c, "step %u writes memory %u, which is only read", i, t->memories[0]);
@@ -305,6 +307,20 @@ static void check_place(struct checker *c, uint32_t i, uint32_t memory)
         check_place(c, i, m->of[k]);
 }
 
+// Whether what the step uses of its memory k is there.
+static void check_range(struct checker *c, uint32_t i, uint32_t k)
+{
+    const struct nest_step *t = &c->p->steps.at[i];
+    const struct nest_memory *m = &c->p->memories.at[t->memories[k]];
+    struct nest_range r = t->ranges[k];
+    bool has_parts = t->kind == NEST_STEP_COLLECTIVE || t->kind == NEST_STEP_LIBRARY;
+    if (!has_parts || r.first < 0 || r.count < 0 || r.first > m->count ||
+        r.count > m->count - r.first)
+        fault(c, "step %u uses elements %lld to %lld of memory %u of %lld", i,
+              (long long)r.first, (long long)(r.first + r.count), t->memories[k],
+              (long long)m->count);
+}
+
 static void check_step(struct checker *c, uint32_t i)
 {
     const struct nest_step *t = &c->p->steps.at[i];
@@ -313,8 +329,11 @@ static void check_step(struct checker *c, uint32_t i)
             fault(c, "step %u uses memory %u of %u", i, t->memories[j], c->p->memories.count);
             return;
         }
-    for (uint32_t j = 0; j < t->n_memories; j++)
+    for (uint32_t j = 0; j < t->n_memories; j++) {
         check_place(c, i, t->memories[j]);
+        if (t->ranges)
+            check_range(c, i, j);
+    }
     if (t->kind == NEST_STEP_KERNEL)
         check_kernel(c, i);
     else if (t->kind == NEST_STEP_GEMM)

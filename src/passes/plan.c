@@ -82,7 +82,7 @@ static void cover_beside(struct planner *q, const struct life *loops)
         const struct nest_step *t = &p->steps.at[i];
         if (t->kind != NEST_STEP_COLLECTIVE)
             continue;
-        bool is_in_place = t->params[0] == COLLECTIVE_ALL_REDUCE &&
+        bool is_in_place = t->params[0] == COLLECTIVE_ALL_REDUCE && !t->ranges &&
                            p->memories.at[t->memories[0]].place == NEST_TEMPORARY;
         if (!is_in_place)
             touch(q, loops, t->memories[1], (struct life){i, plan_beside_end(p, i) - 1});
@@ -319,9 +319,13 @@ void plan_print(struct strbuf *s, const struct nest_program *p)
                         t->kind == NEST_STEP_COPY;
         strbuf_printf(s, "step %u:%s%s", i, computes ? "" : " ",
                       computes ? "" : nest_step_name(t->kind));
-        for (uint32_t k = 0; k < t->n_memories; k++)
+        for (uint32_t k = 0; k < t->n_memories; k++) {
             strbuf_printf(s, " %s %u", plan_is_written(p, t, k) ? "writes" : "reads",
                           t->memories[k]);
+            if (t->ranges)
+                strbuf_printf(s, "[%lld:%lld]", (long long)t->ranges[k].first,
+                              (long long)(t->ranges[k].first + t->ranges[k].count));
+        }
         if (t->kind == NEST_STEP_COPY)
             strbuf_printf(s, ": a copy%s, because %s",
                           is_copy_to_itself(p, t) ? " if others hold the input too" : "",

@@ -244,6 +244,8 @@ bool plan_step_may_overwrite(const struct nest_program *p, const struct nest_ste
 {
     if (t->kind == NEST_STEP_COPY)
         return true; // nothing is left to be done
+    if (t->ranges)
+        return false;
     uint32_t last = t->n_memories - 1;
     if (t->kind == NEST_STEP_GEMM) // only an addend, which is read where the result is put
         return t->gemm.has_addend && t->memories[last] == from &&

@@ -457,6 +457,8 @@ static jot_status schedule_program(struct arena *scratch, void *ctx)
     if (s->options->one_loop)
         schedule_fission(s->program, s->options->large);
     schedule_share_kernels(s->program, s->options->large);
+    if (!s->options->separate)
+        schedule_ranges(s->program, s->scratch);
     schedule_sort_memories(s->program);
     layout_products(s->program);
     plan_memory(s->program, s->options->donated, s->options->early_exchanges);

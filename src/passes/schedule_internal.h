@@ -326,6 +326,11 @@ void schedule_remove_step(struct nest_program *p, uint32_t i);
 // Drops memories that no step uses, and numbers views after what they show.
 void schedule_sort_memories(struct nest_program *p);
 
+// ---- Ranges (schedule_ranges.c)
+
+// Routines and collectives read and write parts of memories where kernels would move these.
+void schedule_ranges(struct nest_program *p, struct arena *scratch);
+
 // ---- Shapes (schedule_shapes.c)
 
 // g, whose inputs and outputs have the shapes that loops and updates see them in.

@@ -123,6 +123,28 @@ static const struct program {
      "  return %5, %6, %7, %8\n"
      "}\n",
      3},
+    {"of borders",
+     1,
+     {4},
+     "jot ir 1\n"
+     "function @0 step(%0: f32[8,16]<i:4>) {\n"
+     "  %1 = slice %0 {starts=[7, 0], limits=[8, 16], strides=[1, 1]} : f32[1,16]<i:4>\n"
+     "  %2 = slice %0 {starts=[0, 0], limits=[1, 16], strides=[1, 1]} : f32[1,16]<i:4>\n"
+     "  %3 = ppermute %1 {over=[i:4], pairs=[0, 1, 1, 2, 2, 3]} : f32[1,16]<i:4>\n"
+     "  %4 = ppermute %2 {over=[i:4], pairs=[1, 0, 2, 1, 3, 2]} : f32[1,16]<i:4>\n"
+     "  %5 = concatenate %3, %0, %4 {axis=0} : f32[10,16]<i:4>\n"
+     "  %6 = slice %5 {starts=[0, 0], limits=[8, 16], strides=[1, 1]} : f32[8,16]<i:4>\n"
+     "  %7 = slice %5 {starts=[2, 0], limits=[10, 16], strides=[1, 1]} : f32[8,16]<i:4>\n"
+     "  %8 = sub %7, %6 : f32[8,16]<i:4>\n"
+     "  %9 = add %0, %8 : f32[8,16]<i:4>\n"
+     "  return %9\n"
+     "}\n"
+     "function @1 f(%0: f32[8,16]<i:4>) {\n"
+     "  %1 = scan %0 {reverse=0, length=5, n_consts=0, n_carry=1, functions=[@0]} : "
+     "f32[8,16]<i:4>\n"
+     "  return %1\n"
+     "}\n",
+     2},
 };
 
 // Small numbers, whose sums are exact in any order.
@@ -210,8 +232,14 @@ static void run_on_devices(const struct program *p, uint32_t f, const struct ir_
         made = pass_simplify(module, pass_pack_exchanges(module, made));
     struct nest_program *program = schedule_with(made, &options);
     uint32_t count = 0;
-    for (uint32_t i = 0; i < program->steps.count; i++)
+    bool is_apart = false; // kernels copy what is exchanged
+    for (uint32_t i = 0; i < program->steps.count; i++) {
         count += program->steps.at[i].kind == NEST_STEP_COLLECTIVE;
+        is_apart |= program->steps.at[i].kind == NEST_STEP_COLLECTIVE &&
+                    program->steps.at[i].ranges == NULL;
+    }
+    if (!strcmp(p->name, "of borders"))
+        ck_assert_int_eq(is_apart, way == SEPARATE);
     if (way == PACKED)
         ck_assert_int_eq(count, p->packed);
     check_program(made, program);
@@ -293,8 +321,44 @@ START_TEST(exchanges_come_early)
 }
 END_TEST
 
+// Rows that a sort reads, of rows of so many numbers, the first of which is number `first`; what it gives is
+// a result or, behind sums of rows, a part of one.
+static uint32_t sorted_rows(int64_t columns, int64_t first, bool is_part)
+{
+    struct ir_builder b = ir_builder_make(module, "rows", IR_BUILD_ALL);
+    int64_t dims[] = {400, columns}, start[] = {first, 0}, limit[] = {first + 200, columns};
+    ir_id x = ir_param(&b, type_of_dims(JOT_F32, 2, dims));
+    ir_id rows = ir_slice(&b, x, start, limit, NULL), y = ir_sort(&b, 1, &rows, 1);
+    ir_id sums = ir_reduce(&b, IR_reduce_sum, x, 1, (int64_t[]){1});
+    ir_id parts[] = {ir_mul(&b, x, ir_broadcast_in_dim(&b, sums, 2, dims, (int64_t[]){0})), y};
+    ir_output(&b, is_part ? ir_concatenate(&b, 2, parts, 0) : y);
+    return done(&b);
+}
+
+// Where rows begin as memory of their own might, a routine reads and writes them where they are.
+START_TEST(routines_take_ranges)
+{
+    for (int is_part = 0; is_part < 2; is_part++)
+        for (int64_t first = 0; first < 3; first++) {
+            bool is_aligned = _i == 16 || first == 0;
+            uint64_t state = 1;
+            uint32_t f = sorted_rows(_i, first, is_part);
+            struct nest_program *p = schedule(f);
+            check_program(f, p);
+            require_of(p->steps.count == (is_aligned ? 1u : 2u) + (uint32_t)is_part &&
+                           (p->arena_bytes == 0) == is_aligned,
+                       "ranges", f, p);
+            struct ir_tensor in = numbers(ir_type_of(graph(f), 0), &state);
+            struct ir_tensor want = *evaluate(f, &in), got = zeros(want.type);
+            require(run_native(module->arena, p, &in.data, &got.data));
+            ck_assert(!memcmp(got.data, want.data, tensor_bytes(want.type)));
+        }
+}
+END_TEST
+
 static void add_tests(TCase *t)
 {
+    tcase_add_loop_test(t, routines_take_ranges, 16, 18);
     tcase_add_test(t, exchanges_come_early);
     tcase_add_loop_test(t, devices_do_what_lanes_do, 0, WAYS * (int)COUNT(programs));
 }

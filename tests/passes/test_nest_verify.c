@@ -325,6 +325,13 @@ START_TEST(programs)
         {"step collective \"s\" [4, 0, 11, 1, 0, 1, 2] (1, 0)", "outside of the group"},
         {"step collective \"s\" [0, 0, 11, 1, 1] (1)", "other memories"},
         {"step collective \"s\" [0, 0, 11, 1, 1] (0, 1)", "only read"},
+        {"step collective \"s\" [0, 0, 11, 1, 1] (1[1:3], 0[2:4])", NULL},
+        {"step collective \"s\" [0, 0, 11, 1, 1] (1[1:3], 0[1:4])", "all_reduce of 3 f32 to 2"},
+        {"step collective \"s\" [0, 0, 11, 1, 1] (1[0:4], 0[1:5])",
+         "elements 1 to 5 of memory 0"},
+        {"step collective \"s\" [0, 0, 11, 1, 1] (1[2:0], 0[0:4])",
+         "elements 2 to 0 of memory 1"},
+        {"step copy (1[0:2], 0[0:2])", "uses elements 0 to 2 of memory 1 of 4"},
         {"step gemm f32 m 2 n 2 k 2 lda 2 ldb 2 ldc 2 batch 1 1 1 1 stride_a 0 0 0 0 stride_b "
          "0 0 "
          "0 0 stride_c 0 0 0 0 (0, 4, 1)",

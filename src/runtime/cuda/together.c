@@ -163,6 +163,15 @@ static jot_status find_kernel(struct cuda_device *d, const struct collective *c,
     return cuda_kernels_get(d, words, source, "together", suffix, out);
 }
 
+// Whether all blocks begin where a word of 8 bytes may.
+static bool are_words(const struct rt_blocks *b, size_t n)
+{
+    uintptr_t all = 0;
+    for (size_t i = 0; i < n; i++)
+        all |= (uintptr_t)b->from[i] | (uintptr_t)b->to[i];
+    return all % 8 == 0;
+}
+
 jot_status cuda_together_run(struct cuda_together *t, struct cuda_device *const *devices,
                              const struct collective *c, const struct rt_blocks *b,
                              uint64_t to_bytes, uint64_t from_bytes)
@@ -170,12 +179,11 @@ jot_status cuda_together_run(struct cuda_together *t, struct cuda_device *const 
     size_t n = (size_t)c->size;
     uint64_t part = collective_part(c, to_bytes, from_bytes), all = (UINT64_C(1) << n) - 1;
     bool reduces = collective_reduces(c);
-    uint64_t unit = dtype_get(c->dtype)->bytes / (dtype_is_complex(c->dtype) ? 2 : 1);
+    bool moves_words = part % 8 == 0 && are_words(b, n);
+    uint64_t unit = reduces ? dtype_get(dtype_real(c->dtype))->bytes : moves_words ? 8 : 1;
     int row = reduces ? (int)c->combiner * CUDA_TOGETHER_TYPES + (int)number_of(c->dtype)
-                      : (part % 8 == 0 ? CUDA_TOGETHER_KERNELS - 1 : CUDA_TOGETHER_KERNELS - 2);
+                      : (moves_words ? CUDA_TOGETHER_KERNELS - 1 : CUDA_TOGETHER_KERNELS - 2);
     JOT_TRY(open(t, n, devices));
-    if (!reduces)
-        unit = part % 8 == 0 ? 8 : 1;
     for (size_t i = 0; i < n; i++) {
         JOT_TRY(cuda_enter(devices[i]));
         jot_status status = find_kernel(devices[i], c, (int)unit, &t->kernels[i][row]);
