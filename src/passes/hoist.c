@@ -25,8 +25,7 @@ static int64_t count(const struct ir_graph *g, ir_id v)
     return ir_count(g->module, ir_type_of(g, v));
 }
 
-// Whether it pays to keep the results of the node.
-static bool is_dear(const struct ir_graph *g, const struct ir_node *n)
+bool pass_is_dear(const struct ir_graph *g, const struct ir_node *n)
 {
     int64_t in = 0, out = n->n_out ? count(g, n->out) : 0;
     for (uint32_t i = 0; i < n->n_in; i++)
@@ -71,7 +70,7 @@ static struct hoisting plan(const struct ir_graph *g, uint32_t n_consts)
         wanted[g->outputs.at[i]] = true;
     for (uint32_t at = g->nodes.count; at-- > 0;) {
         const struct ir_node *n = &g->nodes.at[at];
-        bool moves = n->n_out && is_invariant[n->out] && is_dear(g, n);
+        bool moves = n->n_out && is_invariant[n->out] && pass_is_dear(g, n);
         h.stays[at] = ir_has_effect(g, n);
         for (uint32_t k = 0; k < n->n_out; k++) {
             h.moves[n->out + k] = moves && wanted[n->out + k];

@@ -153,6 +153,10 @@ uint32_t pass_hoist(struct ir_module *m, uint32_t f);
 // For a GPU: many updates of rows are made in the order of their places.  After all differentiation.
 uint32_t pass_sort_updates(struct ir_module *m, uint32_t f);
 
+// What a trip of a loop computes of its carries is not computed again by the next.  After all
+// differentiation, of simplified functions.
+uint32_t pass_predictive_commoning(struct ir_module *m, uint32_t f);
+
 // Gradients of rectifiers look at results that are there.  After all differentiation.
 uint32_t pass_relu_masks(struct ir_module *m, uint32_t f);
 

@@ -26,6 +26,7 @@ enum memo_kind {
     MEMO_COUNT_TRIPS,
     MEMO_HALF_PRODUCTS,
     MEMO_HOIST,
+    MEMO_PREDICTIVE_COMMONING,
     MEMO_SORT_UPDATES,
     MEMO_EXPAND,
     MEMO_EXPAND_INSIDE,
@@ -73,6 +74,8 @@ void pass_copy_node(struct ir_builder *b, const struct ir_graph *g, const struct
 ir_id *pass_no_values(struct ir_module *m, uint32_t n);
 // How often each value of g is read or given.
 uint32_t *pass_count_uses(struct ir_module *m, const struct ir_graph *g);
+// Whether it pays to keep the results of the node instead of computing them again (hoist.c).
+bool pass_is_dear(const struct ir_graph *g, const struct ir_node *n);
 
 // -- Effects ----------------------------------------------------------------------------------
 

@@ -436,6 +436,9 @@ static jot_status build(struct arena *arena, void *ctx)
     if (p->device->type->kind == JOT_HOST)
         p->function = pass_half_products(m, p->function);
     p->function = pass_simplify(m, p->function);
+    uint32_t commoned = pass_predictive_commoning(m, p->function);
+    if (commoned != p->function)
+        p->function = pass_simplify(m, commoned);
     if (p->device->type->kind == JOT_CUDA)
         p->function = pass_three_products(m, pass_relu_masks(m, p->function));
     describe_outputs(p);
