@@ -20,9 +20,11 @@ enum cost_constant {
     // what they are made of, and what "much larger" is.
     COST_REPEAT_EXPANDED = 160,
     COST_EXPANSION = 16,
-    COST_CHAIN = 48,    // changes of index in a row that are looked through
-    COST_DEMANDS = 8,   // kernels that a value is considered for
-    COST_POINTS = 64,   // parallel points that are enough
+    COST_CHAIN = 48, // changes of index in a row that are looked through
+    COST_DEMANDS =
+        8, // kernels that a value is considered for, and slots for what goes out of a trip
+    COST_TURNS = 16,  // memories that change places between trips, each of which is told of all
+    COST_POINTS = 64, // parallel points that are enough
     COST_ALONE = 32768, // work that needs no parallel points
     COST_STEP = 256,    // what one kernel more costs: work that may be repeated instead
     COST_LAUNCH = 4096, // the same on a GPU

@@ -240,12 +240,13 @@ static uint32_t input_memory(const struct nest_program *p, uint32_t input)
 }
 
 // Whether the output may be written to the memory of the input.
-static bool may_donate(const struct planner *q, uint32_t input, uint32_t output)
+static bool may_donate(const struct planner *q, const struct plan_uses *uses, uint32_t input,
+                       uint32_t output)
 {
     const struct nest_program *p = q->p;
     return q->first[output] != UINT32_MAX &&
            plan_bytes(&p->memories.at[input]) == plan_bytes(&p->memories.at[output]) &&
-           plan_may_replace(p, 0, p->steps.count, input, output);
+           plan_may_replace(uses, input, output);
 }
 
 static void place_donated(struct planner *q, const bool *donated)
@@ -255,11 +256,14 @@ static void place_donated(struct planner *q, const bool *donated)
     p->donated = arena_array(p->arena, int32_t, p->n_outputs + 1);
     for (uint32_t i = 0; i < p->n_outputs; i++)
         p->donated[i] = -1;
-    for (uint32_t m = 0; donated && m < p->memories.count; m++) {
+    if (!donated)
+        return;
+    struct plan_uses uses = plan_find_uses(p->arena, p, 0, p->steps.count, 0);
+    for (uint32_t m = 0; m < p->memories.count; m++) {
         if (p->memories.at[m].place != NEST_OUTPUT || p->memories.at[m].count == 0)
             continue;
         for (uint32_t i = 0; i < p->n_inputs; i++)
-            if (donated[i] && !is_used[i] && may_donate(q, input_memory(p, i), m)) {
+            if (donated[i] && !is_used[i] && may_donate(q, &uses, input_memory(p, i), m)) {
                 p->donated[p->memories.at[m].index] = (int32_t)i;
                 is_used[i] = true;
                 break;

@@ -27,9 +27,24 @@ uint32_t plan_beside_end(const struct nest_program *p, uint32_t i);
 bool plan_step_may_overwrite(const struct nest_program *p, const struct nest_step *t,
                              uint32_t from, uint32_t to);
 
-// Whether the steps first .. end - 1, whole bodies, may have one memory for `from` and `to`: what
-// `from` holds before them is not read any more once `to` is written.  *from* is written by none.
-bool plan_may_replace(const struct nest_program *p, uint32_t first, uint32_t end, uint32_t from,
-                      uint32_t to);
+// Which of the steps first .. end - 1, whole bodies, have to do with a memory: it, or a view that shows it.
+// Of memories from first_memory on.
+struct plan_uses {
+    const struct nest_program *p;
+    uint32_t first, end, first_memory;
+    uint32_t *begin, *steps; // by memory: where its steps begin, in their order
+    // By step: the loop or case it is in, of a case the branch; and of what has a body, the step behind that.
+    uint32_t *around, *last;
+};
+struct plan_uses plan_find_uses(struct arena *arena, const struct nest_program *p,
+                                uint32_t first, uint32_t end, uint32_t first_memory);
+const uint32_t *plan_uses_of(const struct plan_uses *u, uint32_t m, uint32_t *n);
+// The step of the body, NEST_NONE for all steps, that step i is or is in.
+uint32_t plan_step_of_body(const struct plan_uses *u, uint32_t body, uint32_t i);
+bool plan_writes(const struct nest_program *p, uint32_t i, uint32_t m);
+
+// Whether the steps may have one memory for `from` and `to`: what `from` holds before them is not read
+// any more once `to` is written.  *from* is written by none.
+bool plan_may_replace(const struct plan_uses *u, uint32_t from, uint32_t to);
 
 #endif

@@ -18,6 +18,8 @@
 #include "passes/passes.h"
 #include "passes/plan.h"
 
+#include <stdlib.h>
+
 // The carries of a loop.
 struct carries {
     struct schedule *s;
@@ -30,7 +32,13 @@ struct carries {
     const uint32_t *result; // and of the results
     uint32_t *in, *out;     // slots before and after a trip
     uint32_t *from;         // the slot whose content is in slot `in` after the trip
-    bool *is_passed;        // slot `in` is the `from` of another
+    uint32_t *mover;        // the carry whose slot the content of slot `in` moves to, or NONE
+    uint32_t *chain,
+        *length; // a carry of the same chain of slots, itself the one that knows how long that is
+    uint32_t *carry_of;    // by memory from `in[0]` on: whose `in` it is, or NONE
+    struct plan_uses uses; // in the body
+    struct schedule_renaming becomes;
+    bool *is_gone; // by step of the body
 };
 
 static uint32_t *memory_array(struct schedule *s, uint32_t n)
@@ -75,7 +83,6 @@ static struct carries carries_make(struct schedule *s, const struct ir_node *n, 
     c.in = memory_array(s, count);
     c.out = memory_array(s, count);
     c.from = memory_array(s, count);
-    c.is_passed = arena_array(s->scratch, bool, count + 1);
     for (uint32_t k = 0; k < count; k++) {
         start[k] = schedule_memory(s, ir_operand(s->g, n, (uint32_t)n_consts + k));
         result[k] = schedule_memory(s, n->out + k);
@@ -85,90 +92,182 @@ static struct carries carries_make(struct schedule *s, const struct ir_node *n, 
     return c;
 }
 
-// The only use of the slot in the body, when that is a copy to it of a slot that no other has.
-static bool find_passed(struct carries *c, uint32_t first, uint32_t k, uint32_t *step)
+// The carry at the head of the chain that k is in.
+static uint32_t head_of(const struct carries *c, uint32_t k)
 {
-    const struct nest_program *p = c->s->program;
-    uint32_t uses = 0, depth = 0;
-    for (uint32_t i = first; i < p->steps.count; i++) {
-        const struct nest_step *t = &p->steps.at[i];
-        depth -= t->kind == NEST_STEP_END;
-        for (uint32_t m = 0; m < t->n_memories; m++)
-            if (nest_memory_shows(p, t->memories[m], c->out[k])) {
-                uses++;
-                *step = i;
-                if (depth || t->kind != NEST_STEP_COPY || m != 0)
-                    return false;
-            }
-        depth += nest_step_opens(t);
-    }
-    if (uses != 1)
+    while (c->chain[k] != k)
+        k = c->chain[k] = c->chain[c->chain[k]];
+    return k;
+}
+
+// Lets what is in slot `in` of carry j be in slot `in` of carry k after a trip.  Turns are told what goes
+// round, so chains that are long are left in pieces.
+static bool pass_on(struct carries *c, uint32_t k, uint32_t j)
+{
+    uint32_t a = head_of(c, k), b = head_of(c, j);
+    if (c->mover[j] != NONE || (a != b && c->length[a] + c->length[b] > COST_TURNS))
         return false;
-    for (uint32_t j = 0; j < c->count; j++)
-        if (c->in[j] == p->steps.at[*step].memories[1] && !c->is_passed[j]) {
-            c->from[k] = c->in[j];
-            return c->is_passed[j] = true;
-        }
-    return false;
+    c->length[a] += a == b ? 0 : c->length[b];
+    c->chain[b] = a;
+    c->mover[j] = k;
+    c->from[k] = c->in[j];
+    return true;
+}
+
+// The carry whose slot `in` the memory is, or NONE.
+static uint32_t carry_in(const struct carries *c, uint32_t m)
+{
+    uint32_t first = c->becomes.first;
+    return m >= first && m - first < c->becomes.count ? c->carry_of[m - first] : NONE;
+}
+
+// The only use of the slot in the body, when that is a copy to it of a slot that no other has.
+static bool find_passed(struct carries *c, uint32_t k)
+{
+    const struct plan_uses *u = &c->uses;
+    uint32_t n, i = *plan_uses_of(u, c->out[k], &n);
+    const struct nest_step *t = &u->p->steps.at[i];
+    if (n != 1 || t->kind != NEST_STEP_COPY || t->memories[0] != c->out[k] ||
+        plan_step_of_body(u, NONE, i) != i)
+        return false;
+    uint32_t j = carry_in(c, t->memories[1]);
+    return c->is_gone[i - u->first] = j != NONE && pass_on(c, k, j);
 }
 
 // Writes what comes out over what came in, where that is not read any more.
-static bool write_over(struct carries *c, uint32_t first, uint32_t k, uint32_t j)
+static bool write_over(struct carries *c, uint32_t k, uint32_t j)
 {
     struct nest_program *p = c->s->program;
     const struct nest_memory *a = &p->memories.at[c->in[j]], *b = &p->memories.at[c->out[k]];
-    if (c->is_passed[j] || a->dtype != b->dtype || a->count != b->count ||
-        !plan_may_replace(p, first, p->steps.count, c->in[j], c->out[k]))
+    if (c->mover[j] != NONE || a->dtype != b->dtype || a->count != b->count ||
+        !plan_may_replace(&c->uses, c->in[j], c->out[k]) || !pass_on(c, k, j))
         return false;
-    schedule_share_memory(p, first, c->out[k], c->in[j]);
-    c->from[k] = c->in[j];
-    return c->is_passed[j] = true;
+    schedule_rename_to(&c->becomes, c->out[k], c->in[j]);
+    return true;
 }
 
 // The same for what begins as a copy of a carry, over that one: the copy goes.
-static bool write_over_copied(struct carries *c, uint32_t first, uint32_t k)
+static bool write_over_copied(struct carries *c, uint32_t k)
 {
-    const struct nest_program *p = c->s->program;
-    for (uint32_t i = first; i < p->steps.count; i++) {
-        const struct nest_step *t = &p->steps.at[i];
-        if (t->kind != NEST_STEP_COPY || t->memories[0] != c->out[k])
-            continue;
-        for (uint32_t j = 0; j < c->count; j++)
-            if (t->memories[1] == c->in[j])
-                return write_over(c, first, k, j);
+    uint32_t n;
+    const uint32_t *steps = plan_uses_of(&c->uses, c->out[k], &n);
+    for (uint32_t i = 0; i < n; i++) {
+        const struct nest_step *t = &c->uses.p->steps.at[steps[i]];
+        bool is_copy = t->kind == NEST_STEP_COPY && t->memories[0] == c->out[k];
+        uint32_t j = is_copy ? carry_in(c, t->memories[1]) : NONE;
+        if (j != NONE)
+            return write_over(c, k, j);
     }
     return false;
+}
+
+// A slot `in` and the step of the body that has to do with it last, or a slot `out` and the one that
+// writes it first.
+struct slot {
+    jot_dtype dtype;
+    int64_t count;
+    uint32_t step, carry;
+};
+
+static struct slot slot_of(const struct carries *c, uint32_t k, bool is_out)
+{
+    uint32_t m = is_out ? c->out[k] : c->in[k], n, step = is_out ? NONE : 0;
+    const struct nest_memory *memory = &c->uses.p->memories.at[m];
+    const uint32_t *steps = plan_uses_of(&c->uses, m, &n);
+    for (uint32_t i = 0; is_out && i < n && step == NONE; i++)
+        if (plan_writes(c->uses.p, steps[i], m))
+            step = plan_step_of_body(&c->uses, NONE, steps[i]) + 1;
+    if (!is_out && n)
+        step = plan_step_of_body(&c->uses, NONE, steps[n - 1]) + 1;
+    return (struct slot){memory->dtype, memory->count, step, k};
+}
+
+static int compare_types(const struct slot *a, const struct slot *b)
+{
+    int order = (a->dtype > b->dtype) - (a->dtype < b->dtype);
+    return order ? order : (a->count > b->count) - (a->count < b->count);
+}
+
+static int compare_steps(const struct slot *a, const struct slot *b)
+{
+    int order = compare_types(a, b);
+    return order ? order : (a->step > b->step) - (a->step < b->step);
+}
+
+static int compare_slots(const void *x, const void *y)
+{
+    const struct slot *a = x, *b = y;
+    int order = compare_steps(a, b);
+    return order ? order : (a->carry > b->carry) - (a->carry < b->carry);
+}
+
+// Writes what comes out over any slot that is not read any more, in the order of the steps: one that the
+// same step reads last, or the one that has been free for the shortest time.
+static void write_over_any(struct carries *c, bool *is_found)
+{
+    struct slot *ins = arena_array(c->s->scratch, struct slot, c->count + 1);
+    struct slot *outs = arena_array(c->s->scratch, struct slot, c->count + 1);
+    uint32_t *free = arena_array(c->s->scratch, uint32_t, c->count + 1);
+    uint32_t n_in = 0, n_out = 0, n_free = 0, next = 0;
+    for (uint32_t k = 0; k < c->count; k++) {
+        if (c->mover[k] == NONE)
+            ins[n_in++] = slot_of(c, k, false);
+        if (!is_found[k])
+            outs[n_out++] = slot_of(c, k, true);
+    }
+    qsort(ins, n_in, sizeof *ins, compare_slots);
+    qsort(outs, n_out, sizeof *outs, compare_slots);
+    for (uint32_t i = 0; i < n_out; i++) {
+        const struct slot *out = &outs[i];
+        if (i && compare_types(out, &outs[i - 1]) != 0)
+            n_free = 0;
+        for (; next < n_in && compare_steps(&ins[next], out) < 0; next++)
+            if (compare_types(&ins[next], out) == 0)
+                free[n_free++] = ins[next].carry;
+        for (uint32_t j = next; j < n_in && j < next + COST_DEMANDS && !is_found[out->carry] &&
+                                compare_steps(&ins[j], out) == 0;
+             j++)
+            is_found[out->carry] = write_over(c, out->carry, ins[j].carry);
+        while (n_free && c->mover[free[n_free - 1]] != NONE)
+            n_free--;
+        if (!is_found[out->carry] && n_free)
+            is_found[out->carry] = write_over(c, out->carry, free[n_free - 1]);
+    }
 }
 
 // Finds where the content of each slot comes from.
 static void match_slots(struct carries *c, uint32_t first)
 {
-    bool *is_found = arena_array(c->s->scratch, bool, c->count + 1);
-    uint32_t step;
+    struct schedule *s = c->s;
+    uint32_t first_memory = c->count ? c->in[0] : s->program->memories.count;
+    bool *is_found = arena_array(s->scratch, bool, c->count + 1);
+    c->mover = arena_array(s->scratch, uint32_t, c->count + 1);
+    c->chain = arena_array(s->scratch, uint32_t, c->count + 1);
+    c->length = arena_array(s->scratch, uint32_t, c->count + 1);
+    c->uses =
+        plan_find_uses(s->scratch, s->program, first, s->program->steps.count, first_memory);
+    c->becomes = schedule_rename(s, first_memory);
+    c->carry_of = arena_array(s->scratch, uint32_t, c->becomes.count + 1);
+    c->is_gone = arena_array(s->scratch, bool, s->program->steps.count - first + 1);
+    memset(c->carry_of, 0xff, c->becomes.count * sizeof *c->carry_of);
+    for (uint32_t k = 0; k < c->count; k++) {
+        c->carry_of[c->in[k] - first_memory] = c->chain[k] = k;
+        c->length[k] = 1;
+        c->mover[k] = NONE;
+        c->from[k] = c->out[k];
+    }
     for (uint32_t k = 0; k < c->count; k++)
-        if (find_passed(c, first, k, &step)) {
-            is_found[k] = true;
-            schedule_remove_step(c->s->program, step);
-        }
+        is_found[k] = find_passed(c, k);
     for (uint32_t k = 0; k < c->count; k++)
-        is_found[k] = is_found[k] || write_over_copied(c, first, k);
+        is_found[k] = is_found[k] || write_over_copied(c, k);
     for (uint32_t k = 0; k < c->count; k++)
-        is_found[k] = is_found[k] || write_over(c, first, k, k);
+        is_found[k] = is_found[k] || write_over(c, k, k);
+    write_over_any(c, is_found);
+    // What stays where it is does that in the memory of the result.
     for (uint32_t k = 0; k < c->count; k++)
-        for (uint32_t j = 0; j < c->count && !is_found[k]; j++)
-            is_found[k] = write_over(c, first, k, j);
-    for (uint32_t k = 0; k < c->count; k++)
-        if (!is_found[k])
-            c->from[k] = c->out[k];
-}
-
-// The carry whose slot a slot's content moves to, or NONE.
-static uint32_t mover(const struct carries *c, uint32_t slot)
-{
-    for (uint32_t k = 0; k < c->count; k++)
-        if (c->from[k] == slot)
-            return k;
-    return NONE;
+        if (c->from[k] == c->in[k])
+            schedule_rename_to(&c->becomes, c->in[k], c->result[k]);
+    schedule_replace(s->program, first, c->is_gone, &c->becomes);
 }
 
 // Slots whose contents move from each to the next, as memories that go round.  The first slot,
@@ -195,7 +294,7 @@ static void turn_slots(struct carries *c, uint32_t n, const uint32_t *slot, cons
     }
 }
 
-static void place_slots(struct carries *c, uint32_t first)
+static void place_slots(struct carries *c)
 {
     uint32_t *slot = memory_array(c->s, c->count + 1), *of = memory_array(c->s, c->count + 1);
     bool *is_placed = arena_array(c->s->scratch, bool, c->count + 1);
@@ -205,21 +304,20 @@ static void place_slots(struct carries *c, uint32_t first)
             uint32_t n = 0;
             if (is_placed[k] || (!rings && c->from[k] != c->out[k]))
                 continue;
+            if (c->from[k] == c->in[k]) {
+                c->in[k] = c->result[k];
+                continue;
+            }
             if (!rings) {
                 slot[n] = c->out[k];
                 of[n++] = NONE;
             }
-            for (uint32_t j = k; j != NONE && !is_placed[j]; j = mover(c, c->in[j])) {
+            for (uint32_t j = k; j != NONE && !is_placed[j]; j = c->mover[j]) {
                 is_placed[j] = true;
                 slot[n] = c->in[j];
                 of[n++] = j;
             }
-            if (n == 1)
-                schedule_replace_memory(c->s->program, first, c->in[k], c->result[k]);
-            else
-                turn_slots(c, n, slot, of);
-            if (n == 1)
-                c->in[k] = c->result[k];
+            turn_slots(c, n, slot, of);
         }
 }
 
@@ -236,7 +334,7 @@ static void close_loop(struct carries *c, struct nest_step loop, uint32_t first)
     struct schedule *s = c->s;
     struct nest_program *p = s->program;
     match_slots(c, first);
-    place_slots(c, first);
+    place_slots(c);
     add_marker(s, NEST_STEP_END, NULL);
     for (uint32_t k = 0; k < c->count; k++)
         if (c->in[k] != c->result[k] && !c->is_counted)
@@ -435,32 +533,32 @@ static void add_slots(struct branches *b, uint32_t *in, uint32_t *out, uint32_t 
 }
 
 // Writes what the case makes over its operands.  Its steps begin with copies, those of the body with
-// step `body`.
+// step `body`; its memories with the first.
 static void join_slots(struct branches *b, const struct ir_graph *f, uint32_t begin,
-                       uint32_t body, const uint32_t *slot, const uint32_t *made)
+                       uint32_t body, uint32_t first_memory, const uint32_t *slot,
+                       const uint32_t *made)
 {
     struct schedule *s = b->s;
     struct nest_program *p = s->program;
-    bool *is_joined = arena_array(s->scratch, bool, b->n->n_out + 1);
-    for (uint32_t k = 0; k < b->n->n_out; k++) {
-        is_joined[k] = b->taken[k] != IR_NONE &&
-                       plan_may_replace(p, body, p->steps.count, slot[k], made[k]);
-        if (is_joined[k])
-            schedule_share_memory(p, body, made[k], slot[k]);
-    }
+    struct schedule_renaming becomes = schedule_rename(s, first_memory);
+    struct plan_uses uses = plan_find_uses(s->scratch, p, body, p->steps.count, first_memory);
     for (uint32_t k = 0; k < b->n->n_out; k++) {
         if (b->taken[k] == IR_NONE)
             continue;
-        if (!is_joined[k] && schedule_source(f, f->outputs.at[k]) != IR_NONE) {
+        uint32_t place = b->out[k]; // of the operand
+        if (plan_may_replace(&uses, slot[k], made[k])) {
+            schedule_rename_to(&becomes, made[k], slot[k]);
+        } else if (schedule_source(f, f->outputs.at[k]) != IR_NONE) {
             schedule_add_copy(s, slot[k], made[k], "a branch reads what it writes over", b->n);
-        } else if (!is_joined[k]) {
+        } else {
             b->is_refused[k] = true;
-            schedule_share_memory(p, begin, slot[k], b->taken_from[k]);
-            schedule_share_memory(p, begin, made[k], b->out[k]);
-            continue;
+            place = b->taken_from[k];
+            schedule_rename_to(&becomes, made[k], b->out[k]);
         }
-        schedule_share_memory(p, begin, slot[k], b->out[k]);
+        schedule_rename_to(&becomes, slot[k], place);
     }
+    schedule_replace(p, begin, arena_array(s->scratch, bool, p->steps.count - begin + 1),
+                     &becomes);
 }
 
 static void add_case(struct branches *b, const struct ir_graph *f)
@@ -474,31 +572,33 @@ static void add_case(struct branches *b, const struct ir_graph *f)
     memcpy(out, b->out, n->n_out * sizeof *out);
     add_marker(s, NEST_STEP_CASE, NULL);
     uint32_t begin = s->program->steps.count;
+    uint32_t first_memory = s->program->memories.count;
     add_slots(b, in, out, slot, dies);
     uint32_t body = s->program->steps.count;
     schedule_body(s, f, dies, in, out);
-    join_slots(b, f, begin, body, slot, out);
+    join_slots(b, f, begin, body, first_memory, slot, out);
 }
 
 // Leaves the copies before step `branch`, or those in its cases.
 static void remove_copies(struct branches *b, uint32_t begin, uint32_t branch)
 {
     struct nest_program *p = b->s->program;
-    uint32_t *taken = arena_array(b->s->scratch, uint32_t, b->n->n_out + 1), n = 0;
+    uint32_t first = NONE, count = begin;
     for (uint32_t k = 0; k < b->n->n_out; k++)
-        if (b->taken[k] != IR_NONE)
-            taken[n++] = k;
-    for (uint32_t i = p->steps.count; n && i-- > begin;) {
+        first = b->out[k] < first ? b->out[k] : first;
+    uint32_t *result = arena_array(b->s->scratch, uint32_t, p->memories.count - first + 1);
+    for (uint32_t k = 0; k < b->n->n_out; k++)
+        result[b->out[k] - first] = b->taken[k] == IR_NONE ? 0 : k + 1;
+    for (uint32_t i = begin; i < p->steps.count; i++) {
         const struct nest_step *t = &p->steps.at[i];
-        for (uint32_t j = 0; t->kind == NEST_STEP_COPY && j < n; j++) {
-            uint32_t k = taken[j];
-            if (t->memories[0] == b->out[k] && t->memories[1] == b->taken_from[k] &&
-                (i > branch) != b->is_refused[k]) {
-                schedule_remove_step(p, i);
-                break;
-            }
-        }
+        bool is_copy = t->kind == NEST_STEP_COPY && t->memories[0] >= first;
+        uint32_t k = is_copy ? result[t->memories[0] - first] : 0;
+        bool goes =
+            k && t->memories[1] == b->taken_from[k - 1] && (i > branch) != b->is_refused[k - 1];
+        if (!goes)
+            p->steps.at[count++] = *t;
     }
+    p->steps.count = count;
 }
 
 static void add_cond(struct schedule *s, const struct ir_node *n, uint32_t group,

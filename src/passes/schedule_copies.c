@@ -5,34 +5,43 @@
 //     y = copy t     becomes
 #include "passes/schedule_internal.h"
 
-void schedule_replace_memory(struct nest_program *p, uint32_t first, uint32_t from, uint32_t to)
-{
-    for (uint32_t i = first; i < p->steps.count; i++) {
-        const struct nest_step *t = &p->steps.at[i];
-        for (uint32_t k = 0; k < t->n_memories; k++)
-            if (t->memories[k] == from)
-                ((uint32_t *)(uintptr_t)t->memories)[k] = to;
-    }
-    for (uint32_t i = 0; i < p->memories.count; i++) {
-        const struct nest_memory *m = &p->memories.at[i];
-        for (uint32_t k = 0; nest_memory_is_view(m) && k < m->n_of; k++)
-            if (m->of[k] == from)
-                ((uint32_t *)(uintptr_t)m->of)[k] = to;
-    }
-}
-
 void schedule_remove_step(struct nest_program *p, uint32_t i)
 {
     memmove(&p->steps.at[i], &p->steps.at[i + 1], (--p->steps.count - i) * sizeof *p->steps.at);
 }
 
-void schedule_share_memory(struct nest_program *p, uint32_t first, uint32_t from, uint32_t to)
+struct schedule_renaming schedule_rename(struct schedule *s, uint32_t first)
 {
-    schedule_replace_memory(p, first, from, to);
+    uint32_t n = s->program->memories.count - first;
+    return (struct schedule_renaming){first, n, arena_array(s->scratch, uint32_t, n + 1)};
+}
+
+// What is in the place of memory m.
+static uint32_t renamed(const struct schedule_renaming *r, uint32_t m)
+{
+    while (m >= r->first && m - r->first < r->count && r->by[m - r->first])
+        m = r->by[m - r->first] - 1;
+    return m;
+}
+
+void schedule_replace(struct nest_program *p, uint32_t first, const bool *is_gone,
+                      const struct schedule_renaming *r)
+{
+    uint32_t count = first;
     for (uint32_t i = first; i < p->steps.count; i++) {
         const struct nest_step *t = &p->steps.at[i];
-        if (t->kind == NEST_STEP_COPY && t->memories[0] == t->memories[1])
-            schedule_remove_step(p, i--);
+        for (uint32_t k = 0; k < t->n_memories; k++)
+            ((uint32_t *)(uintptr_t)t->memories)[k] = renamed(r, t->memories[k]);
+        bool is_same = t->kind == NEST_STEP_COPY && t->memories[0] == t->memories[1];
+        if (!is_same && !is_gone[i - first])
+            p->steps.at[count++] = *t;
+    }
+    p->steps.count = count;
+    for (uint32_t i = r->first; i < p->memories.count;
+         i++) { // views are made after what they show
+        const struct nest_memory *m = &p->memories.at[i];
+        for (uint32_t k = 0; nest_memory_is_view(m) && k < m->n_of; k++)
+            ((uint32_t *)(uintptr_t)m->of)[k] = renamed(r, m->of[k]);
     }
 }
 
@@ -52,40 +61,12 @@ static void add_use(const struct nest_program *p, struct use *use, uint32_t m, s
         add_use(p, use, memory->of[i], u);
 }
 
-// The memory that has taken the place of m; becomes[m] is 1 more, or 0.
-static uint32_t replaced(const uint32_t *becomes, uint32_t m)
-{
-    while (becomes[m])
-        m = becomes[m] - 1;
-    return m;
-}
-
-// Leaves the steps from `first` on that are gone, and puts memories in the places of others.
-static void replace_all(struct nest_program *p, uint32_t first, const bool *is_gone,
-                        const uint32_t *becomes)
-{
-    uint32_t count = first;
-    for (uint32_t i = first; i < p->steps.count; i++) {
-        const struct nest_step *t = &p->steps.at[i];
-        for (uint32_t k = 0; k < t->n_memories; k++)
-            ((uint32_t *)(uintptr_t)t->memories)[k] = replaced(becomes, t->memories[k]);
-        if (!is_gone[i - first])
-            p->steps.at[count++] = *t;
-    }
-    p->steps.count = count;
-    for (uint32_t i = 0; i < p->memories.count; i++) {
-        const struct nest_memory *m = &p->memories.at[i];
-        for (uint32_t k = 0; nest_memory_is_view(m) && k < m->n_of; k++)
-            ((uint32_t *)(uintptr_t)m->of)[k] = replaced(becomes, m->of[k]);
-    }
-}
-
 void schedule_forward_copies(struct schedule *s, uint32_t first, uint32_t first_memory)
 {
     struct nest_program *p = s->program;
     struct arena_mark mark = arena_mark(s->scratch);
     struct use *use = arena_array(s->scratch, struct use, p->memories.count + 1);
-    uint32_t *becomes = arena_array(s->scratch, uint32_t, p->memories.count + 1);
+    struct schedule_renaming becomes = schedule_rename(s, first_memory);
     bool *is_gone = arena_array(s->scratch, bool, p->steps.count - first + 1), any = false;
     for (uint32_t i = first; i < p->steps.count; i++)
         for (uint32_t k = 0; k < p->steps.at[i].n_memories; k++)
@@ -98,17 +79,17 @@ void schedule_forward_copies(struct schedule *s, uint32_t first, uint32_t first_
         }
         if (t->kind != NEST_STEP_COPY)
             continue;
-        uint32_t to = replaced(becomes, t->memories[0]),
-                 from = replaced(becomes, t->memories[1]);
+        uint32_t to = renamed(&becomes, t->memories[0]),
+                 from = renamed(&becomes, t->memories[1]);
         if (from < first_memory || p->memories.at[from].place != NEST_TEMPORARY ||
             use[to].first <= i || use[from].last > i + 1)
             continue;
         add_use(p, use, to, use[from]);
-        becomes[from] = to + 1;
+        schedule_rename_to(&becomes, from, to);
         is_gone[i - first] = any = true;
     }
     if (any)
-        replace_all(p, first, is_gone, becomes);
+        schedule_replace(p, first, is_gone, &becomes);
     arena_rewind(s->scratch, mark);
 }
 

@@ -317,11 +317,19 @@ void schedule_fission(struct nest_program *p, bool always);
 // Has the steps from `first` on compute values where they are copied to; memories from first_memory
 // on are theirs alone.
 void schedule_forward_copies(struct schedule *s, uint32_t first, uint32_t first_memory);
-// Memory `to` in place of `from` in the steps from `first` on and in all views.
-void schedule_replace_memory(struct nest_program *p, uint32_t first, uint32_t from,
-                             uint32_t to);
-// The same, without the copies from a memory to itself that this makes.
-void schedule_share_memory(struct nest_program *p, uint32_t first, uint32_t from, uint32_t to);
+// What takes the places of memories first, first + 1, ...: 1 more than its number, or 0.
+struct schedule_renaming {
+    uint32_t first, count, *by;
+};
+struct schedule_renaming schedule_rename(struct schedule *s, uint32_t first);
+static inline void schedule_rename_to(struct schedule_renaming *r, uint32_t from, uint32_t to)
+{
+    r->by[from - r->first] = to + 1;
+}
+// Puts them there, in the steps from `first` on and in views, and leaves the steps that are gone, by step
+// from the first, and copies that this makes ones of a memory to itself.
+void schedule_replace(struct nest_program *p, uint32_t first, const bool *is_gone,
+                      const struct schedule_renaming *r);
 void schedule_remove_step(struct nest_program *p, uint32_t i);
 // Drops memories that no step uses, and numbers views after what they show.
 void schedule_sort_memories(struct nest_program *p);
