@@ -606,6 +606,29 @@ static void carries(const jot_value *in, jot_value *out, void *ctx)
     out[0] = sum;
 }
 
+// The same of numbers, each a sine of a product, all of which reverse mode keeps.
+static void multiply_neighbours(jot_value i, jot_value *carry, void *ctx)
+{
+    int n = size_of(ctx);
+    jot_value first = carry[0];
+    (void)i;
+    for (int k = 0; k < n; k++)
+        carry[k] = jot_sin(jot_mul(carry[k], k + 1 < n ? carry[k + 1] : first));
+}
+
+static void scalar_carries(const jot_value *in, jot_value *out, void *ctx)
+{
+    int n = size_of(ctx);
+    jot_value *carry = calloc((size_t)n, sizeof *carry), x = jot_sum(in[0]);
+    for (int k = 0; k < n; k++)
+        carry[k] = jot_add(x, 1e-3 * k);
+    jot_for(multiply_neighbours, ctx, 0, 10, (size_t)n, carry);
+    out[0] = jot_from(0.0);
+    for (int k = 0; k < n; k++)
+        out[0] = jot_add(out[0], carry[k]);
+    free(carry);
+}
+
 // A loop of very many short phases: updates at places that are data.
 static void placed_updates(const jot_value *in, jot_value *out, void *ctx)
 {
@@ -692,6 +715,7 @@ const struct growth_family growth_families[] = {
     {"steps_then_max_grad", steps_then_max, 1, true, JOT_F32, 1, 1000, 20000, 800},
     {"carries", carries, 1, false, JOT_F32, 1, 1000, 18000, 320},
     {"carries_grad", carries, 1, true, JOT_F32, 1, 1000, 16000, 200},
+    {"scalar_carries_grad", scalar_carries, 1, true, JOT_F32, 1, 4, 13000, 120},
     {"placed_updates", placed_updates, 1, false, JOT_F32, 1, 100, 8000, 200},
     {"halves", halves, 1, false, JOT_F16, 1, 4, 100000, 3000},
     {"cached_layers", cached_layers, 1, false, JOT_F32, 1, 8, 5000, 100},

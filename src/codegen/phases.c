@@ -11,7 +11,8 @@
 //             kernel_0({row, y}, 0, total, 0, scratch)
 //             phases->run(phases, kernel_1, {y, z}, total, grain)
 //
-// What is too much code for one function (COST_CODE) is cut into pieces, functions that do some steps each.
+// What is too much code for one function (COST_CODE) is cut into pieces, functions that do some steps each
+// and find out where these have their memories.
 #include "codegen/gpu/gpu.h"
 #include "codegen/module.h"
 #include "passes/cost.h"
@@ -20,8 +21,8 @@
 
 enum { FIELD_RUN, FIELD_MULTIPLY }; // of struct rt_phases
 
-// Code of a step, beside that of a phase, and of each of its operands.
-enum { CODE_OF_STEP = 20, CODE_OF_OPERAND = 4 };
+// Code of a step, beside that of a phase, of each of its operands, and of each memory that a view shows.
+enum { CODE_OF_STEP = 20, CODE_OF_OPERAND = 4, CODE_OF_SHOWN = 4 };
 
 // Equal phases of a GPU are written out in all of so many pieces.  Up to there it pays: 20 times a product,
 // a softmax and an update took 9.0 ms, by functions 14.3.
@@ -34,16 +35,19 @@ struct writer {
     const struct cg_kernel *kernels;
     struct cg_phases *out;
     LLVMBuilderRef b;
-    LLVMValueRef function, phases, scratch, partial, counters;
+    LLVMValueRef function, buffers, phases, scratch, partial, counters;
     LLVMBasicBlockRef entry, failed;
     bool is_cut, by_function; // into pieces; of a GPU: equal phases are calls
     uint32_t
-        arena_memory; // where it is cut: of all temporaries, so that pieces get one address
-    bool *has;        // by memory: whether the loop has it
-    LLVMValueRef *pointers;  // by memory: where it is now; NULL: nowhere
-    LLVMValueRef *trips;     // by loop that is open; NULL: it is not
-    int64_t *totals;         // by loop: its trips
-    LLVMValueRef *tables;    // by turn of more than two: their addresses
+        arena_memory;    // where it is cut: of all temporaries, so that pieces get one address
+    bool *has;           // by memory: whether the loop has it
+    uint32_t *number_of; // by memory: which operand it is
+    uint32_t *last_use;  // by loop: the last step that has to do with a row or turn of it
+    LLVMValueRef *pointers; // by memory: where it is; NULL: nobody has asked
+    VEC(uint32_t) found;    // those whose addresses are found in the body that is written
+    LLVMValueRef
+        *trips;      // by loop: the one at hand, or how many it made; NULL: it has not begun
+    int64_t *totals; // by loop: its trips
     LLVMBasicBlockRef leave; // where tests go
     LLVMValueRef leave_trips;
     struct gpu_resident *gpu;     // NULL on the host
@@ -54,7 +58,7 @@ static void make_tables(struct writer *w)
 {
     w->pointers = arena_array(w->arena, LLVMValueRef, w->p->memories.count + 1);
     w->trips = arena_array(w->arena, LLVMValueRef, w->p->n_loops + 1);
-    w->tables = arena_array(w->arena, LLVMValueRef, w->p->memories.count + 1);
+    w->found.count = w->found.capacity = 0;
 }
 
 static LLVMBasicBlockRef new_block(struct writer *w)
@@ -96,23 +100,22 @@ static bool is_inside(const struct writer *w, const struct nest_memory *m)
     return nest_memory_is_view(m) && w->out->owns[m->loop];
 }
 
-static bool depends_on(const struct writer *w, uint32_t memory, uint32_t loop)
+static bool is_in_arena(const struct writer *w, uint32_t memory)
 {
-    const struct nest_memory *m = &w->p->memories.at[memory];
-    for (uint32_t i = 0; is_inside(w, m) && i < m->n_of; i++)
-        if (depends_on(w, m->of[i], loop))
-            return true;
-    return is_inside(w, m) && m->loop == loop;
+    return w->arena_memory != NEST_NONE && w->p->memories.at[memory].place == NEST_TEMPORARY;
 }
 
-// Whether all of what the view shows has an address.
-static bool is_known(const struct writer *w, const struct nest_memory *m)
+// Whether all loops that say where the memory is have begun.
+static bool is_known(const struct writer *w, uint32_t memory)
 {
-    for (uint32_t i = 0; i < m->n_of; i++)
-        if (!w->pointers[m->of[i]])
-            return false;
-    return w->trips[m->loop] != NULL;
+    const struct nest_memory *m = &w->p->memories.at[memory];
+    bool known = w->pointers[memory] || !is_inside(w, m) || w->trips[m->loop];
+    for (uint32_t i = 0; known && !w->pointers[memory] && is_inside(w, m) && i < m->n_of; i++)
+        known = is_known(w, m->of[i]);
+    return known;
 }
+
+static LLVMValueRef address_of(struct writer *w, uint32_t memory);
 
 static LLVMValueRef row_of(struct writer *w, const struct nest_memory *m)
 {
@@ -121,63 +124,63 @@ static LLVMValueRef row_of(struct writer *w, const struct nest_memory *m)
     if (m->reverse)
         trip = LLVMBuildSub(w->b, number(w, w->totals[m->loop] - 1), trip, "");
     LLVMValueRef offset = LLVMBuildMul(w->b, trip, number(w, bytes), "");
-    return LLVMBuildGEP2(w->b, w->m->i8, w->pointers[m->of[0]], &offset, 1, "");
+    return LLVMBuildGEP2(w->b, w->m->i8, address_of(w, m->of[0]), &offset, 1, "");
 }
 
-static LLVMValueRef turn_of(struct writer *w, uint32_t memory)
+static LLVMValueRef turn_of(struct writer *w, const struct nest_memory *m)
 {
-    const struct nest_memory *m = &w->p->memories.at[memory];
     LLVMValueRef at = LLVMBuildAdd(w->b, w->trips[m->loop], number(w, m->index), "");
     at = LLVMBuildURem(w->b, at, number(w, m->n_of), "");
-    if (w->tables[memory])
-        return LLVMBuildLoad2(w->b, w->m->ptr, at_place(w, w->tables[memory], at), "");
-    LLVMValueRef first = w->pointers[m->of[0]];
-    if (m->n_of == 1)
-        return first;
-    LLVMValueRef is_first = LLVMBuildICmp(w->b, LLVMIntEQ, at, number(w, 0), "");
-    return LLVMBuildSelect(w->b, is_first, first, w->pointers[m->of[1]], "");
-}
-
-// In front of a loop: the addresses that its turns go through.
-static void add_tables(struct writer *w, uint32_t loop)
-{
-    for (uint32_t i = 0; i < w->p->memories.count; i++) {
-        const struct nest_memory *m = &w->p->memories.at[i];
-        if (m->place != NEST_TURN || m->loop != loop || m->n_of <= 2)
-            continue;
-        w->tables[i] = add_array(w, m->n_of);
-        for (uint32_t k = 0; k < m->n_of; k++)
-            put_place(w, w->tables[i], k, w->pointers[m->of[k]]);
+    LLVMValueRef address = address_of(w, m->of[m->n_of - 1]);
+    for (uint32_t i = m->n_of - 1; i-- > 0;) {
+        LLVMValueRef is_it = LLVMBuildICmp(w->b, LLVMIntEQ, at, number(w, i), "");
+        address = LLVMBuildSelect(w->b, is_it, address_of(w, m->of[i]), address, "");
     }
+    return address;
 }
 
-static bool is_in_arena(const struct writer *w, uint32_t memory)
+static LLVMValueRef operand(struct writer *w, uint32_t i)
 {
-    return w->arena_memory != NEST_NONE && w->p->memories.at[memory].place == NEST_TEMPORARY;
+    if (w->gpu)
+        return LLVMGetParam(w->function, i);
+    return LLVMBuildLoad2(w->b, w->m->ptr, at_place(w, w->buffers, number(w, i)), "");
 }
 
-// Of the memories that are wanted, those in the arena.
-static void bind_temporaries(struct writer *w, const bool *wanted)
+static LLVMValueRef find_address(struct writer *w, uint32_t memory)
 {
-    for (uint32_t i = 0; i < w->p->memories.count; i++) {
-        LLVMValueRef offset = number(w, (int64_t)w->p->memories.at[i].offset);
-        LLVMValueRef arena = w->pointers[w->arena_memory];
-        if (wanted[i] && is_in_arena(w, i) && i != w->arena_memory)
-            w->pointers[i] = LLVMBuildGEP2(w->b, w->m->i8, arena, &offset, 1, "");
+    const struct nest_memory *m = &w->p->memories.at[memory];
+    if (is_inside(w, m))
+        return m->place == NEST_ROW ? row_of(w, m) : turn_of(w, m);
+    if (!is_in_arena(w, memory) || memory == w->arena_memory)
+        return operand(w, w->number_of[memory]);
+    LLVMValueRef offset = number(w, (int64_t)m->offset);
+    return LLVMBuildGEP2(w->b, w->m->i8, address_of(w, w->arena_memory), &offset, 1, "");
+}
+
+// Where the memory is, found where it is first asked for in a body.
+static LLVMValueRef address_of(struct writer *w, uint32_t memory)
+{
+    if (!w->pointers[memory]) {
+        w->pointers[memory] = find_address(w, memory);
+        vec_push(w->arena, &w->found, memory);
     }
+    return w->pointers[memory];
 }
 
-// What a new trip of the loop, or its end, makes of its rows and turns.
-static void move_views(struct writer *w, uint32_t loop)
+// Behind a body nothing is known of what was found in it.
+static void forget(struct writer *w, uint32_t count)
 {
-    for (uint32_t i = 0; i < w->p->memories.count; i++) {
-        const struct nest_memory *m = &w->p->memories.at[i];
-        if (!is_inside(w, m) || !depends_on(w, i, loop))
-            continue;
-        w->pointers[i] = !is_known(w, m)        ? NULL
-                         : m->place == NEST_ROW ? row_of(w, m)
-                                                : turn_of(w, i);
-    }
+    while (w->found.count > count)
+        w->pointers[w->found.at[--w->found.count]] = NULL;
+}
+
+// Finds addresses in front of the steps, rather than in loops among them.
+static void find_addresses(struct writer *w, uint32_t first, uint32_t end)
+{
+    for (uint32_t i = first; !w->is_cut && i < end; i++)
+        for (uint32_t k = 0; k < w->p->steps.at[i].n_memories; k++)
+            if (is_known(w, w->p->steps.at[i].memories[k]))
+                address_of(w, w->p->steps.at[i].memories[k]);
 }
 
 // ---- Phases
@@ -186,7 +189,7 @@ static LLVMValueRef operands_of(struct writer *w, const struct nest_step *t, boo
 {
     LLVMValueRef array = add_array(w, t->n_memories + has_partial);
     for (uint32_t i = 0; i < t->n_memories; i++)
-        put_place(w, array, i, w->pointers[t->memories[i]]);
+        put_place(w, array, i, address_of(w, t->memories[i]));
     if (has_partial)
         put_place(w, array, t->n_memories, w->partial);
     return array;
@@ -225,7 +228,7 @@ static void run_kernel(struct writer *w, const struct cg_kernel_step *k, LLVMVal
 // Where step i begins in its memory k.
 static LLVMValueRef begin_of(struct writer *w, uint32_t i, uint32_t k)
 {
-    LLVMValueRef pointer = w->pointers[w->p->steps.at[i].memories[k]];
+    LLVMValueRef pointer = address_of(w, w->p->steps.at[i].memories[k]);
     if (!w->begins[i] || !w->begins[i][k])
         return pointer;
     LLVMValueRef offset = number(w, w->begins[i][k]);
@@ -251,6 +254,7 @@ static void cross(struct writer *w, crossings *all, LLVMValueRef from, LLVMValue
 // What steps need beside their memories.
 static void cross_surroundings(struct writer *w, crossings *all, struct writer *in)
 {
+    cross(w, all, w->buffers, &in->buffers);
     cross(w, all, w->phases, &in->phases);
     cross(w, all, w->scratch, &in->scratch);
     cross(w, all, w->partial, &in->partial);
@@ -394,23 +398,21 @@ static void add_copy(struct writer *w, const struct nest_step *t)
     const struct nest_memory *m = &w->p->memories.at[t->memories[0]];
     unsigned align = jot_dtype_size(m->dtype);
     uint64_t bytes = (uint64_t)m->count * align;
-    if (w->gpu) {
-        copy_memories(w, 1, &w->pointers[t->memories[0]], &w->pointers[t->memories[1]], m);
-        return;
-    }
-    LLVMBuildMemCpy(w->b, w->pointers[t->memories[0]], align, w->pointers[t->memories[1]],
-                    align, number(w, (int64_t)bytes));
+    LLVMValueRef to = address_of(w, t->memories[0]), from = address_of(w, t->memories[1]);
+    if (w->gpu)
+        copy_memories(w, 1, &to, &from, m);
+    else
+        LLVMBuildMemCpy(w->b, to, align, from, align, number(w, (int64_t)bytes));
 }
 
 static LLVMValueRef load_flag(struct writer *w, const struct nest_step *t, LLVMTypeRef type)
 {
-    return LLVMBuildLoad2(w->b, type, w->pointers[t->memories[0]], "");
+    return LLVMBuildLoad2(w->b, type, address_of(w, t->memories[0]), "");
 }
 
 // ---- Loops and branches
 
 static void add_steps(struct writer *w, uint32_t first, uint32_t end);
-static void add_piece(struct writer *w, uint32_t first, uint32_t end);
 
 // Of a GPU: no thread writes the flag, or index, of step i before all have read it.
 static void keep_flag(struct writer *w, uint32_t i)
@@ -437,25 +439,15 @@ static void add_test(struct writer *w, uint32_t i, uint32_t loop)
     keep_flag(w, i);
 }
 
-// Turns stay where the last trip left them.
-static void leave_loop(struct writer *w, uint32_t loop, LLVMValueRef trips)
-{
-    w->trips[loop] = trips;
-    move_views(w, loop);
-    w->trips[loop] = NULL;
-}
-
 // The loop that the step opens; returns how many trips it made.
 static LLVMValueRef add_loop(struct writer *w, uint32_t first)
 {
     const struct nest_step *t = &w->p->steps.at[first];
     LLVMBasicBlockRef outer_leave = w->leave, before = LLVMGetInsertBlock(w->b);
     LLVMValueRef outer_trips = w->leave_trips, zero = number(w, 0);
-    add_tables(w, t->loop);
-    if (t->trips == 0) {
-        leave_loop(w, t->loop, zero);
-        return zero;
-    }
+    uint32_t end = nest_step_end(w->p, first), found = w->found.count;
+    if (t->trips == 0)
+        return w->trips[t->loop] = zero;
     LLVMBasicBlockRef head = new_block(w);
     LLVMBuildBr(w->b, head);
     w->leave = new_block(w);
@@ -464,8 +456,8 @@ static LLVMValueRef add_loop(struct writer *w, uint32_t first)
     go_on(w, head);
     LLVMValueRef trip = w->trips[t->loop] = LLVMBuildPhi(w->b, w->m->i64, "");
     LLVMAddIncoming(trip, &zero, &before, 1);
-    move_views(w, t->loop);
-    add_steps(w, first + 1, nest_step_end(w->p, first));
+    find_addresses(w, first + 1, end);
+    add_steps(w, first + 1, end);
     LLVMBasicBlockRef latch = LLVMGetInsertBlock(w->b);
     LLVMValueRef next = LLVMBuildAdd(w->b, trip, number(w, 1), "");
     LLVMAddIncoming(trip, &next, &latch, 1);
@@ -480,10 +472,10 @@ static LLVMValueRef add_loop(struct writer *w, uint32_t first)
     go_on(w, w->leave);
     if (w->gpu && t->kind == NEST_STEP_WHILE)
         gpu_resident_wait(w->gpu); // a flag has been read
-    leave_loop(w, t->loop, trips);
+    forget(w, found);
     w->leave = outer_leave;
     w->leave_trips = outer_trips;
-    return trips;
+    return w->trips[t->loop] = trips; // turns stay where the last trip left them
 }
 
 // The case after the one that step i begins, or the end of the branch.
@@ -515,14 +507,26 @@ static void add_branch(struct writer *w, uint32_t first)
         LLVMBasicBlockRef block = next == end ? last : new_block(w);
         if (next != end)
             LLVMAddCase(cases, LLVMConstInt(i32, number++, 0), block);
+        uint32_t found = w->found.count;
         go_on(w, block);
         add_steps(w, i + 1, next);
+        forget(w, found);
         LLVMBuildBr(w->b, exit);
     }
     go_on(w, exit);
 }
 
 // ---- Pieces
+
+static int64_t code_of_operands(const struct writer *w, const struct nest_step *t)
+{
+    int64_t code = CODE_OF_OPERAND * t->n_memories;
+    for (uint32_t i = 0; i < t->n_memories; i++) {
+        const struct nest_memory *m = &w->p->memories.at[t->memories[i]];
+        code += nest_memory_is_view(m) ? CODE_OF_SHOWN * m->n_of : 0;
+    }
+    return code;
+}
 
 // How much code the steps are.  Of a GPU a phase becomes part of the function that has it.
 static int64_t code_of(const struct writer *w, uint32_t first, uint32_t end)
@@ -531,29 +535,39 @@ static int64_t code_of(const struct writer *w, uint32_t first, uint32_t end)
     for (uint32_t i = first; i < end; i++) {
         const struct nest_step *t = &w->p->steps.at[i];
         const struct cg_kernel *k = t->kind == NEST_STEP_KERNEL ? &w->kernels[t->nest] : NULL;
-        code += CODE_OF_STEP + CODE_OF_OPERAND * t->n_memories;
+        code += CODE_OF_STEP + code_of_operands(w, t);
         for (int j = 0; k && w->gpu && !w->by_function && j < k->n_steps; j++)
             code += cg_code_of(w->m, LLVMGetNamedFunction(w->m->module, k->steps[j].symbol));
     }
     return code;
 }
 
-static uint32_t last_of(const struct nest_program *p, uint32_t i)
+static uint32_t after(const struct nest_program *p, uint32_t i)
 {
-    return nest_step_opens(&p->steps.at[i]) ? nest_step_end(p, i) : i;
+    return nest_step_opens(&p->steps.at[i]) ? nest_step_end(p, i) + 1 : i + 1;
 }
 
-// The steps from the first on, before `end`, that may be a piece: those behind it are to know what it
-// leaves, so it has no test, and no loop but of a known number of trips.
+// The step behind step i and those that read what a loop has left in its turns: how many trips it made is
+// known where it is.
+static uint32_t after_unit(const struct writer *w, uint32_t i)
+{
+    const struct nest_step *t = &w->p->steps.at[i];
+    uint32_t next = after(w->p, i);
+    while (nest_step_loops(t) && next <= w->last_use[t->loop])
+        next = after_unit(w, next);
+    return next;
+}
+
+// The steps from the first on, before `end` or a test, which leaves the loop around it, that are a piece: no
+// more than one function may be, or one step alone.
 static uint32_t end_of_piece(const struct writer *w, uint32_t first, uint32_t end)
 {
     int64_t code = 0;
     uint32_t i = first;
-    while (i < end) {
-        enum nest_step_kind kind = w->p->steps.at[i].kind;
-        uint32_t next = last_of(w->p, i) + 1;
+    while (i < end && w->p->steps.at[i].kind != NEST_STEP_TEST) {
+        uint32_t next = after_unit(w, i);
         code += code_of(w, i, next);
-        if (kind == NEST_STEP_TEST || kind == NEST_STEP_WHILE || cost_is_too_much_code(code))
+        if (i > first && cost_is_too_much_code(code))
             break;
         i = next;
     }
@@ -563,28 +577,24 @@ static uint32_t end_of_piece(const struct writer *w, uint32_t first, uint32_t en
 struct piece {
     struct writer *w, in; // who writes what is around it, and the piece
     crossings all;
-    bool *is_known, *opens; // by memory; by loop: in the piece
+    bool *is_needed, *opens; // by memory; by loop: in the piece
 };
 
-// Whether the piece itself finds out where the memory is.
-static bool finds(const struct piece *p, uint32_t memory)
-{
-    const struct nest_memory *m = &p->w->p->memories.at[memory];
-    bool is_found = is_inside(p->w, m) && p->opens[m->loop];
-    for (uint32_t i = 0; !is_found && is_inside(p->w, m) && i < m->n_of; i++)
-        is_found = finds(p, m->of[i]);
-    return is_found;
-}
-
+// What says where the memory is.
 static void need(struct piece *p, uint32_t memory)
 {
     const struct nest_memory *m = &p->w->p->memories.at[memory];
-    if (p->is_known[memory])
+    if (p->is_needed[memory])
         return;
-    p->is_known[memory] = true;
-    if (!finds(p, memory) && !is_in_arena(p->w, memory))
-        cross(p->w, &p->all, p->w->pointers[memory], &p->in.pointers[memory]);
-    for (uint32_t i = 0; finds(p, memory) && i < m->n_of; i++)
+    p->is_needed[memory] = true;
+    if (!is_inside(p->w, m)) {
+        if (p->w->gpu && !is_in_arena(p->w, memory))
+            cross(p->w, &p->all, p->w->pointers[memory], &p->in.pointers[memory]);
+        return;
+    }
+    if (!p->opens[m->loop] && !p->in.trips[m->loop])
+        cross(p->w, &p->all, p->w->trips[m->loop], &p->in.trips[m->loop]);
+    for (uint32_t i = 0; i < m->n_of; i++)
         need(p, m->of[i]);
 }
 
@@ -597,14 +607,25 @@ static void need_all(struct piece *p, uint32_t first, uint32_t end)
     for (uint32_t i = first; i < end; i++)
         for (uint32_t k = 0; k < of->steps.at[i].n_memories; k++)
             need(p, of->steps.at[i].memories[k]);
-    for (uint32_t i = 0; i < of->memories.count; i++) // of which loops make tables
-        if (nest_memory_is_view(&of->memories.at[i]) && p->opens[of->memories.at[i].loop])
-            need(p, i);
-    for (uint32_t i = 0; i < of->memories.count; i++)
-        if (p->is_known[i])
-            cross(p->w, &p->all, p->w->tables[i], &p->in.tables[i]);
-    for (uint32_t i = 0; i < of->n_loops; i++)
-        cross(p->w, &p->all, p->w->trips[i], &p->in.trips[i]);
+    if (p->w->gpu && p->w->arena_memory != NEST_NONE)
+        cross(p->w, &p->all, p->w->pointers[p->w->arena_memory],
+              &p->in.pointers[p->w->arena_memory]);
+    cross_surroundings(p->w, &p->all, &p->in);
+}
+
+static void add_step(struct writer *w, uint32_t i)
+{
+    const struct nest_step *t = &w->p->steps.at[i];
+    if (t->kind == NEST_STEP_KERNEL)
+        add_kernel(w, t);
+    else if (t->kind == NEST_STEP_GEMM)
+        add_product(w, i);
+    else if (t->kind == NEST_STEP_COPY)
+        add_copy(w, t);
+    else if (t->kind == NEST_STEP_BRANCH)
+        add_branch(w, i);
+    else
+        add_loop(w, i);
 }
 
 static void add_piece(struct writer *w, uint32_t first, uint32_t end)
@@ -615,19 +636,16 @@ static void add_piece(struct writer *w, uint32_t first, uint32_t end)
     struct piece p = {.w = w, .in = *w};
     make_tables(&p.in);
     p.in.gpu = w->gpu ? &gpu : NULL;
-    p.in.is_cut = false;
-    p.is_known = arena_array(w->arena, bool, w->p->memories.count + 1);
+    p.in.is_cut = cost_is_too_much_code(code_of(w, first, end));
+    p.is_needed = arena_array(w->arena, bool, w->p->memories.count + 1);
     p.opens = arena_array(w->arena, bool, w->p->n_loops + 1);
     need_all(&p, first, end);
-    if (w->arena_memory != NEST_NONE)
-        cross(w, &p.all, w->pointers[w->arena_memory], &p.in.pointers[w->arena_memory]);
-    cross_surroundings(w, &p.all, &p.in);
     char name[128];
     snprintf(name, sizeof name, "%s_from_%u", w->out->symbol, first);
     open_function(&p.in, name, &p.all);
-    if (w->arena_memory != NEST_NONE)
-        bind_temporaries(&p.in, p.is_known);
-    add_steps(&p.in, first, end);
+    find_addresses(&p.in, first, end);
+    for (uint32_t i = first; i < end; i = after(w->p, i))
+        add_step(&p.in, i);
     leave_function(&p.in, false);
     go_on(w, here);
     LLVMValueRef has_failed = call_function(w, p.in.function, &p.all);
@@ -636,37 +654,21 @@ static void add_piece(struct writer *w, uint32_t first, uint32_t end)
         LLVMBuildCondBr(w->b, has_failed, w->failed, next);
         go_on(w, next);
     }
-    for (uint32_t i = first; i < end; i = last_of(w->p, i) + 1)
-        if (w->p->steps.at[i].kind == NEST_STEP_LOOP)
-            leave_loop(w, w->p->steps.at[i].loop, number(w, w->p->steps.at[i].trips));
     arena_rewind(w->arena, mark);
 }
 
 static void add_steps(struct writer *w, uint32_t first, uint32_t end)
 {
     uint32_t loop = w->p->steps.at[first - 1].loop; // for tests
-    for (uint32_t i = first; i < end; i++) {
-        const struct nest_step *t = &w->p->steps.at[i];
-        uint32_t next = w->is_cut ? end_of_piece(w, i, end) : i;
-        if (next > i) {
-            add_piece(w, i, next);
-            i = next - 1;
-            continue;
-        }
-        if (t->kind == NEST_STEP_KERNEL)
-            add_kernel(w, t);
-        else if (t->kind == NEST_STEP_GEMM)
-            add_product(w, i);
-        else if (t->kind == NEST_STEP_COPY)
-            add_copy(w, t);
-        else if (t->kind == NEST_STEP_TEST)
+    for (uint32_t i = first, next; i < end; i = next) {
+        bool is_test = w->p->steps.at[i].kind == NEST_STEP_TEST;
+        next = w->is_cut && !is_test ? end_of_piece(w, i, end) : after(w->p, i);
+        if (is_test)
             add_test(w, i, loop);
-        else if (t->kind == NEST_STEP_BRANCH)
-            add_branch(w, i);
+        else if (w->is_cut)
+            add_piece(w, i, next);
         else
-            add_loop(w, i);
-        if (nest_step_opens(t))
-            i = nest_step_end(w->p, i);
+            add_step(w, i);
     }
 }
 
@@ -682,8 +684,10 @@ static void list_operand(struct writer *w, uint32_t memory)
         list_operand(w, m->of[i]);
     if (is_in_arena(w, memory) && memory != w->arena_memory)
         list_operand(w, w->arena_memory);
-    else if (!is_inside(w, m))
+    else if (!is_inside(w, m)) {
+        w->number_of[memory] = w->out->operands.count;
         vec_push(w->arena, &w->out->operands, memory);
+    }
 }
 
 // What steps need behind their operands; they run one after another and share it.
@@ -708,8 +712,12 @@ static void list_operands(struct writer *w, uint32_t first)
         }
     for (uint32_t i = first; i < end; i++) {
         list_partial(w, &p->steps.at[i]);
-        for (uint32_t k = 0; k < p->steps.at[i].n_memories; k++)
+        for (uint32_t k = 0; k < p->steps.at[i].n_memories; k++) {
+            const struct nest_memory *m = &p->memories.at[p->steps.at[i].memories[k]];
             list_operand(w, p->steps.at[i].memories[k]);
+            if (is_inside(w, m))
+                w->last_use[m->loop] = i;
+        }
     }
     // Turns of its loops go on where no step has to do with them.
     for (uint32_t i = 0; i < p->memories.count; i++)
@@ -717,21 +725,11 @@ static void list_operands(struct writer *w, uint32_t first)
             list_operand(w, i);
 }
 
-static LLVMValueRef operand(struct writer *w, uint32_t i)
-{
-    if (w->gpu)
-        return LLVMGetParam(w->function, i);
-    LLVMValueRef at = at_place(w, LLVMGetParam(w->function, 0), number(w, i));
-    return LLVMBuildLoad2(w->b, w->m->ptr, at, "");
-}
-
 static void bind_operands(struct writer *w)
 {
     uint32_t n = w->out->operands.count;
-    for (uint32_t i = 0; i < n; i++)
+    for (uint32_t i = 0; w->gpu && i < n; i++) // which pieces take
         w->pointers[w->out->operands.at[i]] = operand(w, i);
-    if (w->arena_memory != NEST_NONE)
-        bind_temporaries(w, w->has);
     if (w->out->partial_bytes)
         w->partial = operand(w, n);
 }
@@ -741,6 +739,7 @@ static void make_function(struct writer *w)
     LLVMTypeRef p = w->m->ptr;
     LLVMTypeRef type = LLVMFunctionType(w->m->i64, (LLVMTypeRef[]){p, p, p}, 3, 0);
     w->function = LLVMAddFunction(w->m->module, w->out->symbol, type);
+    w->buffers = LLVMGetParam(w->function, 0);
     w->phases = LLVMGetParam(w->function, 1);
     w->scratch = LLVMGetParam(w->function, 2);
     w->entry = new_block(w);
@@ -788,6 +787,8 @@ static struct writer make_writer(struct cg_module *module, struct arena *arena,
     if (w.is_cut && p->arena_bytes)
         w.arena_memory = add_arena(arena, p);
     w.has = arena_array(arena, bool, p->memories.count + 1);
+    w.number_of = arena_array(arena, uint32_t, p->memories.count + 1);
+    w.last_use = arena_array(arena, uint32_t, p->n_loops + 1);
     make_tables(&w);
     list_operands(&w, step);
     return w;
@@ -799,6 +800,7 @@ void cg_phases_lower(struct cg_module *module, struct arena *arena, struct nest_
     struct writer w = make_writer(module, arena, p, step, kernels, out, NULL);
     make_function(&w);
     bind_operands(&w);
+    find_addresses(&w, step, nest_step_end(p, step));
     LLVMBuildRet(w.b, add_loop(&w, step));
     LLVMDisposeBuilder(w.b);
 }
@@ -832,13 +834,13 @@ static void return_turns(struct writer *w, uint32_t first, LLVMValueRef trips)
             const struct nest_memory *other = &p->memories.at[j];
             if (is_done[j] || other->place != NEST_TURN || other->loop != loop ||
                 other->n_of < 2 || other->count != m->count || other->dtype != m->dtype ||
-                !w->pointers[other->of[0]] || !is_seen(p, first, j))
+                !w->has[j] || !is_seen(p, first, j))
                 continue;
             is_done[j] = true;
             w->trips[loop] = trips;
-            from[k] = turn_of(w, j);
+            from[k] = turn_of(w, other);
             w->trips[loop] = number(w, 0);
-            to[k++] = turn_of(w, j);
+            to[k++] = turn_of(w, other);
         }
         if (k)
             copy_memories(w, k, to, from, m);
@@ -871,6 +873,7 @@ void cg_resident_lower(struct cg_module *module, struct arena *arena, struct nes
     bind_operands(&w);
     if (out->has_counter)
         w.counters = LLVMGetParam(w.function, LLVMCountParams(w.function) - 1);
+    find_addresses(&w, step, nest_step_end(p, step));
     LLVMValueRef trips = add_loop(&w, step);
     bool is_counted = p->steps.at[step].kind == NEST_STEP_LOOP;
     if (!is_counted)

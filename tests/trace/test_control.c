@@ -126,6 +126,100 @@ START_TEST(test_for_index)
 }
 END_TEST
 
+// A body of several functions: most carries trade places or are made of their neighbours, some have loops
+// and branches of their own.
+enum { CARRIES = 300, WIDTH = 3, STEPS = 3 };
+
+static void change_in_c(uint32_t k, uint32_t *x, const uint32_t *next)
+{
+    uint32_t y[WIDTH], z[WIDTH];
+    memcpy(y, x, sizeof y);
+    memcpy(z, next, sizeof z);
+    while (k % 80 == 3 && x[0] % 1024 < 500)
+        for (int j = 0; j < WIDTH; j++)
+            x[j] = 3 * (x[j] + k) + 1;
+    for (int i = 0; k % 80 == 4 && i < 3; i++)
+        for (int j = 0; j < WIDTH; j++) {
+            uint32_t t = x[j];
+            x[j] = z[j];
+            z[j] = 3 * t;
+        }
+    for (int j = 0; j < WIDTH && (k % 80 < 3 || k % 80 > 4); j++) {
+        if (k % 80 == 5)
+            x[j] = y[0] & 1 ? x[j] + k : 5 * next[j];
+        else
+            x[j] = k % 3 ? next[j] : y[j] + 7 * next[(j + 1) % WIDTH];
+    }
+}
+
+static jot_value changed(uint32_t k, jot_value x, jot_value next)
+{
+    if (k % 80 == 3) {
+        JOT_WHILE ((x), jot_less(jot_rem(jot_take(x, 0), 1024u), 500u))
+            x = jot_add(jot_mul(3u, jot_add(x, k)), 1u);
+    } else if (k % 80 == 4) {
+        JOT_FOR (i, 3, x, next) {
+            jot_value t = x;
+            x = next;
+            next = jot_mul(3u, t);
+        }
+    } else if (k % 80 == 5) {
+        JOT_IF (jot_equal(jot_rem(jot_take(x, 0), 2u), 1u), x)
+            x = jot_add(x, k);
+        else
+            x = jot_mul(5u, next);
+    } else {
+        x = k % 3 ? next : jot_add(x, jot_mul(7u, jot_roll(next, -1, 0)));
+    }
+    return x;
+}
+
+static void change(jot_value i, jot_value *carry, void *ctx)
+{
+    jot_value first = carry[0];
+    (void)i;
+    (void)ctx;
+    for (uint32_t k = 0; k < CARRIES; k++)
+        carry[k] = changed(k, carry[k], k + 1 < CARRIES ? carry[k + 1] : first);
+}
+
+static void change_in_turn(jot_value i, jot_value *carry, void *ctx)
+{
+    jot_for(change, ctx, 0, STEPS, CARRIES, carry);
+    change(i, carry, ctx);
+}
+
+static jot_value many_carries(jot_value x)
+{
+    jot_value carry[CARRIES];
+    for (uint32_t k = 0; k < CARRIES; k++)
+        carry[k] = jot_add(x, k);
+    jot_for(change_in_turn, NULL, 0, STEPS, CARRIES, carry);
+    return jot_concatenate_list(0, CARRIES, carry);
+}
+
+START_TEST(test_many_carries)
+{
+    uint32_t x[CARRIES + 1][WIDTH];
+    const uint32_t start[WIDTH] = {0, 1, 2};
+    jot_array *in = jot_array_from(start, WIDTH), *out;
+    for (uint32_t k = 0; k < CARRIES; k++)
+        for (uint32_t j = 0; j < WIDTH; j++)
+            x[k][j] = j + k;
+    for (int i = 0; i < STEPS * (STEPS + 1); i++) {
+        memcpy(x[CARRIES], x[0], sizeof *x);
+        for (uint32_t k = 0; k < CARRIES; k++)
+            change_in_c(k, x[k], x[k + 1]);
+    }
+    jot_executable *e = jot_jit(jot_fn(many_carries));
+    must(jot_call_list(e, 1, &in, 1, &out));
+    ck_assert(!memcmp(jot_array_data(out), x, CARRIES * sizeof *x));
+    jot_arrays_release(1, &in);
+    jot_arrays_release(1, &out);
+    jot_executable_release(e);
+}
+END_TEST
+
 // -- JOT_SCAN -----------------------------------------------------------------------------------
 
 // A filter: states out, rows in, a captured gain.
@@ -629,6 +723,7 @@ int main(void)
     tcase_set_timeout(t, 60);
     tcase_add_test(t, test_for);
     tcase_add_test(t, test_for_index);
+    tcase_add_test(t, test_many_carries);
     tcase_add_test(t, test_scan);
     tcase_add_test(t, test_checkpoint);
     tcase_add_test(t, test_while_and_if);
