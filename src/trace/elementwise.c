@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Expressions of C over elements: parsed, by one function a level of precedence, into the operations
-// that they stand for.
+// Expressions of C over elements: parsed, by the levels of their operators, into the operations that
+// they stand for.
 #include "jot/kernels.h"
 
 #include "base/dtype.h"
+#include "runtime/stack.h"
 #include "trace/emit.h"
+#include "trace/stacks.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -13,7 +15,6 @@
 #include <stdlib.h>
 
 #define OP_NAME "jot_elementwise"
-#define DEEPEST 200
 #define NAMES_MOST 64
 
 struct name {
@@ -25,7 +26,7 @@ struct name {
 struct parser {
     const char *text, *at;
     struct name names[NAMES_MOST];
-    int n_names, depth;
+    int n_names;
     bool has_failed;
     jot_value error;
 };
@@ -332,9 +333,8 @@ static jot_value parse_unary(struct parser *p)
 {
     jot_dtype dtype;
     skip(p);
-    if (p->depth == DEEPEST)
-        return fail(p, "the expression is nested too deeply");
-    p->depth++;
+    if (rt_stack_left() < STACK_OF_TRACE)
+        return fail(p, "the expression is nested too deeply for the stack of the thread");
     jot_value x;
     const char *at = p->at;
     if (take_cast(p, &dtype)) {
@@ -364,7 +364,6 @@ static jot_value parse_unary(struct parser *p)
         bool is_power = *p->at == '*' && p->at > p->text && p->at[-1] == '*';
         x = fail(p, is_power ? "C has no **, a power is pow(x, y)" : "a value is missing");
     }
-    p->depth--;
     return p->has_failed ? p->error : x;
 }
 
@@ -396,12 +395,12 @@ operators[] = {
     {9, "/", "=", divide},
     {9, "%", "=", jot_rem},
 };
-#define LEVELS 10
 
+// One of the level or of a tighter one.
 static const struct operator* take_operator(struct parser *p, int level)
 {
     for (size_t i = 0; i < sizeof operators / sizeof *operators; i++)
-        if (operators[i].level == level && take(p, operators[i].word, operators[i].but))
+        if (operators[i].level >= level && take(p, operators[i].word, operators[i].but))
             return &operators[i];
     return NULL;
 }
@@ -409,12 +408,10 @@ static const struct operator* take_operator(struct parser *p, int level)
 static jot_value parse_level(struct parser *p, int level)
 {
     const struct operator* o;
-    if (level == LEVELS)
-        return parse_unary(p);
-    jot_value x = parse_level(p, level + 1);
+    jot_value x = parse_unary(p);
     while (!p->has_failed && (o = take_operator(p, level))) {
         const char *at = p->at - strlen(o->word);
-        jot_value y = parse_level(p, level + 1);
+        jot_value y = parse_level(p, o->level + 1);
         x = p->has_failed ? y : made(p, at, o->make(x, y));
     }
     return x;
@@ -438,7 +435,7 @@ static jot_value parse_expression(struct parser *p)
 static void add_name(struct parser *p, const char *at, int length, jot_value value)
 {
     if (p->n_names == NAMES_MOST)
-        fail_at(p, at, "too many names");
+        fail_at(p, at, "there are more than 64 names");
     else
         p->names[p->n_names++] = (struct name){at, length, value};
 }

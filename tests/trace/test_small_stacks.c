@@ -162,6 +162,41 @@ START_TEST(test_nested_loops)
 }
 END_TEST
 
+// An expression with so many parentheses, signs or branches in each other.
+static const char *deep_part;
+static char deep_text[1 << 20];
+static jot_value deep_expression(jot_value x)
+{
+    return jot_sum(jot_elementwise("x", deep_text, x));
+}
+static void parse(struct task *t)
+{
+    size_t n = strlen(deep_part);
+    for (int i = 0; i < t->n; i++)
+        memcpy(deep_text + (size_t)i * n, deep_part, n);
+    snprintf(deep_text + (size_t)t->n * n, 9, "x");
+    for (int i = 0; *deep_part == '(' && i < t->n; i++)
+        snprintf(deep_text + t->n + 1 + i, 9, ")");
+    call(t, jot_fn(deep_expression));
+}
+
+// What C does with it, or a status.
+START_TEST(test_expressions)
+{
+    static const char *const parts[] = {"(", "+ ", "x < 0 ? 1 : "};
+    deep_part = parts[_i];
+    struct task t = {.run = parse, .n = 20};
+    run_on(128, &t);
+    ck_assert_msg(t.status == JOT_OK, "%s", t.message);
+    ck_assert_double_eq(t.result, 3);
+    t.n = 50000;
+    for (size_t kilobytes = 64; kilobytes <= 512; kilobytes *= 2) {
+        run_on(kilobytes, &t);
+        ck_assert_msg(strstr(t.message, "nested too deeply for the stack"), "%s", t.message);
+    }
+}
+END_TEST
+
 static jot_status halve(void *ctx, const jot_callback_call *c)
 {
     (void)ctx;
@@ -228,6 +263,7 @@ static void add(TCase *t)
     tcase_add_test(t, test_too_small);
     tcase_add_test(t, test_endless_application);
     tcase_add_test(t, test_nested_loops);
+    tcase_add_loop_test(t, test_expressions, 0, 3);
     tcase_add_test(t, test_callbacks);
 }
 
