@@ -104,8 +104,9 @@ static void want_operands(const struct ir_graph *g, const struct ir_node *n, boo
         n->op == IR_guard || (n->op == IR_mul_z && !support_is_finite(g, ir_operand(g, n, 1)));
     if (is_guard)
         wanted[ir_operand(g, n, 0)] = true;
-    for (uint32_t i = 0; wanted[n->out] && i < n->n_in; i++)
-        if (support_passes(n, i))
+    // Of a barrier, result by result.
+    for (uint32_t i = 0; i < n->n_in; i++)
+        if (support_passes(n, i) && wanted[n->out + (n->op == IR_barrier ? i : 0)])
             wanted[ir_operand(g, n, i)] = true;
 }
 

@@ -272,6 +272,12 @@ static jot_value one_element(jot_value x) // the others have infinite slopes
     jot_value v = jot_stack(0, jot_sqrt(jot_sub(x, x)), x, jot_log(jot_sub(x, x)));
     return jot_take(v, 1);
 }
+static jot_value one_element_again(jot_value x) // the other one has an infinite slope
+{
+    jot_value v = jot_stack(0, x, jot_sub(x, x));
+    jot_apply(jot_checkpoint(jot_fn(sqrt_maximum)), 1, &v, 1, &v);
+    return jot_take(v, 0);
+}
 static jot_value updated(jot_value x)
 {
     jot_value v = jot_sqrt(jot_mul(x, jot_zeros(JOT_F64, 4)));
@@ -311,6 +317,7 @@ static const struct zero {
     {"a branch in a loop", branch_in_loop, 1, 1.0606601717798212, -0.7954951288348659},
     {"a while", clipped_in_while, -1, 0, 0},
     {"one element", one_element, 2, 1, 0},
+    {"one element, computed again", one_element_again, 4, 0.25, -1.0 / 32},
     {"updated", updated, 3, 4, 0},
     {"some elements read", some_read, 2, 1, -0.5},
     {"largest", largest, 2, 0.5, -0.125},
