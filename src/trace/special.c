@@ -22,7 +22,7 @@ jot_value jot_gammasgn(jot_value x)
     jot_value at_0 = jot_where(jot_less(over(one(), x), zero), num(-1), one());
     jot_value y =
         jot_where(jot_less(x, zero), below, jot_where(jot_equal(x, zero), at_0, one()));
-    return jot_where(jot_is_nan(x), x, y);
+    return jot_where(jot_is_nan(x), num(NAN), y);
 }
 
 jot_value jot_factorial(jot_value n)
@@ -127,8 +127,8 @@ jot_value jot_rel_entr(jot_value p, jot_value q)
     jot_value y =
         TRACE_RULED("jot_rel_entr", relative, relative_rule, floating(a), floating(b));
     jot_value outside = jot_where(none, zero, num(INFINITY));
-    jot_value sum = add(p, q);
-    y = jot_where(jot_is_nan(sum), sum, jot_where(inside, y, outside));
+    jot_value unknown = either(jot_is_nan(p), jot_is_nan(q));
+    y = jot_where(unknown, num(NAN), jot_where(inside, y, outside));
     return trace_defined(2, (jot_value[]){p, q}, y);
 }
 
