@@ -4,12 +4,12 @@
 //
 //     %y = ... 40 operations of a sine ...    becomes    %y = call <16 x float> @op_sin_f32_f32_16(%x)
 #include "codegen/module.h"
+#include "passes/cost.h"
 
 #include <stdio.h>
 #include <string.h>
 
-// Instructions that are no more than a call and what stands around it.
-enum { SHORT_OP = 16, MOST_PARTS = 8, MOST_USES = 64 };
+enum { MOST_PARTS = 8, MOST_USES = 64 };
 
 #define PREFIX "op_"
 
@@ -154,7 +154,7 @@ bool cg_op_by_function(struct machine *m, enum ir_op op, jot_dtype result, int n
     LLVMValueRef f = LLVMGetNamedFunction(m->module->module, name);
     if (!f)
         f = make(m->module, &o, name, type);
-    if (cg_code_of(m->module, f) <= SHORT_OP)
+    if (cg_code_of(m->module, f) <= COST_CODE_CALL)
         return false;
     LLVMValueRef y = LLVMBuildCall2(m->b, type, f, parts, (unsigned)n_parts, "");
     for (int i = 0; i < n_results; i++)

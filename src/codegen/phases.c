@@ -24,10 +24,6 @@ enum { FIELD_RUN, FIELD_MULTIPLY }; // of struct rt_phases
 // Code of a step, beside that of a phase, of each of its operands, and of each memory that a view shows.
 enum { CODE_OF_STEP = 20, CODE_OF_OPERAND = 4, CODE_OF_SHOWN = 4 };
 
-// Equal phases of a GPU are written out in all of so many pieces.  Up to there it pays: 20 times a product,
-// a softmax and an update took 9.0 ms, by functions 14.3.
-#define PIECES 4
-
 struct writer {
     struct cg_module *m;
     struct arena *arena;
@@ -783,7 +779,7 @@ static struct writer make_writer(struct cg_module *module, struct arena *arena,
                        .arena_memory = NEST_NONE};
     int64_t code = code_of(&w, step, nest_step_end(p, step));
     w.is_cut = cost_is_too_much_code(code);
-    w.by_function = gpu && cost_is_too_much_code(code / PIECES);
+    w.by_function = gpu && code > COST_CODE_RESIDENT;
     if (w.is_cut && p->arena_bytes)
         w.arena_memory = add_arena(arena, p);
     w.has = arena_array(arena, bool, p->memories.count + 1);

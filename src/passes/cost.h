@@ -53,8 +53,13 @@ enum cost_constant {
     COST_LOCAL_BYTES = 256 * 1024, // of a row, or of the accumulators of a kernel
     // Of the rows of a block of a GPU, which has some 35 KB for other things.
     COST_SHARED_BYTES = 192 * 1024,
-    COST_MERGE = 4096,              // elements whose second reading is worth avoiding
-    COST_LONG_FOLD = 16,            // terms of an element that is rather stored than made again
+    COST_MERGE = 4096,   // elements whose second reading is worth avoiding
+    COST_LONG_FOLD = 16, // terms of an element that is rather stored than made again
+    // Times as often that a long fold is done, however little that is of the whole kernel.
+    COST_FOLD_AGAIN = 3,
+    // Elements of a product, for each of its operands', that are kept for a loop which would make it again.
+    COST_PRODUCT_GROWTH = 4,
+    COST_PART_RUN = 16, // elements side by side of a part that loops of its own put in place
     COST_LARGE_BYTES = 1024 * 1024, // what is expected to fall out of the nearest caches
     COST_ACCUMULATORS = 64,         // partial results of a sum (docs/numerics.md)
     COST_GEMM_WORK = 32768,         // multiplications of a product that pay for a library call
@@ -84,6 +89,12 @@ enum cost_constant {
     // one whose long ops are (codegen/op_function.c).  Functions that are larger all the same are compiled
     // with care (codegen/large.c).  A compiler takes longer than in proportion of more.
     COST_CODE = 8192,
+    // Equal phases of a loop that is one kernel of a GPU are written out, in pieces of that, up to here, and
+    // are functions from here on: 20 times a product, a softmax and an update took 9.0 ms, by functions 14.3.
+    COST_CODE_RESIDENT = 4 * COST_CODE,
+    COST_CODE_CALL = 16,  // an op that is no more than this is no function: the call is as much
+    COST_INLINE = 100000, // nodes that a function may have once its calls are bodies
+    COST_AHEAD = 400, // ops of updates that a thread of a GPU reads the operands of together
     COST_CODE_STATEMENT = 1, // of what is no operation
     // The same of the values of one kernel (cost_code_of_op).  Its loops are written out for several
     // registers, and once more with a mask, so this is a part of what all of it may be.

@@ -12,8 +12,6 @@
 #include "passes/cost.h"
 #include "passes/passes.h"
 
-#define MOST_GROWTH 4 // of a product, in elements, over what it is of
-
 struct hoisting {
     const struct ir_graph *g; // the body
     bool *moves;              // by value: is computed in front of the loop and wanted in it
@@ -37,7 +35,7 @@ bool pass_is_dear(const struct ir_graph *g, const struct ir_node *n)
     case IR_CLASS_ARG:
         return in >= COST_LONG_FOLD * out;
     case IR_CLASS_CONTRACT:
-        return out <= MOST_GROWTH * in && in >= COST_LONG_FOLD * COST_LONG_FOLD;
+        return out <= COST_PRODUCT_GROWTH * in && in >= COST_LONG_FOLD * COST_LONG_FOLD;
     case IR_CLASS_CUMULATIVE:
         return in >= COST_LONG_FOLD;
     default:

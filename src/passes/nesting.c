@@ -15,8 +15,6 @@
 
 #include <stdlib.h>
 
-enum { MOST_FOLDS = 3 }; // a long fold is done less often, however little that is of the whole
-
 struct places { // loops, by number
     uint32_t count;
     const uint32_t *at;
@@ -212,7 +210,7 @@ bool group_repeats(struct schedule *s, const struct group *g)
         int64_t own = elements_of(s, c[i]), runs = runs_of(&n, &p, c[i]->kept);
         once = count_plus(once, count_times(price, own));
         done = count_plus(done, count_times(price, runs));
-        if (axes_product(s, c[i]->folded) >= COST_LONG_FOLD && runs / MOST_FOLDS >= own &&
+        if (axes_product(s, c[i]->folded) >= COST_LONG_FOLD && runs / COST_FOLD_AGAIN >= own &&
             count_times(price, runs - own) > s->tiny)
             return true;
     }

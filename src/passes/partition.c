@@ -16,10 +16,9 @@
 #include "base/status.h"
 #include "ir/control.h"
 #include "passes/body.h"
+#include "passes/cost.h"
 #include "passes/partition_flow.h"
 #include "passes/passes.h"
-
-#define INLINE_LIMIT 100000
 
 // A value in pieces.
 struct pieces {
@@ -235,7 +234,7 @@ jot_status pass_partition(struct ir_module *m, uint32_t f, struct pass_partition
     // Simpler, it may be a function on no mesh; its devices are those of the mesh all the same.
     struct partition p = {.m = m,
                           .mesh = ir_shard_of(m, pass_find_shard_map(ir_function(m, f)))};
-    f = pass_inline(m, pass_simplify(m, f), INLINE_LIMIT);
+    f = pass_inline(m, pass_simplify(m, f), COST_INLINE);
     JOT_TRY(partition_open_calls(m, &f));
     const struct ir_graph *g = ir_function(m, f);
     out->shard = p.mesh;

@@ -8,8 +8,6 @@
 #include "passes/group.h"
 #include "passes/transform.h"
 
-#define LEAST_RUN 16 // elements of a part that lie side by side
-
 static bool has_long_runs(const struct ir_graph *g, const struct ir_node *n)
 {
     const int64_t *dims = ir_dims_of(g, n->out);
@@ -19,7 +17,7 @@ static bool has_long_runs(const struct ir_graph *g, const struct ir_node *n)
     for (int64_t i = axis + 1; i < ir_rank_of(g, n->out); i++)
         after *= dims[i];
     for (uint32_t i = 0; i < n->n_in && before != 1; i++)
-        if (ir_dims_of(g, ir_operand(g, n, i))[axis] * after < LEAST_RUN)
+        if (ir_dims_of(g, ir_operand(g, n, i))[axis] * after < COST_PART_RUN)
             return false;
     return true;
 }

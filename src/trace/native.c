@@ -7,6 +7,7 @@
 #include "base/memory.h"
 #include "base/status.h"
 #include "ir/eval.h"
+#include "passes/cost.h"
 #include "passes/passes.h"
 #include "passes/schedule.h"
 #include "runtime/cache.h"
@@ -25,7 +26,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define INLINE_LIMIT 100000
 #define FEW 32
 // Of what a kernel of a GPU reads and writes, in bytes.
 #define FAR_ALIGNMENT 16
@@ -427,7 +427,7 @@ static jot_status build(struct arena *arena, void *ctx)
     p->function = pass_simplify(
         m, pass_expand_convolutions(m, p->function,
                                     p->device->type->takes_convolution ? &library : NULL));
-    p->function = pass_inline(m, p->function, INLINE_LIMIT);
+    p->function = pass_inline(m, p->function, COST_INLINE);
     if (is_on_mesh(p))
         p->function = pass_pack_exchanges(m, pass_simplify(m, p->function));
     if (p->device->type->kind == JOT_CUDA)

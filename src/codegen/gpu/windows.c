@@ -4,9 +4,9 @@
 // what some turns take, and what is there, and then makes these updates one after the other, each of what
 // an earlier one of them may have left in the same place.
 #include "codegen/gpu/updates.h"
+#include "passes/cost.h"
 
-#define AHEAD 8          // turns that are read together
-#define AHEAD_WORK 400.0 // operations of them
+#define AHEAD 8 // turns that are read together
 
 struct turn {
     struct cg_value *values; // of the nest, those that the update takes
@@ -71,7 +71,7 @@ static int ahead_of(const struct cg_lowering *l, const struct updates *u)
 {
     double work = gpu_work(l, u->loops[0]->body);
     int n = AHEAD;
-    while (n > 1 && n * work > AHEAD_WORK)
+    while (n > 1 && n * work > COST_AHEAD)
         n /= 2;
     return n;
 }
