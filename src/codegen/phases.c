@@ -13,8 +13,8 @@
 //
 // What is too much code for one function (COST_CODE) is cut into pieces, functions that do some steps each
 // and find out where these have their memories.
-#include "codegen/gpu/gpu.h"
-#include "codegen/module.h"
+#include "codegen/phases.h"
+
 #include "passes/cost.h"
 
 #include <stdio.h>
@@ -24,96 +24,71 @@ enum { FIELD_RUN, FIELD_MULTIPLY }; // of struct rt_phases
 // Code of a step, beside that of a phase, of each of its operands, and of each memory that a view shows.
 enum { CODE_OF_STEP = 20, CODE_OF_OPERAND = 4, CODE_OF_SHOWN = 4 };
 
-struct writer {
-    struct cg_module *m;
-    struct arena *arena;
-    const struct nest_program *p;
-    const struct cg_kernel *kernels;
-    struct cg_phases *out;
-    LLVMBuilderRef b;
-    LLVMValueRef function, buffers, phases, scratch, partial, counters;
-    LLVMBasicBlockRef entry, failed;
-    bool is_cut, by_function; // into pieces; of a GPU: equal phases are calls
-    uint32_t
-        arena_memory;    // where it is cut: of all temporaries, so that pieces get one address
-    bool *has;           // by memory: whether the loop has it
-    uint32_t *number_of; // by memory: which operand it is
-    uint32_t *last_use;  // by loop: the last step that has to do with a row or turn of it
-    LLVMValueRef *pointers; // by memory: where it is; NULL: nobody has asked
-    VEC(uint32_t) found;    // those whose addresses are found in the body that is written
-    LLVMValueRef
-        *trips;      // by loop: the one at hand, or how many it made; NULL: it has not begun
-    int64_t *totals; // by loop: its trips
-    LLVMBasicBlockRef leave; // where tests go
-    LLVMValueRef leave_trips;
-    struct gpu_resident *gpu;     // NULL on the host
-    const int64_t *const *begins; // of a GPU (gpu_begins_share)
-};
-
-static void make_tables(struct writer *w)
+void phases_clear(struct phases *w)
 {
     w->pointers = arena_array(w->arena, LLVMValueRef, w->p->memories.count + 1);
     w->trips = arena_array(w->arena, LLVMValueRef, w->p->n_loops + 1);
     w->found.count = w->found.capacity = 0;
 }
 
-static LLVMBasicBlockRef new_block(struct writer *w)
+LLVMBasicBlockRef phases_block(struct phases *w)
 {
     return LLVMAppendBasicBlockInContext(w->m->context, w->function, "");
 }
 
-static void go_on(struct writer *w, LLVMBasicBlockRef block)
+void phases_go_on(struct phases *w, LLVMBasicBlockRef block)
 {
     LLVMPositionBuilderAtEnd(w->b, block);
 }
 
-static LLVMValueRef number(const struct writer *w, int64_t x) { return cg_int(w->m, x); }
+static LLVMValueRef number(const struct phases *w, int64_t x) { return cg_int(w->m, x); }
 
 // An array of n addresses in the frame.
-static LLVMValueRef add_array(struct writer *w, uint32_t n)
+static LLVMValueRef add_array(struct phases *w, uint32_t n)
 {
     LLVMBasicBlockRef here = LLVMGetInsertBlock(w->b);
     LLVMPositionBuilderBefore(w->b, LLVMGetBasicBlockTerminator(w->entry));
     LLVMValueRef array = LLVMBuildAlloca(w->b, LLVMArrayType2(w->m->ptr, n), "");
-    go_on(w, here);
+    phases_go_on(w, here);
     return array;
 }
 
-static LLVMValueRef at_place(struct writer *w, LLVMValueRef array, LLVMValueRef i)
+static LLVMValueRef at_place(struct phases *w, LLVMValueRef array, LLVMValueRef i)
 {
     return LLVMBuildGEP2(w->b, w->m->ptr, array, &i, 1, "");
 }
 
-static void put_place(struct writer *w, LLVMValueRef array, uint32_t i, LLVMValueRef pointer)
+static void put_place(struct phases *w, LLVMValueRef array, uint32_t i, LLVMValueRef pointer)
 {
     LLVMBuildStore(w->b, pointer, at_place(w, array, number(w, i)));
 }
 
 // ---- Memories
 
-static bool is_inside(const struct writer *w, const struct nest_memory *m)
+bool phases_is_inside(const struct phases *w, const struct nest_memory *m)
 {
     return nest_memory_is_view(m) && w->out->owns[m->loop];
 }
 
-static bool is_in_arena(const struct writer *w, uint32_t memory)
+bool phases_is_in_arena(const struct phases *w, uint32_t memory)
 {
     return w->arena_memory != NEST_NONE && w->p->memories.at[memory].place == NEST_TEMPORARY;
 }
 
 // Whether all loops that say where the memory is have begun.
-static bool is_known(const struct writer *w, uint32_t memory)
+static bool is_known(const struct phases *w, uint32_t memory)
 {
     const struct nest_memory *m = &w->p->memories.at[memory];
-    bool known = w->pointers[memory] || !is_inside(w, m) || w->trips[m->loop];
-    for (uint32_t i = 0; known && !w->pointers[memory] && is_inside(w, m) && i < m->n_of; i++)
+    bool known = w->pointers[memory] || !phases_is_inside(w, m) || w->trips[m->loop];
+    for (uint32_t i = 0; known && !w->pointers[memory] && phases_is_inside(w, m) && i < m->n_of;
+         i++)
         known = is_known(w, m->of[i]);
     return known;
 }
 
-static LLVMValueRef address_of(struct writer *w, uint32_t memory);
+static LLVMValueRef address_of(struct phases *w, uint32_t memory);
 
-static LLVMValueRef row_of(struct writer *w, const struct nest_memory *m)
+static LLVMValueRef row_of(struct phases *w, const struct nest_memory *m)
 {
     int64_t bytes = m->count * (int64_t)jot_dtype_size(m->dtype);
     LLVMValueRef trip = w->trips[m->loop];
@@ -123,7 +98,7 @@ static LLVMValueRef row_of(struct writer *w, const struct nest_memory *m)
     return LLVMBuildGEP2(w->b, w->m->i8, address_of(w, m->of[0]), &offset, 1, "");
 }
 
-static LLVMValueRef turn_of(struct writer *w, const struct nest_memory *m)
+LLVMValueRef phases_turn(struct phases *w, const struct nest_memory *m)
 {
     LLVMValueRef at = LLVMBuildAdd(w->b, w->trips[m->loop], number(w, m->index), "");
     at = LLVMBuildURem(w->b, at, number(w, m->n_of), "");
@@ -135,26 +110,26 @@ static LLVMValueRef turn_of(struct writer *w, const struct nest_memory *m)
     return address;
 }
 
-static LLVMValueRef operand(struct writer *w, uint32_t i)
+static LLVMValueRef operand(struct phases *w, uint32_t i)
 {
     if (w->gpu)
         return LLVMGetParam(w->function, i);
     return LLVMBuildLoad2(w->b, w->m->ptr, at_place(w, w->buffers, number(w, i)), "");
 }
 
-static LLVMValueRef find_address(struct writer *w, uint32_t memory)
+static LLVMValueRef find_address(struct phases *w, uint32_t memory)
 {
     const struct nest_memory *m = &w->p->memories.at[memory];
-    if (is_inside(w, m))
-        return m->place == NEST_ROW ? row_of(w, m) : turn_of(w, m);
-    if (!is_in_arena(w, memory) || memory == w->arena_memory)
+    if (phases_is_inside(w, m))
+        return m->place == NEST_ROW ? row_of(w, m) : phases_turn(w, m);
+    if (!phases_is_in_arena(w, memory) || memory == w->arena_memory)
         return operand(w, w->number_of[memory]);
     LLVMValueRef offset = number(w, (int64_t)m->offset);
     return LLVMBuildGEP2(w->b, w->m->i8, address_of(w, w->arena_memory), &offset, 1, "");
 }
 
 // Where the memory is, found where it is first asked for in a body.
-static LLVMValueRef address_of(struct writer *w, uint32_t memory)
+static LLVMValueRef address_of(struct phases *w, uint32_t memory)
 {
     if (!w->pointers[memory]) {
         w->pointers[memory] = find_address(w, memory);
@@ -164,14 +139,14 @@ static LLVMValueRef address_of(struct writer *w, uint32_t memory)
 }
 
 // Behind a body nothing is known of what was found in it.
-static void forget(struct writer *w, uint32_t count)
+static void forget(struct phases *w, uint32_t count)
 {
     while (w->found.count > count)
         w->pointers[w->found.at[--w->found.count]] = NULL;
 }
 
 // Finds addresses in front of the steps, rather than in loops among them.
-static void find_addresses(struct writer *w, uint32_t first, uint32_t end)
+void phases_find_addresses(struct phases *w, uint32_t first, uint32_t end)
 {
     for (uint32_t i = first; !w->is_cut && i < end; i++)
         for (uint32_t k = 0; k < w->p->steps.at[i].n_memories; k++)
@@ -181,7 +156,7 @@ static void find_addresses(struct writer *w, uint32_t first, uint32_t end)
 
 // ---- Phases
 
-static LLVMValueRef operands_of(struct writer *w, const struct nest_step *t, bool has_partial)
+static LLVMValueRef operands_of(struct phases *w, const struct nest_step *t, bool has_partial)
 {
     LLVMValueRef array = add_array(w, t->n_memories + has_partial);
     for (uint32_t i = 0; i < t->n_memories; i++)
@@ -191,7 +166,7 @@ static LLVMValueRef operands_of(struct writer *w, const struct nest_step *t, boo
     return array;
 }
 
-static LLVMValueRef call_field(struct writer *w, unsigned field, LLVMTypeRef type, unsigned n,
+static LLVMValueRef call_field(struct phases *w, unsigned field, LLVMTypeRef type, unsigned n,
                                LLVMValueRef *arguments)
 {
     LLVMValueRef at = at_place(w, w->phases, number(w, field));
@@ -199,7 +174,7 @@ static LLVMValueRef call_field(struct writer *w, unsigned field, LLVMTypeRef typ
     return LLVMBuildCall2(w->b, type, function, arguments, n, "");
 }
 
-static void run_kernel(struct writer *w, const struct cg_kernel_step *k, LLVMValueRef operands)
+static void run_kernel(struct phases *w, const struct cg_kernel_step *k, LLVMValueRef operands)
 {
     LLVMTypeRef p = w->m->ptr, i = w->m->i64, none = LLVMVoidTypeInContext(w->m->context);
     LLVMValueRef kernel = LLVMGetNamedFunction(w->m->module, k->symbol);
@@ -222,7 +197,7 @@ static void run_kernel(struct writer *w, const struct cg_kernel_step *k, LLVMVal
 }
 
 // Where step i begins in its memory k.
-static LLVMValueRef begin_of(struct writer *w, uint32_t i, uint32_t k)
+static LLVMValueRef begin_of(struct phases *w, uint32_t i, uint32_t k)
 {
     LLVMValueRef pointer = address_of(w, w->p->steps.at[i].memories[k]);
     if (!w->begins[i] || !w->begins[i][k])
@@ -240,7 +215,7 @@ struct crossing {
 
 typedef VEC(struct crossing) crossings;
 
-static void cross(struct writer *w, crossings *all, LLVMValueRef from, LLVMValueRef *to)
+static void cross(struct phases *w, crossings *all, LLVMValueRef from, LLVMValueRef *to)
 {
     *to = from;
     if (from && !LLVMIsConstant(from))
@@ -248,7 +223,7 @@ static void cross(struct writer *w, crossings *all, LLVMValueRef from, LLVMValue
 }
 
 // What steps need beside their memories.
-static void cross_surroundings(struct writer *w, crossings *all, struct writer *in)
+static void cross_surroundings(struct phases *w, crossings *all, struct phases *in)
 {
     cross(w, all, w->buffers, &in->buffers);
     cross(w, all, w->phases, &in->phases);
@@ -264,7 +239,7 @@ static void cross_surroundings(struct writer *w, crossings *all, struct writer *
     cross(w, all, w->gpu->passed, &in->gpu->passed);
 }
 
-static void leave_function(struct writer *w, bool has_failed)
+static void leave_function(struct phases *w, bool has_failed)
 {
     if (w->gpu)
         LLVMBuildRetVoid(w->b);
@@ -273,7 +248,7 @@ static void leave_function(struct writer *w, bool has_failed)
 }
 
 // The function of the writer, of what crosses.  On the host it says whether a step has failed.
-static void open_function(struct writer *in, const char *name, const crossings *all)
+static void open_function(struct phases *in, const char *name, const crossings *all)
 {
     LLVMTypeRef *types = arena_array(in->arena, LLVMTypeRef, all->count + 1);
     for (uint32_t i = 0; i < all->count; i++)
@@ -285,17 +260,17 @@ static void open_function(struct writer *in, const char *name, const crossings *
         *all->at[i].to = LLVMGetParam(in->function, i);
     if (in->gpu)
         in->gpu->function = in->function;
-    in->entry = new_block(in);
-    in->failed = new_block(in);
-    LLVMBasicBlockRef start = new_block(in);
-    go_on(in, in->entry);
+    in->entry = phases_block(in);
+    in->failed = phases_block(in);
+    LLVMBasicBlockRef start = phases_block(in);
+    phases_go_on(in, in->entry);
     LLVMBuildBr(in->b, start);
-    go_on(in, in->failed);
+    phases_go_on(in, in->failed);
     leave_function(in, true);
-    go_on(in, start);
+    phases_go_on(in, start);
 }
 
-static LLVMValueRef call_function(struct writer *w, LLVMValueRef f, const crossings *all)
+static LLVMValueRef call_function(struct phases *w, LLVMValueRef f, const crossings *all)
 {
     LLVMValueRef *arguments = arena_array(w->arena, LLVMValueRef, all->count + 1);
     for (uint32_t i = 0; i < all->count; i++)
@@ -304,8 +279,8 @@ static LLVMValueRef call_function(struct writer *w, LLVMValueRef f, const crossi
 }
 
 // Of a GPU: what all threads do for a step is one function of the loop, however often it comes.
-static void call_phase(struct writer *w, const struct cg_kernel_step *k, LLVMValueRef *operands,
-                       uint32_t n)
+void phases_call_kernel(struct phases *w, const struct cg_kernel_step *k,
+                        LLVMValueRef *operands, uint32_t n)
 {
     char name[128];
     snprintf(name, sizeof name, "%s_of_%s", k->symbol, w->out->symbol);
@@ -313,7 +288,7 @@ static void call_phase(struct writer *w, const struct cg_kernel_step *k, LLVMVal
     LLVMValueRef f = LLVMGetNamedFunction(w->m->module, name);
     LLVMValueRef *inside = arena_array(w->arena, LLVMValueRef, n + 1);
     struct gpu_resident gpu = *w->gpu;
-    struct writer in = *w;
+    struct phases in = *w;
     crossings all = {0};
     in.gpu = &gpu;
     for (uint32_t i = 0; i < n; i++)
@@ -324,12 +299,12 @@ static void call_phase(struct writer *w, const struct cg_kernel_step *k, LLVMVal
         gpu_resident_kernel(&gpu, k, inside, n);
         leave_function(&in, false);
         f = in.function;
-        go_on(w, here);
+        phases_go_on(w, here);
     }
     call_function(w, f, &all);
 }
 
-static void add_phase(struct writer *w, const struct nest_step *t)
+static void add_phase(struct phases *w, const struct nest_step *t)
 {
     const struct cg_kernel *k = &w->kernels[t->nest];
     uint32_t n = t->n_memories;
@@ -342,12 +317,12 @@ static void add_phase(struct writer *w, const struct nest_step *t)
         operands[n++] = w->counters;
     for (int i = 0; i < k->n_steps; i++)
         if (k->steps[i].total && w->by_function)
-            call_phase(w, &k->steps[i], operands, n);
+            phases_call_kernel(w, &k->steps[i], operands, n);
         else if (k->steps[i].total)
             gpu_resident_kernel(w->gpu, &k->steps[i], operands, n);
 }
 
-static void add_kernel(struct writer *w, const struct nest_step *t)
+static void add_kernel(struct phases *w, const struct nest_step *t)
 {
     const struct cg_kernel *k = &w->kernels[t->nest];
     if (w->gpu) {
@@ -368,7 +343,7 @@ static int64_t gemm_number(const struct nest_program *p, uint32_t i)
     return n;
 }
 
-static void add_product(struct writer *w, uint32_t i)
+static void add_product(struct phases *w, uint32_t i)
 {
     const struct nest_step *t = &w->p->steps.at[i];
     LLVMTypeRef p = w->m->ptr;
@@ -376,42 +351,42 @@ static void add_product(struct writer *w, uint32_t i)
     LLVMValueRef index = number(w, gemm_number(w->p, i));
     LLVMValueRef arguments[] = {w->phases, operands_of(w, t, false), index};
     LLVMValueRef is_done = call_field(w, FIELD_MULTIPLY, type, 3, arguments);
-    LLVMBasicBlockRef next = new_block(w);
+    LLVMBasicBlockRef next = phases_block(w);
     is_done = LLVMBuildTrunc(w->b, is_done, w->m->i1, "");
     LLVMBuildCondBr(w->b, is_done, next, w->failed);
-    go_on(w, next);
+    phases_go_on(w, next);
 }
 
-static void copy_memories(struct writer *w, unsigned n, const LLVMValueRef *to,
-                          const LLVMValueRef *from, const struct nest_memory *m)
+void phases_copy(struct phases *w, unsigned n, const LLVMValueRef *to, const LLVMValueRef *from,
+                 const struct nest_memory *m)
 {
     unsigned bytes = jot_dtype_size(m->dtype), part = bytes > 8 ? 8 : bytes;
     gpu_resident_copy(w->gpu, n, to, from, m->count * (int64_t)(bytes / part), part);
 }
 
-static void add_copy(struct writer *w, const struct nest_step *t)
+static void add_copy(struct phases *w, const struct nest_step *t)
 {
     const struct nest_memory *m = &w->p->memories.at[t->memories[0]];
     unsigned align = jot_dtype_size(m->dtype);
     uint64_t bytes = (uint64_t)m->count * align;
     LLVMValueRef to = address_of(w, t->memories[0]), from = address_of(w, t->memories[1]);
     if (w->gpu)
-        copy_memories(w, 1, &to, &from, m);
+        phases_copy(w, 1, &to, &from, m);
     else
         LLVMBuildMemCpy(w->b, to, align, from, align, number(w, (int64_t)bytes));
 }
 
-static LLVMValueRef load_flag(struct writer *w, const struct nest_step *t, LLVMTypeRef type)
+static LLVMValueRef load_flag(struct phases *w, const struct nest_step *t, LLVMTypeRef type)
 {
     return LLVMBuildLoad2(w->b, type, address_of(w, t->memories[0]), "");
 }
 
 // ---- Loops and branches
 
-static void add_steps(struct writer *w, uint32_t first, uint32_t end);
+static void add_steps(struct phases *w, uint32_t first, uint32_t end);
 
 // Of a GPU: no thread writes the flag, or index, of step i before all have read it.
-static void keep_flag(struct writer *w, uint32_t i)
+static void keep_flag(struct phases *w, uint32_t i)
 {
     const struct nest_step *next = &w->p->steps.at[i + 1];
     bool is_test = w->p->steps.at[i].kind == NEST_STEP_TEST;
@@ -422,21 +397,21 @@ static void keep_flag(struct writer *w, uint32_t i)
         gpu_resident_wait(w->gpu);
 }
 
-static void add_test(struct writer *w, uint32_t i, uint32_t loop)
+static void add_test(struct phases *w, uint32_t i, uint32_t loop)
 {
     const struct nest_step *t = &w->p->steps.at[i];
-    LLVMBasicBlockRef here = LLVMGetInsertBlock(w->b), next = new_block(w);
+    LLVMBasicBlockRef here = LLVMGetInsertBlock(w->b), next = phases_block(w);
     LLVMValueRef flag = load_flag(w, t, w->m->i8);
     LLVMValueRef goes_on =
         LLVMBuildICmp(w->b, LLVMIntNE, flag, LLVMConstInt(w->m->i8, 0, 0), "");
     LLVMBuildCondBr(w->b, goes_on, next, w->leave);
     LLVMAddIncoming(w->leave_trips, &w->trips[loop], &here, 1);
-    go_on(w, next);
+    phases_go_on(w, next);
     keep_flag(w, i);
 }
 
 // The loop that the step opens; returns how many trips it made.
-static LLVMValueRef add_loop(struct writer *w, uint32_t first)
+LLVMValueRef phases_add_loop(struct phases *w, uint32_t first)
 {
     const struct nest_step *t = &w->p->steps.at[first];
     LLVMBasicBlockRef outer_leave = w->leave, before = LLVMGetInsertBlock(w->b);
@@ -444,15 +419,15 @@ static LLVMValueRef add_loop(struct writer *w, uint32_t first)
     uint32_t end = nest_step_end(w->p, first), found = w->found.count;
     if (t->trips == 0)
         return w->trips[t->loop] = zero;
-    LLVMBasicBlockRef head = new_block(w);
+    LLVMBasicBlockRef head = phases_block(w);
     LLVMBuildBr(w->b, head);
-    w->leave = new_block(w);
-    go_on(w, w->leave);
+    w->leave = phases_block(w);
+    phases_go_on(w, w->leave);
     w->leave_trips = LLVMBuildPhi(w->b, w->m->i64, "");
-    go_on(w, head);
+    phases_go_on(w, head);
     LLVMValueRef trip = w->trips[t->loop] = LLVMBuildPhi(w->b, w->m->i64, "");
     LLVMAddIncoming(trip, &zero, &before, 1);
-    find_addresses(w, first + 1, end);
+    phases_find_addresses(w, first + 1, end);
     add_steps(w, first + 1, end);
     LLVMBasicBlockRef latch = LLVMGetInsertBlock(w->b);
     LLVMValueRef next = LLVMBuildAdd(w->b, trip, number(w, 1), "");
@@ -465,7 +440,7 @@ static LLVMValueRef add_loop(struct writer *w, uint32_t first)
         LLVMAddIncoming(w->leave_trips, &next, &latch, 1);
     }
     LLVMValueRef trips = w->leave_trips;
-    go_on(w, w->leave);
+    phases_go_on(w, w->leave);
     if (w->gpu && t->kind == NEST_STEP_WHILE)
         gpu_resident_wait(w->gpu); // a flag has been read
     forget(w, found);
@@ -484,7 +459,7 @@ static uint32_t next_case(const struct nest_program *p, uint32_t i)
 }
 
 // The case numbered by the operand, the nearest where there is none.
-static void add_branch(struct writer *w, uint32_t first)
+static void add_branch(struct phases *w, uint32_t first)
 {
     const struct nest_program *p = w->p;
     uint32_t end = nest_step_end(p, first);
@@ -495,26 +470,26 @@ static void add_branch(struct writer *w, uint32_t first)
     LLVMValueRef is_low = LLVMBuildICmp(w->b, LLVMIntSLT, index, zero, "");
     index = LLVMBuildSelect(w->b, is_low, zero, index, "");
     keep_flag(w, first);
-    LLVMBasicBlockRef last = new_block(w), exit = new_block(w);
+    LLVMBasicBlockRef last = phases_block(w), exit = phases_block(w);
     LLVMValueRef cases = LLVMBuildSwitch(w->b, index, last, 4);
     uint64_t number = 0;
     for (uint32_t i = first + 1, next; i < end; i = next) {
         next = next_case(p, i);
-        LLVMBasicBlockRef block = next == end ? last : new_block(w);
+        LLVMBasicBlockRef block = next == end ? last : phases_block(w);
         if (next != end)
             LLVMAddCase(cases, LLVMConstInt(i32, number++, 0), block);
         uint32_t found = w->found.count;
-        go_on(w, block);
+        phases_go_on(w, block);
         add_steps(w, i + 1, next);
         forget(w, found);
         LLVMBuildBr(w->b, exit);
     }
-    go_on(w, exit);
+    phases_go_on(w, exit);
 }
 
 // ---- Pieces
 
-static int64_t code_of_operands(const struct writer *w, const struct nest_step *t)
+static int64_t code_of_operands(const struct phases *w, const struct nest_step *t)
 {
     int64_t code = CODE_OF_OPERAND * t->n_memories;
     for (uint32_t i = 0; i < t->n_memories; i++) {
@@ -525,7 +500,7 @@ static int64_t code_of_operands(const struct writer *w, const struct nest_step *
 }
 
 // How much code the steps are.  Of a GPU a phase becomes part of the function that has it.
-static int64_t code_of(const struct writer *w, uint32_t first, uint32_t end)
+int64_t phases_code(const struct phases *w, uint32_t first, uint32_t end)
 {
     int64_t code = 0;
     for (uint32_t i = first; i < end; i++) {
@@ -538,17 +513,17 @@ static int64_t code_of(const struct writer *w, uint32_t first, uint32_t end)
     return code;
 }
 
-static uint32_t after(const struct nest_program *p, uint32_t i)
+uint32_t phases_after(const struct nest_program *p, uint32_t i)
 {
     return nest_step_opens(&p->steps.at[i]) ? nest_step_end(p, i) + 1 : i + 1;
 }
 
 // The step behind step i and those that read what a loop has left in its turns: how many trips it made is
 // known where it is.
-static uint32_t after_unit(const struct writer *w, uint32_t i)
+static uint32_t after_unit(const struct phases *w, uint32_t i)
 {
     const struct nest_step *t = &w->p->steps.at[i];
-    uint32_t next = after(w->p, i);
+    uint32_t next = phases_after(w->p, i);
     while (nest_step_loops(t) && next <= w->last_use[t->loop])
         next = after_unit(w, next);
     return next;
@@ -556,13 +531,13 @@ static uint32_t after_unit(const struct writer *w, uint32_t i)
 
 // The steps from the first on, before `end` or a test, which leaves the loop around it, that are a piece: no
 // more than one function may be, or one step alone.
-static uint32_t end_of_piece(const struct writer *w, uint32_t first, uint32_t end)
+uint32_t phases_end_of_piece(const struct phases *w, uint32_t first, uint32_t end)
 {
     int64_t code = 0;
     uint32_t i = first;
     while (i < end && w->p->steps.at[i].kind != NEST_STEP_TEST) {
         uint32_t next = after_unit(w, i);
-        code += code_of(w, i, next);
+        code += phases_code(w, i, next);
         if (i > first && cost_is_too_much_code(code))
             break;
         i = next;
@@ -571,7 +546,7 @@ static uint32_t end_of_piece(const struct writer *w, uint32_t first, uint32_t en
 }
 
 struct piece {
-    struct writer *w, in; // who writes what is around it, and the piece
+    struct phases *w, in; // who writes what is around it, and the piece
     crossings all;
     bool *is_needed, *opens; // by memory; by loop: in the piece
 };
@@ -583,8 +558,8 @@ static void need(struct piece *p, uint32_t memory)
     if (p->is_needed[memory])
         return;
     p->is_needed[memory] = true;
-    if (!is_inside(p->w, m)) {
-        if (p->w->gpu && !is_in_arena(p->w, memory))
+    if (!phases_is_inside(p->w, m)) {
+        if (p->w->gpu && !phases_is_in_arena(p->w, memory))
             cross(p->w, &p->all, p->w->pointers[memory], &p->in.pointers[memory]);
         return;
     }
@@ -609,7 +584,7 @@ static void need_all(struct piece *p, uint32_t first, uint32_t end)
     cross_surroundings(p->w, &p->all, &p->in);
 }
 
-static void add_step(struct writer *w, uint32_t i)
+void phases_add_step(struct phases *w, uint32_t i)
 {
     const struct nest_step *t = &w->p->steps.at[i];
     if (t->kind == NEST_STEP_KERNEL)
@@ -621,73 +596,73 @@ static void add_step(struct writer *w, uint32_t i)
     else if (t->kind == NEST_STEP_BRANCH)
         add_branch(w, i);
     else
-        add_loop(w, i);
+        phases_add_loop(w, i);
 }
 
-static void add_piece(struct writer *w, uint32_t first, uint32_t end)
+void phases_add_piece(struct phases *w, uint32_t first, uint32_t end)
 {
     struct arena_mark mark = arena_mark(w->arena);
     LLVMBasicBlockRef here = LLVMGetInsertBlock(w->b);
     struct gpu_resident gpu = w->gpu ? *w->gpu : (struct gpu_resident){0};
     struct piece p = {.w = w, .in = *w};
-    make_tables(&p.in);
+    phases_clear(&p.in);
     p.in.gpu = w->gpu ? &gpu : NULL;
-    p.in.is_cut = cost_is_too_much_code(code_of(w, first, end));
+    p.in.is_cut = cost_is_too_much_code(phases_code(w, first, end));
     p.is_needed = arena_array(w->arena, bool, w->p->memories.count + 1);
     p.opens = arena_array(w->arena, bool, w->p->n_loops + 1);
     need_all(&p, first, end);
     char name[128];
     snprintf(name, sizeof name, "%s_from_%u", w->out->symbol, first);
     open_function(&p.in, name, &p.all);
-    find_addresses(&p.in, first, end);
-    for (uint32_t i = first; i < end; i = after(w->p, i))
-        add_step(&p.in, i);
+    phases_find_addresses(&p.in, first, end);
+    for (uint32_t i = first; i < end; i = phases_after(w->p, i))
+        phases_add_step(&p.in, i);
     leave_function(&p.in, false);
-    go_on(w, here);
+    phases_go_on(w, here);
     LLVMValueRef has_failed = call_function(w, p.in.function, &p.all);
     if (!w->gpu) {
-        LLVMBasicBlockRef next = new_block(w);
+        LLVMBasicBlockRef next = phases_block(w);
         LLVMBuildCondBr(w->b, has_failed, w->failed, next);
-        go_on(w, next);
+        phases_go_on(w, next);
     }
     arena_rewind(w->arena, mark);
 }
 
-static void add_steps(struct writer *w, uint32_t first, uint32_t end)
+static void add_steps(struct phases *w, uint32_t first, uint32_t end)
 {
     uint32_t loop = w->p->steps.at[first - 1].loop; // for tests
     for (uint32_t i = first, next; i < end; i = next) {
         bool is_test = w->p->steps.at[i].kind == NEST_STEP_TEST;
-        next = w->is_cut && !is_test ? end_of_piece(w, i, end) : after(w->p, i);
+        next = w->is_cut && !is_test ? phases_end_of_piece(w, i, end) : phases_after(w->p, i);
         if (is_test)
             add_test(w, i, loop);
         else if (w->is_cut)
-            add_piece(w, i, next);
+            phases_add_piece(w, i, next);
         else
-            add_step(w, i);
+            phases_add_step(w, i);
     }
 }
 
 // ---- The function
 
-static void list_operand(struct writer *w, uint32_t memory)
+static void list_operand(struct phases *w, uint32_t memory)
 {
     const struct nest_memory *m = &w->p->memories.at[memory];
     if (w->has[memory])
         return;
     w->has[memory] = true;
-    for (uint32_t i = 0; is_inside(w, m) && i < m->n_of; i++)
+    for (uint32_t i = 0; phases_is_inside(w, m) && i < m->n_of; i++)
         list_operand(w, m->of[i]);
-    if (is_in_arena(w, memory) && memory != w->arena_memory)
+    if (phases_is_in_arena(w, memory) && memory != w->arena_memory)
         list_operand(w, w->arena_memory);
-    else if (!is_inside(w, m)) {
+    else if (!phases_is_inside(w, m)) {
         w->number_of[memory] = w->out->operands.count;
         vec_push(w->arena, &w->out->operands, memory);
     }
 }
 
 // What steps need behind their operands; they run one after another and share it.
-static void list_partial(struct writer *w, const struct nest_step *t)
+static void list_partial(struct phases *w, const struct nest_step *t)
 {
     if (t->kind != NEST_STEP_KERNEL)
         return;
@@ -697,7 +672,7 @@ static void list_partial(struct writer *w, const struct nest_step *t)
     w->out->has_counter |= k->has_counter;
 }
 
-static void list_operands(struct writer *w, uint32_t first)
+static void list_operands(struct phases *w, uint32_t first)
 {
     const struct nest_program *p = w->p;
     uint32_t end = nest_step_end(p, first);
@@ -711,17 +686,17 @@ static void list_operands(struct writer *w, uint32_t first)
         for (uint32_t k = 0; k < p->steps.at[i].n_memories; k++) {
             const struct nest_memory *m = &p->memories.at[p->steps.at[i].memories[k]];
             list_operand(w, p->steps.at[i].memories[k]);
-            if (is_inside(w, m))
+            if (phases_is_inside(w, m))
                 w->last_use[m->loop] = i;
         }
     }
     // Turns of its loops go on where no step has to do with them.
     for (uint32_t i = 0; i < p->memories.count; i++)
-        if (p->memories.at[i].place == NEST_TURN && is_inside(w, &p->memories.at[i]))
+        if (p->memories.at[i].place == NEST_TURN && phases_is_inside(w, &p->memories.at[i]))
             list_operand(w, i);
 }
 
-static void bind_operands(struct writer *w)
+void phases_bind_operands(struct phases *w)
 {
     uint32_t n = w->out->operands.count;
     for (uint32_t i = 0; w->gpu && i < n; i++) // which pieces take
@@ -730,7 +705,7 @@ static void bind_operands(struct writer *w)
         w->partial = operand(w, n);
 }
 
-static void make_function(struct writer *w)
+static void make_function(struct phases *w)
 {
     LLVMTypeRef p = w->m->ptr;
     LLVMTypeRef type = LLVMFunctionType(w->m->i64, (LLVMTypeRef[]){p, p, p}, 3, 0);
@@ -738,14 +713,14 @@ static void make_function(struct writer *w)
     w->buffers = LLVMGetParam(w->function, 0);
     w->phases = LLVMGetParam(w->function, 1);
     w->scratch = LLVMGetParam(w->function, 2);
-    w->entry = new_block(w);
-    w->failed = new_block(w);
-    LLVMBasicBlockRef start = new_block(w);
-    go_on(w, w->entry);
+    w->entry = phases_block(w);
+    w->failed = phases_block(w);
+    LLVMBasicBlockRef start = phases_block(w);
+    phases_go_on(w, w->entry);
     LLVMBuildBr(w->b, start);
-    go_on(w, w->failed);
+    phases_go_on(w, w->failed);
     LLVMBuildRet(w->b, number(w, -1));
-    go_on(w, start);
+    phases_go_on(w, start);
 }
 
 // A memory of all temporaries.
@@ -759,16 +734,15 @@ static uint32_t add_arena(struct arena *arena, struct nest_program *p)
     return p->memories.count - 1;
 }
 
-static struct writer make_writer(struct cg_module *module, struct arena *arena,
-                                 struct nest_program *p, uint32_t step,
-                                 const struct cg_kernel *kernels, struct cg_phases *out,
-                                 struct gpu_resident *gpu)
+struct phases phases_make(struct cg_module *module, struct arena *arena, struct nest_program *p,
+                          uint32_t step, const struct cg_kernel *kernels, struct cg_phases *out,
+                          struct gpu_resident *gpu)
 {
     char symbol[64];
     snprintf(symbol, sizeof symbol, "jot_loop_%u", p->steps.at[step].loop);
     *out = (struct cg_phases){.symbol = arena_text(arena, symbol),
                               .owns = arena_array(arena, bool, p->n_loops + 1)};
-    struct writer w = {.m = module,
+    struct phases w = {.m = module,
                        .arena = arena,
                        .p = p,
                        .kernels = kernels,
@@ -777,7 +751,7 @@ static struct writer make_writer(struct cg_module *module, struct arena *arena,
                        .b = LLVMCreateBuilderInContext(module->context),
                        .totals = arena_array(arena, int64_t, p->n_loops + 1),
                        .arena_memory = NEST_NONE};
-    int64_t code = code_of(&w, step, nest_step_end(p, step));
+    int64_t code = phases_code(&w, step, nest_step_end(p, step));
     w.is_cut = cost_is_too_much_code(code);
     w.by_function = gpu && code > COST_CODE_RESIDENT;
     if (w.is_cut && p->arena_bytes)
@@ -785,7 +759,7 @@ static struct writer make_writer(struct cg_module *module, struct arena *arena,
     w.has = arena_array(arena, bool, p->memories.count + 1);
     w.number_of = arena_array(arena, uint32_t, p->memories.count + 1);
     w.last_use = arena_array(arena, uint32_t, p->n_loops + 1);
-    make_tables(&w);
+    phases_clear(&w);
     list_operands(&w, step);
     return w;
 }
@@ -793,11 +767,11 @@ static struct writer make_writer(struct cg_module *module, struct arena *arena,
 void cg_phases_lower(struct cg_module *module, struct arena *arena, struct nest_program *p,
                      uint32_t step, const struct cg_kernel *kernels, struct cg_phases *out)
 {
-    struct writer w = make_writer(module, arena, p, step, kernels, out, NULL);
+    struct phases w = phases_make(module, arena, p, step, kernels, out, NULL);
     make_function(&w);
-    bind_operands(&w);
-    find_addresses(&w, step, nest_step_end(p, step));
-    LLVMBuildRet(w.b, add_loop(&w, step));
+    phases_bind_operands(&w);
+    phases_find_addresses(&w, step, nest_step_end(p, step));
+    LLVMBuildRet(w.b, phases_add_loop(&w, step));
     LLVMDisposeBuilder(w.b);
 }
 
@@ -816,7 +790,7 @@ static bool is_seen(const struct nest_program *p, uint32_t first, uint32_t memor
 
 // The host does not know how many trips there were, so turns that are seen go to where none would
 // have left them, those of a size together, for they may change places.
-static void return_turns(struct writer *w, uint32_t first, LLVMValueRef trips)
+static void return_turns(struct phases *w, uint32_t first, LLVMValueRef trips)
 {
     const struct nest_program *p = w->p;
     uint32_t loop = p->steps.at[first].loop, n = p->memories.count;
@@ -834,12 +808,12 @@ static void return_turns(struct writer *w, uint32_t first, LLVMValueRef trips)
                 continue;
             is_done[j] = true;
             w->trips[loop] = trips;
-            from[k] = turn_of(w, other);
+            from[k] = phases_turn(w, other);
             w->trips[loop] = number(w, 0);
-            to[k++] = turn_of(w, other);
+            to[k++] = phases_turn(w, other);
         }
         if (k)
-            copy_memories(w, k, to, from, m);
+            phases_copy(w, k, to, from, m);
     }
     w->trips[loop] = NULL;
 }
@@ -852,7 +826,7 @@ void cg_resident_lower(struct cg_module *module, struct arena *arena, struct nes
     struct gpu_resident r = {.module = module,
                              .program = p,
                              .is_grid = nest_loop_on_gpu(p, step, &why) == NEST_LOOP_GRID};
-    struct writer w = make_writer(module, arena, p, step, kernels, out, &r);
+    struct phases w = phases_make(module, arena, p, step, kernels, out, &r);
     r.m = (struct machine){.module = module, .b = w.b};
     w.begins = begins;
     out->has_counter |= r.is_grid;
@@ -860,17 +834,17 @@ void cg_resident_lower(struct cg_module *module, struct arena *arena, struct nes
     gpu_resident_declare(&r, out->symbol,
                          out->operands.count + (out->partial_bytes > 0) + out->has_counter);
     w.function = r.function;
-    w.entry = new_block(&w);
-    LLVMBasicBlockRef start = new_block(&w);
-    go_on(&w, w.entry);
+    w.entry = phases_block(&w);
+    LLVMBasicBlockRef start = phases_block(&w);
+    phases_go_on(&w, w.entry);
     gpu_resident_open(&r);
     LLVMBuildBr(w.b, start);
-    go_on(&w, start);
-    bind_operands(&w);
+    phases_go_on(&w, start);
+    phases_bind_operands(&w);
     if (out->has_counter)
         w.counters = LLVMGetParam(w.function, LLVMCountParams(w.function) - 1);
-    find_addresses(&w, step, nest_step_end(p, step));
-    LLVMValueRef trips = add_loop(&w, step);
+    phases_find_addresses(&w, step, nest_step_end(p, step));
+    LLVMValueRef trips = phases_add_loop(&w, step);
     bool is_counted = p->steps.at[step].kind == NEST_STEP_LOOP;
     if (!is_counted)
         return_turns(&w, step, trips);

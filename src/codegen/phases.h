@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the files that make a function of a loop of steps share: phases.c (its steps), pieces.c (how it is cut
+// into functions), gpu/resident_loop.c (as a kernel of a GPU).
+#ifndef CODEGEN_PHASES_H
+#define CODEGEN_PHASES_H
+
+#include "codegen/gpu/gpu.h"
+#include "codegen/module.h"
+
+// Who writes a function.
+struct phases {
+    struct cg_module *m;
+    struct arena *arena;
+    const struct nest_program *p;
+    const struct cg_kernel *kernels;
+    struct cg_phases *out;
+    LLVMBuilderRef b;
+    LLVMValueRef function, buffers, phases, scratch, partial, counters;
+    LLVMBasicBlockRef entry, failed;
+    bool is_cut, by_function; // into pieces; of a GPU: equal phases are calls
+    uint32_t
+        arena_memory;    // where it is cut: of all temporaries, so that pieces get one address
+    bool *has;           // by memory: whether the loop has it
+    uint32_t *number_of; // by memory: which operand it is
+    uint32_t *last_use;  // by loop: the last step that has to do with a row or turn of it
+    LLVMValueRef *pointers; // by memory: where it is; NULL: nobody has asked
+    VEC(uint32_t) found;    // those whose addresses are found in the body that is written
+    LLVMValueRef
+        *trips;      // by loop: the one at hand, or how many it made; NULL: it has not begun
+    int64_t *totals; // by loop: its trips
+    LLVMBasicBlockRef leave; // where tests go
+    LLVMValueRef leave_trips;
+    struct gpu_resident *gpu;     // NULL on the host
+    const int64_t *const *begins; // of a GPU (gpu_begins_share)
+};
+
+// For a function at its begin: no address is found, and no loop has begun.
+void phases_clear(struct phases *w);
+LLVMBasicBlockRef phases_block(struct phases *w);
+void phases_go_on(struct phases *w, LLVMBasicBlockRef block);
+
+// Whether the memory is a row or turn of one of the loops of the function.
+bool phases_is_inside(const struct phases *w, const struct nest_memory *m);
+bool phases_is_in_arena(const struct phases *w, uint32_t memory);
+LLVMValueRef phases_turn(struct phases *w, const struct nest_memory *m);
+// Finds addresses in front of the steps, rather than in loops among them.
+void phases_find_addresses(struct phases *w, uint32_t first, uint32_t end);
+
+// The writer of the loop that the step opens, and its operands as values.
+struct phases phases_make(struct cg_module *module, struct arena *arena, struct nest_program *p,
+                          uint32_t step, const struct cg_kernel *kernels, struct cg_phases *out,
+                          struct gpu_resident *gpu);
+void phases_bind_operands(struct phases *w);
+void phases_add_step(struct phases *w, uint32_t i);
+// The loop that the step opens; returns how many trips it made.
+LLVMValueRef phases_add_loop(struct phases *w, uint32_t first);
+// Of a GPU: n memories like m from their places to others.
+void phases_copy(struct phases *w, unsigned n, const LLVMValueRef *to, const LLVMValueRef *from,
+                 const struct nest_memory *m);
+
+// ---- pieces.c
+
+// Of a GPU: what all threads do for a step is one function of the loop, however often it comes.
+void phases_call_kernel(struct phases *w, const struct cg_kernel_step *k,
+                        LLVMValueRef *operands, uint32_t n);
+// How much code the steps are.  Of a GPU a phase becomes part of the function that has it.
+int64_t phases_code(const struct phases *w, uint32_t first, uint32_t end);
+// The step behind step i and its body.
+uint32_t phases_after(const struct nest_program *p, uint32_t i);
+// The steps from the first on, before `end` or a test, which leaves the loop around it, that are a piece: no
+// more than one function may be, or one step alone.
+uint32_t phases_end_of_piece(const struct phases *w, uint32_t first, uint32_t end);
+void phases_add_piece(struct phases *w, uint32_t first, uint32_t end);
+
+#endif
