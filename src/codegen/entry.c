@@ -6,6 +6,7 @@
 #include "codegen/gpu/gpu.h"
 #include "codegen/module.h"
 #include "codegen/plan.h"
+#include "map/map.h"
 
 JOT_API void jot_codegen_entry(const struct cg_request *request, struct cg_response *response);
 
@@ -76,6 +77,9 @@ static jot_status lower_all(struct cg_module *m, struct arena *arena,
         nest_collapse(program->nests.at[i]);
     if (m->is_gpu)
         return lower_gpu(m, arena, program, kernels, phases);
+    for (uint32_t i = 0; i < program->nests.count; i++)
+        if (map_jam(program->nests.at[i]))
+            nest_collapse(program->nests.at[i]);
     for (uint32_t i = 0; i < program->nests.count; i++)
         JOT_TRY(cg_kernel_lower(m, arena, program->nests.at[i], (int)i, &kernels[i]));
     for (uint32_t i = 0; i < program->steps.count; i++)

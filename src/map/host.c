@@ -83,6 +83,19 @@ static unsigned lanes_in_step(const struct nest *n, uint32_t block, nest_id axis
     return steps.ops > LONG_STEP && !steps.touch_memory ? LANES_OF_LONG_STEPS : 16;
 }
 
+// The accumulators that the folds of a loop have for each of its lanes, at most.
+static uint32_t most_combines(const struct nest *n, const struct nest_statement *s)
+{
+    uint32_t most = s->kind == NEST_FOLD ? s->n_combines : 1;
+    const struct nest_block *b = &n->blocks.at[s->body];
+    for (uint32_t i = 0; i < b->statements.count; i++) {
+        const struct nest_statement *x = statement(n, b->statements.at[i]);
+        if (x->kind == NEST_FOLD && x->n_combines > most)
+            most = x->n_combines;
+    }
+    return most;
+}
+
 static unsigned lanes_of(const struct nest *n, const struct nest_statement *s, nest_id axis,
                          const struct map_host *host)
 {
@@ -97,6 +110,11 @@ static unsigned lanes_of(const struct nest *n, const struct nest_statement *s, n
     if (bytes == 8)
         width /= 2;
     width = width * host->vector_bytes / 64;
+    // Half of the registers for accumulators.
+    unsigned registers = host->vector_bytes == 64 ? 32 : 16;
+    while (width > host->vector_bytes / bytes &&
+           width * bytes * most_combines(n, s) > registers / 2 * host->vector_bytes)
+        width /= 2;
     int64_t extent = n->axes.at[axis].extent;
     while ((int64_t)width / 2 >= extent && width > 2)
         width /= 2;

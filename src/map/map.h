@@ -21,6 +21,9 @@ struct map_host {
     enum map_form form;
 };
 
+// Unroll-and-jam: writes several elements of an axis of points side by side, where folds load much that is the same
+// for all of them.  Whether it has changed the nest.
+bool map_jam(struct nest *n);
 // Gives the axes of the nest their levels, in place of those that they have.
 void map_to_host(struct nest *n, const struct map_host *host);
 

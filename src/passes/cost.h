@@ -60,6 +60,7 @@ enum cost_constant {
     // Elements of a product, for each of its operands', that are kept for a loop which would make it again.
     COST_PRODUCT_GROWTH = 4,
     COST_PART_RUN = 16, // elements side by side of a part that loops of its own put in place
+    COST_NEAR_BYTES = 32 * 1024,    // what the nearest cache holds
     COST_LARGE_BYTES = 1024 * 1024, // what is expected to fall out of the nearest caches
     COST_ACCUMULATORS = 64,         // partial results of a sum (docs/numerics.md)
     COST_GEMM_WORK = 32768,         // multiplications of a product that pay for a library call

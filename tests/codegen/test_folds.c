@@ -343,6 +343,40 @@ START_TEST(dear_folds)
 }
 END_TEST
 
+// Rows that read one matrix together, as it lies and turned.
+START_TEST(products_of_few_rows)
+{
+    static const char *const dtypes[] = {"f32", "f64", "i32", "c64", "bf16"};
+    const char *d = dtypes[_i], *sum = _i == 4 ? "f32" : d;
+    const char *order = _i == 2 ? "free" : "sum64";
+    for (int rows = 2; rows <= 9; rows++)
+        for (int turned = 0; turned < 2; turned++) {
+            struct strbuf s = strbuf_make(nest_check_arena);
+            if (!sample_takes((size_t)(2 * rows + turned + _i), 3))
+                continue;
+            strbuf_printf(&s,
+                          "kernel rows(x: %s[%d], w: %s[24000], c: f32[80], y: out %s[%d], "
+                          "z: out %s[%d], m: out f32[%d]) {\n",
+                          d, 300 * rows, d, sum, 80 * rows, d, 80 * rows, 80 * rows);
+            strbuf_printf(&s,
+                          "  par i < %d, j < 80 {\n    fold k < 300 {\n"
+                          "      %%0 = load x[300*i + k] : %s\n      %%1 = load w[%s] : %s\n",
+                          rows, d, turned ? "300*j + k" : "j + 80*k", d);
+            strbuf_printf(&s,
+                          "      %%2 = sub %%0, %%1 : %s\n      %%3 = load c[j] : f32\n"
+                          "      yield fma %%0 %%1 %s, reduce_sum %%2 %s, reduce_max %%3 free\n"
+                          "    } -> %%4 : %s, %%5 : %s, %%6 : f32\n    put y[80*i + j] = %%4\n",
+                          d, order, order, sum, sum);
+            if (_i == 4)
+                strbuf_printf(&s, "    %%7 = convert %%5 : bf16\n");
+            strbuf_printf(&s, "    put z[80*i + j] = %%%d\n    put m[80*i + j] = %%6\n  }\n}\n",
+                          _i == 4 ? 7 : 5);
+            nest_check_text(s.text);
+        }
+    nest_check_end();
+}
+END_TEST
+
 int main(void)
 {
     nest_check_any = true;
@@ -364,6 +398,7 @@ int main(void)
     tcase_add_loop_test(bits, accumulations, 0, 5);
     tcase_add_loop_test(bits, numbers_of_rows, 0, 8);
     tcase_add_loop_test(bits, large_fold, 0, 6);
+    tcase_add_loop_test(bits, products_of_few_rows, 0, 5);
     suite_add_tcase(s, bits);
     SRunner *r = srunner_create(s);
     srunner_run_all(r, CK_ENV);

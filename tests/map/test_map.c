@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which levels a nest gets for a processor.  That they change no bit is seen in tests/codegen, of every nest there.
+// Which levels a nest gets for a processor, and what goes side by side.  That they change no bit is seen in tests/codegen, of every nest there.
 #include "map/map.h"
 
 #include "base/status.h"
@@ -108,10 +108,61 @@ START_TEST(levels_of_a_processor)
 }
 END_TEST
 
+// Nests with one row or several of x: f32[4096], matrices w: f32[1048576] and y: f32[4096], and whether rows go side by
+// side.
+#define ROWS(head, body)                                                                       \
+    "kernel k(x: f32[4096], w: f32[1048576], y: inout f32[4096]) {\n  par " head " {\n" body   \
+    "    put y[1024*i + j] = %2\n  }\n}\n"
+#define PRODUCT(k, row, column)                                                                \
+    "    fold k < " k " {\n      %0 = load x[" row "] : f32\n      %1 = load w[" column        \
+    "] : f32\n      yield fma %0 %1 sum64\n    } -> %2 : f32\n"
+static const struct {
+    const char *what, *text, *has;
+} jams[] = {
+    {"four rows read the matrix once",
+     ROWS("i < 4, j < 1024", PRODUCT("1024", "1024*i + k", "j + 1024*k")),
+     "  par j < 1024 {\n    fold k < 1024 {\n      %0 = load x[k] : f32\n"},
+    {"three rows do", ROWS("i < 3, j < 1024", PRODUCT("1024", "1024*i + k", "j + 1024*k")),
+     "yield fma %0 %3 sum64, fma %1 %3 sum64, fma %2 %3 sum64\n"},
+    {"turned", ROWS("i < 4, j < 1024", PRODUCT("1024", "1024*i + k", "1024*j + k")),
+     "put y[j + 3072] = %8\n"},
+    {"a short fold has none",
+     ROWS("i < 4, j < 1024", PRODUCT("100", "1024*i + k", "j + 1024*k")), NULL},
+    {"nor has a small matrix", ROWS("i < 4, j < 16", PRODUCT("300", "1024*i + k", "j + 16*k")),
+     NULL},
+    {"nor rows with matrices of their own",
+     ROWS("i < 4, j < 256", PRODUCT("1024", "k", "262144*i + j + 256*k")), NULL},
+    {"nor work that is no loads",
+     ROWS("i < 4, j < 1024",
+          "    fold k < 1024 {\n      %0 = load x[1024*i + k] : f32\n"
+          "      %1 = load w[j + 1024*k] : f32\n      %3 = sub %0, %1 : f32\n"
+          "      %4 = exp %3 : f32\n      yield reduce_sum %4 sum64\n    } -> %2 : f32\n"),
+     NULL},
+};
+
+START_TEST(elements_go_side_by_side)
+{
+    struct nest *n = parse(jams[_i].text);
+    struct strbuf report = strbuf_make(arena);
+    const char *before = print(n);
+    ck_assert_int_eq(map_jam(n), jams[_i].has != NULL);
+    nest_collapse(n);
+    const char *after = print(n);
+    ck_assert_msg(!nest_verify(n, &report), "%s%s", report.text, after);
+    if (jams[_i].has)
+        ck_assert_msg(strstr(after, jams[_i].has), "%s: no '%s' in\n%s", jams[_i].what,
+                      jams[_i].has, after);
+    else
+        ck_assert_str_eq(before, after);
+    ck_assert_msg(!map_jam(n), "again:\n%s", print(n));
+}
+END_TEST
+
 static void add_tests(TCase *t)
 {
     tcase_add_checked_fixture(t, setup, teardown);
     tcase_add_loop_test(t, levels_of_a_processor, 0, (int)(sizeof rows / sizeof *rows));
+    tcase_add_loop_test(t, elements_go_side_by_side, 0, (int)(sizeof jams / sizeof *jams));
 }
 
 int main(void) { return suite_run("map", add_tests); }
