@@ -245,9 +245,8 @@ bool gemm_of_dot(const struct schedule *s, const struct ir_node *n, struct nest_
 
 // ---- Operands that lie wrong
 
-// How often the library uses an element of operand i.
-static int64_t uses_of(const struct schedule *s, const struct ir_node *n,
-                       const struct dot_shape *d, uint32_t i)
+int64_t dot_uses(const struct schedule *s, const struct ir_node *n, const struct dot_shape *d,
+                 uint32_t i)
 {
     const int64_t *dims = ir_dims_of(s->g, ir_operand(s->g, n, 1 - i));
     int64_t uses = 1;
@@ -268,7 +267,7 @@ static void find_packed(const struct schedule *s, const struct ir_node *n, bool 
         struct strided x;
         struct nest_gemm g;
         packed[i] =
-            !find_matrix(s, n, &d, i, &x, &g) && uses_of(s, n, &d, i) >= COST_PACKED_USES;
+            !find_matrix(s, n, &d, i, &x, &g) && dot_uses(s, n, &d, i) >= COST_PACKED_USES;
     }
 }
 

@@ -219,6 +219,9 @@ struct dot_shape {
     int64_t free[2][IR_MAX_RANK];
 };
 struct dot_shape dot_shape_of(const struct schedule *s, const struct ir_node *n);
+// How often the product uses an element of operand i: the rows of the other one.
+int64_t dot_uses(const struct schedule *s, const struct ir_node *n, const struct dot_shape *d,
+                 uint32_t i);
 
 // The loops of an update, by where the atoms of the view of its updates run: side by side, in
 // order, and inside of one update.

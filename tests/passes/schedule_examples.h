@@ -126,6 +126,15 @@ static inline ir_id dot(struct ir_builder *b, ir_id x, ir_id y, int64_t axis_x, 
     return ir_dot_general(b, x, y, &d);
 }
 
+// A layer and softmax of a few rows.
+static inline uint32_t example_softmax_of_layer(int64_t n, int64_t k, int64_t m)
+{
+    struct ir_builder b = begin("softmax_of_layer");
+    ir_id x = ir_param(&b, F32(n, k)), w = ir_param(&b, F32(k, m));
+    ir_output(&b, softmax_of(&b, dot(&b, x, w, 1, 0)));
+    return finish(&b);
+}
+
 static inline uint32_t example_energy_gradient(int64_t n, int64_t k)
 {
     struct ir_builder b = begin("energy_grad");

@@ -141,6 +141,16 @@ START_TEST(energy_gradient_reads_once)
 }
 END_TEST
 
+// Rows do not read a large matrix each for itself.
+START_TEST(few_rows_share_a_matrix)
+{
+    check_example(example_softmax_of_layer(4, 512, 512), 2);
+    check_example(example_softmax_of_layer(1, 512, 512), 2);
+    check_example(example_softmax_of_layer(4, 64, 64), 1);
+    check_small(example_softmax_of_layer(3, 200, 100));
+}
+END_TEST
+
 START_TEST(reductions_are_one_kernel)
 {
     for (int axis = -1; axis < 2; axis++) {
@@ -537,6 +547,7 @@ static void add_tests(TCase *t)
     tcase_add_test(t, layer_norm_is_one_kernel);
     tcase_add_test(t, chain_and_mean_are_one_kernel);
     tcase_add_test(t, energy_gradient_reads_once);
+    tcase_add_test(t, few_rows_share_a_matrix);
     tcase_add_test(t, reductions_are_one_kernel);
     tcase_add_test(t, index_changes_are_free);
     tcase_add_test(t, library_products);
