@@ -153,11 +153,25 @@ void phases_find_addresses(struct phases *w, uint32_t first, uint32_t end)
 
 // ---- Phases
 
+// Where step t begins in its memory k.
+static LLVMValueRef begin_of(struct phases *w, const struct nest_step *t, uint32_t k)
+{
+    const struct nest_memory *m = &w->p->memories.at[t->memories[k]];
+    const int64_t *begins = w->begins ? w->begins[t - w->p->steps.at] : NULL;
+    int64_t begin = nest_step_range(w->p, t, k).first * (int64_t)jot_dtype_size(m->dtype);
+    LLVMValueRef pointer = address_of(w, t->memories[k]);
+    begin += begins ? begins[k] : 0;
+    if (!begin)
+        return pointer;
+    LLVMValueRef offset = number(w, begin);
+    return LLVMBuildGEP2(w->b, w->m->i8, pointer, &offset, 1, "");
+}
+
 static LLVMValueRef operands_of(struct phases *w, const struct nest_step *t, bool has_partial)
 {
     LLVMValueRef array = add_array(w, t->n_memories + has_partial);
     for (uint32_t i = 0; i < t->n_memories; i++)
-        put_place(w, array, i, address_of(w, t->memories[i]));
+        put_place(w, array, i, begin_of(w, t, i));
     if (has_partial)
         put_place(w, array, t->n_memories, w->partial);
     return array;
@@ -193,23 +207,13 @@ static void run_kernel(struct phases *w, const struct cg_kernel_step *k, LLVMVal
                    (LLVMValueRef[]){operands, zero, total, zero, w->scratch}, 5, "");
 }
 
-// Where step i begins in its memory k.
-static LLVMValueRef begin_of(struct phases *w, uint32_t i, uint32_t k)
-{
-    LLVMValueRef pointer = address_of(w, w->p->steps.at[i].memories[k]);
-    if (!w->begins[i] || !w->begins[i][k])
-        return pointer;
-    LLVMValueRef offset = number(w, w->begins[i][k]);
-    return LLVMBuildGEP2(w->b, w->m->i8, pointer, &offset, 1, "");
-}
-
 static void add_phase(struct phases *w, const struct nest_step *t)
 {
     const struct cg_kernel *k = &w->kernels[t->nest];
     uint32_t n = t->n_memories;
     LLVMValueRef *operands = arena_array(w->arena, LLVMValueRef, n + 2);
     for (uint32_t i = 0; i < n; i++)
-        operands[i] = begin_of(w, (uint32_t)(t - w->p->steps.at), i);
+        operands[i] = begin_of(w, t, i);
     if (k->partial_bytes)
         operands[n++] = w->partial;
     if (k->has_counter)

@@ -37,6 +37,8 @@ enum cost_constant {
     COST_BYTES_PER_US = 3000000,
     COST_WORK_PER_US = 20000000,
     COST_LONG_PHASE = 50,
+    // Microseconds of a kernel that pay for making parts of it beside what devices exchange.
+    COST_BESIDE = 3,
     // A par whose kernel becomes several (fission.c) has so few points, and beside long scans,
     // which have more elements than that, so few.
     COST_PART_POINTS = 1 << 16,

@@ -419,7 +419,7 @@ struct nest_step {
     // of the loops around it
     const uint32_t *memories;
     const struct nest_range
-        *ranges; // COLLECTIVE, LIBRARY: what it uses of each memory; NULL: all
+        *ranges; // COLLECTIVE, LIBRARY, KERNEL: what it uses of each memory; NULL: all
     // LIBRARY: the routine, CALLBACK: its name; COLLECTIVE: what messages call it; CHECK: what the message says before the index.
     const char *text;
     uint32_t n_reads; // LIBRARY

@@ -110,9 +110,10 @@ static void check_kernel(struct checker *c, uint32_t i)
         if (b->role == NEST_LOCAL || k++ >= t->n_memories)
             continue;
         const struct nest_memory *m = &p->memories.at[t->memories[k - 1]];
-        if (m->dtype != b->dtype || m->count < b->count)
+        int64_t count = nest_step_range(p, t, k - 1).count;
+        if (m->dtype != b->dtype || count < b->count)
             fault(c, "step %u: memory %u of %lld %s is buffer %s of %lld %s", i,
-                  t->memories[k - 1], (long long)m->count, dtype_get(m->dtype)->name, b->name,
+                  t->memories[k - 1], (long long)count, dtype_get(m->dtype)->name, b->name,
                   (long long)b->count, dtype_get(b->dtype)->name);
         if (b->role != NEST_IN && is_read_only(p, m))
             fault(c, "step %u writes memory %u, which is only read", i, t->memories[k - 1]);
@@ -313,7 +314,8 @@ static void check_range(struct checker *c, uint32_t i, uint32_t k)
     const struct nest_step *t = &c->p->steps.at[i];
     const struct nest_memory *m = &c->p->memories.at[t->memories[k]];
     struct nest_range r = t->ranges[k];
-    bool has_parts = t->kind == NEST_STEP_COLLECTIVE || t->kind == NEST_STEP_LIBRARY;
+    bool has_parts = t->kind == NEST_STEP_COLLECTIVE || t->kind == NEST_STEP_LIBRARY ||
+                     t->kind == NEST_STEP_KERNEL;
     if (!has_parts || r.first < 0 || r.count < 0 || r.first > m->count ||
         r.count > m->count - r.first)
         fault(c, "step %u uses elements %lld to %lld of memory %u of %lld", i,

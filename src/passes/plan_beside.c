@@ -8,25 +8,23 @@
 // waits for one, or for a later one, ends what is beside it.
 #include "passes/plan.h"
 
-static bool is_one_memory(const struct nest_program *p, uint32_t a, uint32_t b)
+// Whether what step t has at its memory k is at memory `of` step `other` has, too.
+static bool is_shared(const struct nest_program *p, const struct nest_step *t, uint32_t k,
+                      const struct nest_step *other, uint32_t of)
 {
-    bool has_places = p->arena_bytes > 0;
-    if (nest_memory_shows(p, a, b) || nest_memory_shows(p, b, a) ||
-        (has_places && plan_overlap(p, a, b)))
-        return true;
-    for (uint32_t m = 0; nest_memory_is_view(&p->memories.at[a]) && m < p->memories.count; m++)
-        if (nest_memory_shows(p, a, m) && nest_memory_shows(p, b, m))
-            return true;
-    return false;
+    uint32_t a = t->memories[k], b = other->memories[of];
+    struct nest_range x = nest_step_range(p, t, k), y = nest_step_range(p, other, of);
+    if (a == b)
+        return x.first < y.first + y.count && y.first < x.first + x.count;
+    return nest_memory_meets(p, a, b) || (p->arena_bytes > 0 && plan_overlap(p, a, b));
 }
 
 static bool waits_for(const struct nest_program *p, const struct nest_step *t,
                       const struct nest_step *collective)
 {
     for (uint32_t k = 0; k < t->n_memories; k++)
-        if (is_one_memory(p, t->memories[k], collective->memories[0]) ||
-            (plan_is_written(p, t, k) &&
-             is_one_memory(p, t->memories[k], collective->memories[1])))
+        if (is_shared(p, t, k, collective, 0) ||
+            (plan_is_written(p, t, k) && is_shared(p, t, k, collective, 1)))
             return true;
     return false;
 }

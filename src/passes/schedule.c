@@ -398,6 +398,7 @@ static void schedule(struct schedule *s, const uint32_t *in, const uint32_t *out
     uint32_t first = s->program->steps.count, first_memory = s->program->memories.count;
     s->g = schedule_pack_operands(s);
     s->g = schedule_part_concatenations(s);
+    s->g = schedule_part_late(s);
     s->g = schedule_join_loops(s, s->g);
     make_tables(s);
     if (!s->options->separate && !s->options->no_gemm && !s->options->no_accumulation)
@@ -459,6 +460,8 @@ static jot_status schedule_program(struct arena *scratch, void *ctx)
     schedule_share_kernels(s->program, s->options->large);
     if (!s->options->separate)
         schedule_ranges(s->program, s->scratch);
+    if (s->options->early_exchanges)
+        schedule_narrow_parts(s->program);
     schedule_sort_memories(s->program);
     layout_products(s->program);
     plan_memory(s->program, s->options->donated, s->options->early_exchanges);

@@ -341,6 +341,8 @@ void schedule_sort_memories(struct nest_program *p);
 
 // Routines and collectives read and write parts of memories where kernels would move these.
 void schedule_ranges(struct nest_program *p, struct arena *scratch);
+// Kernels that put parts of memories have these parts alone.
+void schedule_narrow_parts(struct nest_program *p);
 
 // ---- Shapes (schedule_shapes.c)
 
@@ -351,6 +353,8 @@ const struct ir_graph *schedule_without_shapes(const struct ir_graph *g);
 
 // s->g with a barrier in front of each part of an array whose parts are put in place.
 const struct ir_graph *schedule_part_concatenations(struct schedule *s);
+// The same of arrays of which some rows alone wait for what devices exchange (schedule_late.c).
+const struct ir_graph *schedule_part_late(struct schedule *s);
 
 // ---- Effects (schedule_effect.c)
 

@@ -180,6 +180,67 @@ static bool spare(struct ranges *r, uint32_t i)
     return true;
 }
 
+// ---- Parts
+
+// The elements of the buffer that the nest puts are among these; none where that is not known.
+static struct nest_range put_range(const struct nest *n, nest_id buffer)
+{
+    int64_t first = INT64_MAX, end = INT64_MIN;
+    for (uint32_t i = 0; i < n->statements.count; i++) {
+        const struct nest_statement *s = &n->statements.at[i];
+        if (s->buffer != buffer || (s->kind != NEST_PUT && s->kind != NEST_CONTRACT))
+            continue;
+        if (s->kind != NEST_PUT || nest_index_has_values(&s->index))
+            return (struct nest_range){0};
+        int64_t low = s->index.constant, high = low + 1;
+        for (uint32_t k = 0; k < s->index.count; k++) {
+            struct nest_term t = s->index.terms[k];
+            int64_t most = t.factor * (n->axes.at[t.id].extent - 1);
+            low += most < 0 ? most : 0;
+            high += most > 0 ? most : 0;
+        }
+        first = low < first ? low : first;
+        end = high > end ? high : end;
+    }
+    bool is_known = first >= 0 && first < end && end <= n->buffers.at[buffer].count;
+    return is_known ? (struct nest_range){first, end - first} : (struct nest_range){0};
+}
+
+// A kernel that puts a part of a memory has that part alone, so that others put theirs at the same time.
+static void narrow(struct nest_program *p, uint32_t nest, nest_id buffer, uint32_t operand)
+{
+    struct nest *n = p->nests.at[nest];
+    struct nest_range r = put_range(n, buffer);
+    if (r.count == 0)
+        return;
+    for (uint32_t i = 0; i < n->statements.count; i++)
+        if (n->statements.at[i].kind == NEST_PUT && n->statements.at[i].buffer == buffer)
+            n->statements.at[i].index.constant -= r.first;
+    n->buffers.at[buffer].count = r.count;
+    for (uint32_t i = 0; i < p->steps.count; i++) {
+        struct nest_step *t = &p->steps.at[i];
+        if (t->kind != NEST_STEP_KERNEL || t->nest != nest)
+            continue;
+        struct nest_range *ranges = arena_array(p->arena, struct nest_range, t->n_memories);
+        for (uint32_t k = 0; k < t->n_memories; k++)
+            ranges[k] = nest_step_range(p, t, k);
+        ranges[operand] = r;
+        t->ranges = ranges;
+    }
+}
+
+void schedule_narrow_parts(struct nest_program *p)
+{
+    for (uint32_t i = 0; i < p->nests.count; i++) {
+        const struct nest *n = p->nests.at[i];
+        for (uint32_t b = 0, k = 0; b < n->buffers.count; b++) {
+            if (n->buffers.at[b].role == NEST_PART)
+                narrow(p, i, b, k);
+            k += n->buffers.at[b].role != NEST_LOCAL;
+        }
+    }
+}
+
 void schedule_ranges(struct nest_program *p, struct arena *scratch)
 {
     struct ranges r = {p, arena_array(scratch, uint32_t, p->memories.count + 1)};

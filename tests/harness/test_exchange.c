@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Collectives over the axes of a mesh: the programs of its devices against the named map of the same
 // function in the evaluator.
+#include "ir/collective.h"
 #include "jot/device.h"
 #include "passes/body.h"
 #include "passes/plan.h"
@@ -201,7 +202,7 @@ static struct ir_type lanes_of(const struct program *p, struct ir_type t)
 }
 
 // By device: the arguments of each, and its place.
-enum { PLAIN, SEPARATE, PACKED, EARLY, WAYS };
+enum { PLAIN, SEPARATE, PACKED, EARLY, LARGE, WAYS };
 
 static void run_on_devices(const struct program *p, uint32_t f, const struct ir_tensor *in,
                            void **outputs, int way)
@@ -226,7 +227,8 @@ static void run_on_devices(const struct program *p, uint32_t f, const struct ir_
     struct schedule_options options = {.mesh_rank = (uint32_t)p->rank,
                                        .mesh = p->mesh,
                                        .separate = way == SEPARATE,
-                                       .early_exchanges = way == EARLY};
+                                       .large = way == LARGE,
+                                       .early_exchanges = way == EARLY || way == LARGE};
     made = pass_simplify(module, made);
     if (way == PACKED)
         made = pass_simplify(module, pass_pack_exchanges(module, made));
@@ -249,11 +251,10 @@ static void run_on_devices(const struct program *p, uint32_t f, const struct ir_
     rt_team_release(team);
 }
 
-START_TEST(devices_do_what_lanes_do)
+static void check_devices(const struct program *p, uint32_t f, int way)
 {
-    const struct program *p = &programs[_i / WAYS];
     uint64_t state = 1;
-    uint32_t f = parse(p->text), n = (uint32_t)n_devices(p);
+    uint32_t n = (uint32_t)n_devices(p);
     const struct ir_graph *g = graph(f);
     require(jot_set_host_devices((int)n));
     struct ir_tensor *in = arena_array(module->arena, struct ir_tensor, g->n_params + 1);
@@ -265,12 +266,111 @@ START_TEST(devices_do_what_lanes_do)
     for (uint32_t k = 0; k < n * n_out; k++)
         outputs[k] = arena_allocate(module->arena,
                                     tensor_bytes(ir_type_of(g, g->outputs.at[k % n_out])) + 16);
-    run_on_devices(p, f, in, outputs, _i % WAYS);
+    run_on_devices(p, f, in, outputs, way);
     for (uint32_t k = 0; k < n * n_out; k++) {
         struct ir_type t = ir_type_of(g, g->outputs.at[k % n_out]);
         ck_assert_msg(
             !memcmp(outputs[k], block(want[k % n_out], t, k / n_out), tensor_bytes(t)),
             "%s: result %u of device %u", p->name, k % n_out, k / n_out);
+    }
+}
+
+START_TEST(devices_do_what_lanes_do)
+{
+    const struct program *p = &programs[_i / WAYS];
+    check_devices(p, parse(p->text), _i % WAYS);
+}
+END_TEST
+
+static uint32_t pick(uint64_t *state, int64_t n)
+{
+    *state = *state * 6364136223846793005u + 1442695040888963407u;
+    return (uint32_t)((*state >> 33) % (uint64_t)n);
+}
+
+// Two values of a type, or the first one of it.
+static ir_id combine(struct ir_builder *b, const ir_id *values, uint32_t count, uint64_t *state)
+{
+    ir_id x = values[pick(state, count)], y = values[pick(state, count)];
+    bool fits = ir_type_equal(ir_type_in(b, x), ir_type_in(b, y));
+    return fits ? ir_sub(b, x, y) : ir_neg(b, x);
+}
+
+// Another value of rows that are put together, cut out, padded, or combined.
+static ir_id draw_rows(struct ir_builder *b, const ir_id *values, uint32_t count,
+                       uint64_t *state)
+{
+    ir_id x = values[pick(state, count)], y = values[pick(state, count)];
+    const int64_t *dims = ir_dims(b->module, ir_type_in(b, x));
+    int64_t rows = dims[0], columns = dims[1], first = pick(state, rows), none[2] = {0},
+            low[2] = {(int64_t)pick(state, 4) - 1, pick(state, 2)},
+            high[2] = {pick(state, 3), 0},
+            end[2] = {first + 1 + pick(state, rows - first), columns};
+    switch (pick(state, 8)) {
+    case 0:
+    case 1:
+        return columns == ir_dims(b->module, ir_type_in(b, y))[1] && rows < 40
+                   ? ir_concatenate(b, 2, (ir_id[]){x, y}, 0)
+                   : x;
+    case 2:
+        return ir_slice(b, x, (int64_t[]){first, 0}, end, NULL);
+    case 3:
+        return rows > 2 ? ir_pad(b, x, ir_scalar_like(b, x, 3), low, high, none) : x;
+    case 4:
+        return columns > 40
+                   ? x
+                   : ir_reshape(b,
+                                ir_broadcast_in_dim(b, x, 3, (int64_t[]){rows, 2, columns},
+                                                    (int64_t[]){0, 2}),
+                                2, (int64_t[]){rows, 2 * columns});
+    default:
+        return combine(b, values, count, state);
+    }
+}
+
+// Whatever is made of what is exchanged, and wherever that is in it.
+START_TEST(rows_that_wait_are_made_apart)
+{
+    const struct program p = {.name = "rows", .rank = 1, .mesh = {3}};
+    uint64_t state = (uint64_t)_i + 1;
+    struct ir_builder b = ir_builder_make(module, "rows", IR_BUILD_PLAIN);
+    struct ir_type t = type_of_dims(JOT_F32, 2, (int64_t[]){6, 5});
+    t.varies = 1;
+    ir_axis_add(module, "i", 3);
+    ir_id values[24] = {ir_param(&b, t)};
+    values[1] =
+        ir_ppermute(&b, ir_slice(&b, values[0], (int64_t[]){5, 0}, (int64_t[]){6, 5}, NULL), 1,
+                    (int64_t[]){0}, 2, (int64_t[]){0, 1, 2, 0});
+    for (uint32_t i = 2; i < 24; i++)
+        values[i] = draw_rows(&b, values, i, &state);
+    for (uint32_t i = 20; i < 24; i++)
+        ir_output(&b, values[i]);
+    check_devices(&p, done(&b), LARGE);
+}
+END_TEST
+
+// The rows between the borders run beside both exchanges, and others put rows of the same memory.
+START_TEST(borders_are_made_apart)
+{
+    uint32_t f, text = 0;
+    while (strcmp(programs[text].name, "of borders"))
+        text++;
+    int64_t axes[1] = {0};
+    require(pass_exchange(module, parse(programs[text].text), 1, axes, &f));
+    f = pass_simplify(module, f);
+    for (int large = 0; large < 2; large++) {
+        struct schedule_options options = {.mesh_rank = 1,
+                                           .mesh = programs[text].mesh,
+                                           .early_exchanges = true,
+                                           .large = large};
+        const struct nest_program *p = schedule_with(f, &options);
+        uint32_t kernels = 0, first = 0;
+        for (uint32_t i = p->steps.count; i-- > 0;) {
+            kernels += p->steps.at[i].kind == NEST_STEP_KERNEL;
+            first = p->steps.at[i].kind == NEST_STEP_COLLECTIVE ? i : first;
+        }
+        require_of(kernels == (large ? 3 : 1), "kernels", f, p);
+        require_of(plan_beside_end(p, first) == first + 2 + (uint32_t)large, "beside", f, p);
     }
 }
 END_TEST
@@ -360,6 +460,8 @@ static void add_tests(TCase *t)
 {
     tcase_add_loop_test(t, routines_take_ranges, 16, 18);
     tcase_add_test(t, exchanges_come_early);
+    tcase_add_test(t, borders_are_made_apart);
+    tcase_add_loop_test(t, rows_that_wait_are_made_apart, 0, 60);
     tcase_add_loop_test(t, devices_do_what_lanes_do, 0, WAYS * (int)COUNT(programs));
 }
 

@@ -138,8 +138,11 @@ static jot_status run_step(const struct program_run *r, const struct nest_step *
         return JOT_OK;
     }
     void **data = arena_array(r->arena, void *, s->n_memories + 1);
-    for (uint32_t i = 0; i < s->n_memories; i++)
-        data[i] = memory_at(r, s->memories[i]);
+    for (uint32_t i = 0; i < s->n_memories; i++) {
+        int64_t bytes = dtype_get(r->p->memories.at[s->memories[i]].dtype)->bytes;
+        data[i] =
+            (char *)memory_at(r, s->memories[i]) + nest_step_range(r->p, s, i).first * bytes;
+    }
     if (s->kind == NEST_STEP_KERNEL)
         return nest_eval(r->p->nests.at[s->nest], data);
     if (s->kind == NEST_STEP_CHECK)

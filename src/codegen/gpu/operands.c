@@ -193,6 +193,9 @@ struct gpu_operand *gpu_operands(struct arena *arena, const struct nest_program 
             continue;
         for (uint32_t k = 0; k < s->n_memories; k++) {
             unsigned align = alignment_of(p, s->memories[k]);
+            uint64_t first = (uint64_t)nest_step_range(p, s, k).first;
+            while (first * jot_dtype_size(p->memories.at[s->memories[k]].dtype) % align)
+                align /= 2;
             all[k].align = align < all[k].align ? align : all[k].align;
             if (writes && writes[i] && loop_writes(p, writes[i], s->memories[k]))
                 all[k].is_constant = false;
