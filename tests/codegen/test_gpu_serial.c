@@ -96,6 +96,15 @@ static const struct {
             "      yield reduce_sum %3 serial -> %4 : f32\n      put y[250000*b + j] = %4\n    "
             "}\n  }\n"),
      ""},
+    {"running products of complex numbers",
+     "kernel k0_k(x: c64[1000000], y: out c64[1000000]) {\n  scan i < 1000000 {\n"
+     "    %0 = load x[i] : c64\n    yield reduce_prod %0 serial -> %1 : c64\n"
+     "    put y[i] = %1\n  }\n}\n",
+     ""},
+    {"a running logsumexp",
+     KERNEL("  scan i < 1000000 {\n    %0 = load x[i] : f32\n"
+            "    yield cumlogsumexp %0 serial -> %1 : f32\n    put y[i] = %1\n  }\n"),
+     ""},
     {"three loops that need one another",
      KERNEL("  fold i < 1000000 {\n    %0 = load x[i] : f32\n    yield reduce_max %0 free\n"
             "  } -> %1 : f32\n  fold j < 1000000 {\n    %2 = load x[j] : f32\n"

@@ -2,6 +2,8 @@
 // Types and values of the operations, in a lazy scope.
 #include "trace_support.h"
 
+#include <complex.h>
+
 static jot_scope *scope;
 
 static void setup(void) { scope = jot_scope_open(); }
@@ -277,10 +279,43 @@ static void check_running(int64_t n)
     free(k);
 }
 
+static jot_value products(jot_value x) { return jot_cumprod(x); }
+static jot_value log_sums(jot_value x) { return jot_cumlogsumexp(x); }
+
+// Folds whose identity is not neutral: the first number comes out as it is.
+static void check_running_from(int64_t n)
+{
+    double _Complex *z = malloc((size_t)n * sizeof *z), product = 1;
+    double *x = malloc((size_t)n * sizeof *x), sum = 0;
+    for (int64_t i = 0; i < n; i++) {
+        z[i] = cexp(I * (double)(i % 5));
+        x[i] = i < 3 ? -0.0 : sin((double)i);
+    }
+    jot_executable *f[] = {jot_jit(jot_fn(products)), jot_jit(jot_fn(log_sums))};
+    jot_array *in[] = {jot_array_from(z, n), jot_array_from(x, n)}, *out[2];
+    for (int k = 0; k < 2; k++)
+        ck_assert_int_eq(jot_call_list(f[k], 1, &in[k], 1, &out[k]), JOT_OK);
+    ck_assert_int_eq(jot_array_read(out[0], z, (size_t)n), JOT_OK);
+    ck_assert_int_eq(jot_array_read(out[1], x, (size_t)n), JOT_OK);
+    ck_assert(x[0] == 0 && signbit(x[0]));
+    for (int64_t i = 0; i < n; i++) {
+        product *= cexp(I * (double)(i % 5));
+        sum += exp(i < 3 ? 0 : sin((double)i));
+        ck_assert_msg(cabs(z[i] - product) < 1e-11, "product %lld", (long long)i);
+        ck_assert_msg(fabs(x[i] - log(sum)) < 1e-11, "logarithm %lld", (long long)i);
+    }
+    for (int k = 0; k < 2; k++) {
+        jot_arrays_release(2, (jot_array *[]){in[k], out[k]});
+        jot_executable_release(f[k]);
+    }
+    free(z), free(x);
+}
+
 START_TEST(test_long_running_folds)
 {
     check_running(70001);
     check_running(33 * 8192 + 4);
+    check_running_from(5003);
 }
 END_TEST
 

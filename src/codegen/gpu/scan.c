@@ -39,7 +39,7 @@ bool gpu_is_long_scan(const struct cg_lowering *l, nest_id id)
         return false;
     const struct nest_statement *yield = cg_statement(l, b->statements.at[at]);
     const struct nest_combine *c = &yield->combines[0];
-    return yield->n_combines == 1 && c->dtype != JOT_BOOL && cg_has_neutral(c->op, c->dtype) &&
+    return yield->n_combines == 1 && c->dtype != JOT_BOOL &&
            cg_extent(l, s) > (c->order == NEST_FREE ? GPU_WARP : SHORTEST_CHUNK);
 }
 
@@ -55,22 +55,38 @@ bool gpu_is_scan_of_points(const struct cg_lowering *l, nest_id loop)
     return b->statements.count && gpu_is_long_scan(l, vec_last(&b->statements));
 }
 
-struct cg_value gpu_scan_combine(struct cg_lowering *l, const struct scan *p, struct cg_value x,
-                                 struct cg_value y)
-{
-    return cg_combine(&l->m, p->combine->op, p->combine->dtype, x, y);
-}
-
-struct cg_value gpu_scan_neutral(struct cg_lowering *l, const struct scan *p, unsigned lanes)
-{
-    return cg_neutral(&l->m, p->combine->op, p->combine->dtype, lanes);
-}
-
 struct cg_value gpu_scan_choose(struct cg_lowering *l, LLVMValueRef condition,
                                 struct cg_value x, struct cg_value y)
 {
     return (struct cg_value){LLVMBuildSelect(l->m.b, condition, x.re, y.re, ""),
                              x.im ? LLVMBuildSelect(l->m.b, condition, x.im, y.im, "") : NULL};
+}
+
+static LLVMValueRef is_identity(struct cg_lowering *l, const struct scan *p, struct cg_value x)
+{
+    struct cg_value one =
+        cg_identity(l->module, p->combine->op, p->combine->dtype, cg_lanes_of(x.re));
+    LLVMValueRef is = LLVMBuildFCmp(l->m.b, LLVMRealOEQ, x.re, one.re, "");
+    return x.im ? LLVMBuildAnd(l->m.b, is, LLVMBuildFCmp(l->m.b, LLVMRealOEQ, x.im, one.im, ""),
+                               "")
+                : is;
+}
+
+// An identity that is not neutral is passed over: no logaddexp gives -0, and no complex number times
+// infinity is the infinity.
+struct cg_value gpu_scan_combine(struct cg_lowering *l, const struct scan *p, struct cg_value x,
+                                 struct cg_value y)
+{
+    struct cg_value both = cg_combine(&l->m, p->combine->op, p->combine->dtype, x, y);
+    if (cg_has_neutral(p->combine->op, p->combine->dtype))
+        return both;
+    both = gpu_scan_choose(l, is_identity(l, p, y), x, both);
+    return gpu_scan_choose(l, is_identity(l, p, x), y, both);
+}
+
+struct cg_value gpu_scan_neutral(struct cg_lowering *l, const struct scan *p, unsigned lanes)
+{
+    return cg_neutral(&l->m, p->combine->op, p->combine->dtype, lanes);
 }
 
 static struct cg_value lane_of(struct cg_lowering *l, struct cg_value v, unsigned i)
