@@ -7,6 +7,7 @@
 // loops where they are not.
 #include "passes/write.h"
 
+#include "base/count.h"
 #include "ir/control.h"
 
 void write_enter(struct writer *w, struct frame *f)
@@ -16,20 +17,81 @@ void write_enter(struct writer *w, struct frame *f)
     w->e.floor = f ? f->floor : 0;
 }
 
-// Values all of whose elements are made at once: prefix folds, and where elements are looped
-// over what several read, what folds and updates make.
+// Terms of a fold of operand i, and 1 of any other op.
+static int64_t terms_of(struct writer *w, const struct frame *f, const struct ir_node *n,
+                        uint32_t i)
+{
+    int count = 0;
+    const int64_t *axes = node_is_folding(n) ? node_folded_axes(n, i, &count) : NULL;
+    struct view view = f->lanes->view[ir_operand(f->s.g, n, i)];
+    int64_t terms = 1;
+    for (int k = 0; k < count; k++)
+        terms = count_times(
+            terms, axes_product(&w->lanes->space, lanes_inner(w->lanes, view.dims[axes[k]])));
+    return terms;
+}
+
+// By value what one element costs where it is computed of the elements that it is of.
+static int64_t *costs_of(struct writer *w, const struct frame *f)
+{
+    const struct ir_graph *g = f->s.g;
+    int64_t *cost = arena_array(w->outer->scratch, int64_t, g->values.count + 1);
+    for (uint32_t at = f->lanes->first; at < f->lanes->end; at++) {
+        const struct ir_node *n = &g->nodes.at[at];
+        bool is_map = ir_op_class((enum ir_op)n->op) == IR_CLASS_MAP;
+        for (uint32_t k = 0; k < n->n_out && (is_map || node_is_index(n)); k++) {
+            if (is_map)
+                cost[n->out + k] = cost_of_op((enum ir_op)n->op, ir_dtype_of(g, n->out));
+            for (uint32_t i = 0; i < n->n_in; i++)
+                if (f->uses[ir_operand(g, n, i)] == 1)
+                    cost[n->out + k] = count_plus(cost[n->out + k], cost[ir_operand(g, n, i)]);
+        }
+    }
+    return cost;
+}
+
+// Whether all elements of v are made at once: of prefix folds, and where elements are looped over of what several
+// read, or one op several times if it is dear, and of what folds and updates make, but for folds that are read
+// once by an element of what is kept.
+static bool is_to_keep(struct writer *w, const struct frame *f, const struct ir_node *n,
+                       ir_id v, bool is_dear, bool is_inside)
+{
+    enum ir_class c = ir_op_class((enum ir_op)n->op);
+    bool is_wanted =
+        c == IR_CLASS_MAP ? f->uses[v] > 1 || is_dear : !(node_is_folding(n) && is_inside);
+    return c == IR_CLASS_CUMULATIVE ||
+           (is_wanted && write_is_looped(w, f->lanes->view[v]) &&
+            (!node_is_index(n) || c == IR_CLASS_UPDATE) && n->op != IR_param);
+}
+
 static void choose_kept(struct writer *w, struct frame *f)
 {
     const struct ir_graph *g = f->s.g;
-    for (uint32_t at = f->lanes->first; at < f->lanes->end; at++) {
+    int64_t *cost = costs_of(w, f);
+    int64_t *reads = arena_array(w->outer->scratch, int64_t, g->values.count + 1);
+    bool *is_inside = arena_array(w->outer->scratch, bool, g->values.count + 1);
+    for (uint32_t i = 0; i < g->outputs.count; i++)
+        reads[g->outputs.at[i]] = lanes_inner_count(w->lanes, f->lanes->view[g->outputs.at[i]]);
+    for (uint32_t at = f->lanes->end; at-- > f->lanes->first;) {
         const struct ir_node *n = &g->nodes.at[at];
+        int64_t made = 0;
+        bool is_loop = false;
         for (ir_id v = n->out; v < n->out + n->n_out; v++) {
-            bool is_map = ir_op_class((enum ir_op)n->op) == IR_CLASS_MAP;
-            bool is_prefix = ir_op_class((enum ir_op)n->op) == IR_CLASS_CUMULATIVE;
-            bool is_update = ir_op_class((enum ir_op)n->op) == IR_CLASS_UPDATE;
-            f->is_kept[v] = is_prefix || (write_is_looped(w, f->lanes->view[v]) &&
-                                          (!node_is_index(n) || is_update) &&
-                                          n->op != IR_param && (!is_map || f->uses[v] > 1));
+            int64_t count = lanes_inner_count(w->lanes, f->lanes->view[v]);
+            bool is_dear = reads[v] > count && count_times(reads[v] - count, cost[v]) >=
+                                                   count_times(COST_EXPENSIVE, count);
+            f->is_kept[v] = is_to_keep(w, f, n, v, is_dear, is_inside[v]);
+            is_loop |= f->is_kept[v] || is_inside[v];
+            int64_t own = f->is_kept[v] ? count : reads[v];
+            made = own > made ? own : made;
+        }
+        is_loop &= ir_op_class((enum ir_op)n->op) == IR_CLASS_MAP;
+        for (uint32_t i = 0; i < n->n_in; i++) {
+            ir_id x = ir_operand(g, n, i);
+            reads[x] = count_plus(reads[x], count_times(made, terms_of(w, f, n, i)));
+            is_inside[x] = is_loop && f->uses[x] == 1 &&
+                           lanes_inner_count(w->lanes, f->lanes->view[x]) ==
+                               lanes_inner_count(w->lanes, f->lanes->view[n->out]);
         }
     }
 }
@@ -85,7 +147,14 @@ static struct frame *make_frame(struct writer *w, struct lane_graph *body, const
     f->s.decision = t->decision;
     f->s.is_stored = t->is_stored;
     f->s.memory_of = t->memory_of;
-    choose_kept(w, f);
+    if (body != w->lanes->top) {
+        choose_kept(w, f);
+        return f;
+    }
+    // Of the graph around a loop there is the loop alone.
+    const struct ir_node *n = &body->g->nodes.at[body->first];
+    for (ir_id v = n->out; v < n->out + n->n_out; v++)
+        f->is_kept[v] = is_to_keep(w, f, n, v, false, false);
     return f;
 }
 

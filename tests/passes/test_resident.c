@@ -251,8 +251,31 @@ START_TEST(many_branches)
 }
 END_TEST
 
+// What a product of a lane reads several times of each of is put by itself, with what it is of.
+START_TEST(dear_factors_are_kept)
+{
+    static const char text[] =
+        "jot ir 1\nfunction @0(%a: f32[4,64], %b: f32[64,4], %x: f32[20,4]) {\n"
+        "  %h = dot_general %x, %a {lhs_contract=[1], rhs_contract=[0], lhs_batch=[], "
+        "rhs_batch=[]} : f32[20,64]\n  %t = tanh %h : f32[20,64]\n"
+        "  %y = dot_general %t, %b {lhs_contract=[1], rhs_contract=[0], lhs_batch=[], "
+        "rhs_batch=[]} : f32[20,4]\n  return %y\n}\n"
+        "function @1 f(%a: f32[4,64], %b: f32[64,4], %x: f32[20,4]) {\n  %y = scan %a, %b, %x "
+        "{reverse=0, length=5, n_consts=2, n_carry=1, functions=[@0]} : f32[20,4]\n"
+        "  return %y\n}\n";
+    uint32_t f = simplified(parse(text));
+    struct nest_program *p = schedule(f);
+    struct strbuf s = strbuf_make(module->arena);
+    nest_program_print(&s, p);
+    const char *dear = strstr(s.text, "= tanh"), *next = dear ? strchr(dear, '\n') : NULL;
+    require_of(next && !strncmp(next + strspn(next, "\n "), "put state", 9), "not kept", f, p);
+    check_run(f, p, draw_inputs(f, seed));
+}
+END_TEST
+
 static void add_tests(TCase *t)
 {
+    tcase_add_test(t, dear_factors_are_kept);
     tcase_add_loop_test(t, many_branches, 0, sizeof choices / sizeof *choices);
     tcase_add_test(t, slots_stay_in_lanes);
     tcase_add_test(t, tables_that_are_read_whole_are_not);
