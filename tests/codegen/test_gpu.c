@@ -304,6 +304,34 @@ START_TEST(columns_are_read_side_by_side)
 }
 END_TEST
 
+static const char *points_with_loops(int points)
+{
+    struct strbuf text = strbuf_make(arena);
+    strbuf_printf(
+        &text,
+        "kernel steps(x: f32[%d], w: f32[32], y: out f32[%d]) {\n"
+        "  local h: f32[32] @ point\n  %%0 = const 0x00000009 : i32\n"
+        "  par i < %d {\n    %%1 = load x[i] : f32\n"
+        "    seq t < 9 carry %%2 = %%1 {\n"
+        "      map j < 32 {\n        %%3 = load w[j] : f32\n        %%4 = mul %%3, %%2 : f32\n"
+        "        %%5 = tanh %%4 : f32\n        put h[j] = %%5\n      }\n"
+        "      fold k < 32 {\n        %%6 = load h[k] : f32\n        %%7 = load w[k] : f32\n"
+        "        yield fma %%6 %%7 sum64\n      } -> %%8 : f32\n"
+        "      %%9 = pow %%8, %%1 : f32\n      %%10 = tanh %%9 : f32\n"
+        "      yield %%10\n    } -> %%11\n    put y[i] = %%11\n  }\n}\n",
+        points, points, points);
+    return text.text;
+}
+
+// Points of much work and few reads: where there are threads enough without it no warp repeats what it does not
+// share.
+START_TEST(warps_share_where_points_are_few)
+{
+    ck_assert_ptr_nonnull(strstr(ptx_of(points_with_loops(1000)), "shfl.sync"));
+    ck_assert_ptr_null(strstr(ptx_of(points_with_loops(400000)), "shfl.sync"));
+}
+END_TEST
+
 static const char *dear_fold_of(const char *function, int n, int times)
 {
     struct strbuf text = strbuf_make(arena);
@@ -738,6 +766,7 @@ static void add_tests(TCase *c)
     tcase_add_test(c, exponentials_of_rows_have_one_bound);
     tcase_add_test(c, a_sum_is_one_kernel);
     tcase_add_test(c, columns_are_read_side_by_side);
+    tcase_add_test(c, warps_share_where_points_are_few);
     tcase_add_test(c, dear_terms_are_computed_first);
     tcase_add_test(c, long_terms_have_registers);
     tcase_add_test(c, loops_are_not_written_out);

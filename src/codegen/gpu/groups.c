@@ -13,6 +13,8 @@
 #define COLUMNS_BLOCK 512 // threads that have registers enough for the stack of the tree
 #define MANY_THREADS (GPU_MULTIPROCESSORS * 1024) // that keep one busy
 #define FEW_POINTS (GPU_MULTIPROCESSORS * 4)      // of which a block each keeps a GPU busy
+#define WORK_OF_ELEMENT 64.0                      // that hides how an element of memory is read
+#define CLEARLY 1.2                               // better by so much
 #define SMALL_READ (1 << 20) // elements that the second cache hands out in any order
 
 // The most telling accesses of a point: are they beside one another along an axis of the loop,
@@ -91,10 +93,71 @@ bool gpu_has_kind(const struct nest *nest, enum nest_kind kind)
     return false;
 }
 
+// Operations of one of the threads that share the loops of a block.
+static double work_of(const struct cg_lowering *l, uint32_t block, unsigned threads)
+{
+    if (block >= l->nest->blocks.count)
+        return 0;
+    const struct nest_block *b = &l->nest->blocks.at[block];
+    double work = 0;
+    for (uint32_t i = 0; i < b->statements.count; i++) {
+        nest_id id = b->statements.at[i];
+        const struct nest_statement *s = cg_statement(l, id);
+        bool is_loop = s->kind == NEST_MAP || s->kind == NEST_PAR || s->kind == NEST_SCAN ||
+                       s->kind == NEST_FOLD;
+        bool is_shared = is_loop && (s->kind != NEST_FOLD || gpu_is_team_fold(l, id));
+        int64_t turns = s->n_axes ? cg_extent(l, s) : 1;
+        turns = is_shared ? (turns + threads - 1) / threads : turns;
+        work += s->kind == NEST_OP ? cost_of_op(s->op, s->dtype) : 1;
+        work += (double)turns * (work_of(l, s->body, is_loop ? 1 : threads) +
+                                 work_of(l, s->other, is_loop ? 1 : threads));
+    }
+    return work;
+}
+
+// Elements of memory that are a point's own.
+static double own_elements(const struct cg_lowering *l, uint32_t block,
+                           const struct nest_statement *points)
+{
+    if (block >= l->nest->blocks.count)
+        return 0;
+    const struct nest_block *b = &l->nest->blocks.at[block];
+    double count = 0;
+    for (uint32_t i = 0; i < b->statements.count; i++) {
+        const struct nest_statement *s = cg_statement(l, b->statements.at[i]);
+        bool is_own = false;
+        if ((s->kind == NEST_LOAD || s->kind == NEST_PUT) &&
+            l->nest->buffers.at[s->buffer].role != NEST_LOCAL) {
+            for (uint32_t k = 0; k < points->n_axes; k++)
+                is_own |= nest_index_factor(&s->index, points->axes[k]) != 0;
+            for (uint32_t k = 0; k < s->index.count; k++)
+                is_own |= s->index.terms[k].is_value;
+        }
+        count += is_own;
+        count += (s->n_axes ? (double)cg_extent(l, s) : 1) *
+                 (own_elements(l, s->body, points) + own_elements(l, s->other, points));
+    }
+    return count;
+}
+
+// Whether points that compute far more than they read are done sooner by a thread each than by a warp, of
+// which each thread repeats what it does not share.
+static bool are_for_threads(const struct cg_lowering *l, const struct nest_statement *s)
+{
+    double points = (double)cg_extent(l, s), alone = work_of(l, s->body, 1);
+    double shared = work_of(l, s->body, GPU_WARP), waves = points / MANY_THREADS;
+    double times = waves > 1 ? waves : 1;
+    double times_shared = waves * GPU_WARP > 1 ? waves * GPU_WARP : 1;
+    return alone >= WORK_OF_ELEMENT * own_elements(l, s->body, s) &&
+           alone * times * CLEARLY <= shared * times_shared;
+}
+
 bool gpu_groups_wanted(const struct cg_lowering *l, const struct nest_statement *s)
 {
     nest_id inner = gpu_longest_loop(l, s->body, NEST_NONE);
     if (inner == NEST_NONE || gpu_has_updates(l->nest) || gpu_has_kind(l->nest, NEST_CONTRACT))
+        return false;
+    if (are_for_threads(l, s))
         return false;
     int64_t length = cg_extent(l, cg_statement(l, inner)), points = cg_extent(l, s);
     struct directions d = {.outer = s->axes[s->n_axes - 1]};
