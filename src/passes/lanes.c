@@ -205,6 +205,19 @@ bool lanes_keep_tested(struct lanes *l, const struct ir_node *n)
     return true;
 }
 
+bool lanes_lead(const struct ir_graph *g, const struct ir_node *n)
+{
+    struct schedule s = {.scratch = g->module->arena, .g = g};
+    struct lanes *l = lanes_of(&s, n);
+    bool lead = true;
+    for (uint32_t k = 0; k < l->subjects.count; k++)
+        for (int d = 0; d < ir_while_of(n).batched; d++) {
+            struct atoms dim = axes_leaves(&l->space, l->subjects.at[k].dims[d]);
+            lead &= unmixed(l, dim).count == dim.count;
+        }
+    return lead;
+}
+
 struct atoms lanes_inner(struct lanes *l, struct atoms dim)
 {
     return axes_minus(&l->space, dim, l->lanes);

@@ -47,6 +47,8 @@ void lanes_mix(struct lanes *l, const struct ir_node *n, struct atoms a);
 struct lanes *lanes_of(struct schedule *s, const struct ir_node *n);
 // Whether the test of the while has fewer lanes, but for short axes: then these are no lanes any more.
 bool lanes_keep_tested(struct lanes *l, const struct ir_node *n);
+// Whether the first axes of all carries of a batched while, the only node of a graph, are lanes indeed.
+bool lanes_lead(const struct ir_graph *g, const struct ir_node *n);
 // The atoms of one axis that are no lanes, and how many elements a value has for each lane.
 struct atoms lanes_inner(struct lanes *l, struct atoms dim);
 int64_t lanes_inner_count(struct lanes *l, struct view v);

@@ -157,6 +157,9 @@ uint32_t pass_sort_updates(struct ir_module *m, uint32_t f);
 // differentiation, of simplified functions.
 uint32_t pass_predictive_commoning(struct ir_module *m, uint32_t f);
 
+// Whiles that end when all lanes have ended as whiles of each lane.  After all differentiation.
+uint32_t pass_while_lanes(struct ir_module *m, uint32_t f);
+
 // Gradients of rectifiers look at results that are there.  After all differentiation.
 uint32_t pass_relu_masks(struct ir_module *m, uint32_t f);
 

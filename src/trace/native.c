@@ -435,7 +435,7 @@ static jot_status build(struct arena *arena, void *ctx)
     p->function = pass_hoist(m, pass_count_trips(m, p->function));
     if (p->device->type->kind == JOT_HOST)
         p->function = pass_half_products(m, p->function);
-    p->function = pass_simplify(m, p->function);
+    p->function = pass_while_lanes(m, pass_simplify(m, p->function));
     uint32_t commoned = pass_predictive_commoning(m, p->function);
     if (commoned != p->function)
         p->function = pass_simplify(m, commoned);
