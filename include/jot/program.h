@@ -38,7 +38,8 @@ JOT_BEGIN_C
 typedef struct jot_program jot_program;
 
 // The program in a file, or in n bytes of memory, which are copied; `name` stands for the file in
-// messages.  NULL with a message: the place in the file, and what is wrong there.
+// messages.  NULL with a message: the place in the file, and what is wrong there.  A large file is mapped: it
+// must not be written to or made shorter as long as the program.  Executables share large constants.
 JOT_API JOT_MUST_USE jot_program *jot_program_read(const char *path);
 JOT_API JOT_MUST_USE jot_program *jot_program_from_memory(const char *name, const void *bytes,
                                                           size_t n);

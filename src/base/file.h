@@ -11,7 +11,18 @@
 // Writes all of the bytes, however many calls that takes; false, with errno, when one fails.
 bool file_write(int file, const void *bytes, size_t size);
 
-// The bytes of the file at the path, and a zero behind them, for memory_release.  JOT_ERR_IO names it.
-jot_status file_read(const char *path, void **out_bytes, size_t *out_size);
+// The bytes of a file.  Those of a large one are a map of it: they are in memory where they are looked at,
+// and the file must not be made shorter meanwhile.
+struct file_bytes {
+    void *bytes;
+    size_t n;
+    bool is_mapped;
+};
+
+// JOT_ERR_IO names the path.
+jot_status file_read(const char *path, struct file_bytes *out);
+// Gives the memory of a map back until it is looked at again.
+void file_rest(const struct file_bytes *f);
+void file_release(struct file_bytes *f);
 
 #endif

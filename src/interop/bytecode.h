@@ -53,6 +53,7 @@ struct bytecode_op {
 };
 
 struct bytecode {
+    struct mlir_program *program;
     struct arena *arena, *scratch; // of the program, and until it is read
     const char *file;
     const unsigned char *begin, *end; // all bytes

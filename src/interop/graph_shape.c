@@ -4,6 +4,7 @@
 #include "interop/to_graph.h"
 
 #include "base/dtype.h"
+#include "runtime/array.h"
 
 #define HLO_(name) MLIR_OP_stablehlo_##name
 
@@ -24,12 +25,21 @@ static const void *elements_of(struct graph_op *g, const struct mlir_attr *a)
 // Larger ones are arrays beside the graph: not hashed, not printed, not compiled in.
 enum { MOST_INLINED = 4096 };
 
-static ir_id from_array(struct graph_op *g, const void *elements)
+static jot_array *array_of(struct graph_op *g, const struct mlir_attr *a)
 {
-    int64_t dims[IR_MAX_RANK + 1];
-    memcpy(dims, g->dims, sizeof *dims * (size_t)g->rank);
-    dims[g->rank] = JOT_END;
-    jot_array *array = jot_array_copy(g->dtype, elements, dims);
+    if (a->array)
+        return jot_array_retain((jot_array *)(uintptr_t)a->array);
+    jot_array *array = rt_array_create(g->dtype, g->rank, g->dims);
+    if (array && graph_is_small_float(a->type))
+        number_keep_small(a->type->element, a->bytes, jot_array_size(array), array->data);
+    else if (array)
+        memcpy(array->data, a->bytes, a->n);
+    return array;
+}
+
+static ir_id from_array(struct graph_op *g, const struct mlir_attr *a)
+{
+    jot_array *array = array_of(g, a);
     if (!array)
         return ir_fail(g->b, status_last(), "%s", jot_error_message());
     jot_value v = jot_from_array(array);
@@ -47,14 +57,14 @@ static void convert_constant(struct graph_op *g)
     }
     if (!graph_type(g->b, a->type, &type))
         return;
-    const void *elements = elements_of(g, a);
     if (a->is_splat || !g->rank) {
-        ir_id x = ir_const(g->b, ir_type_make(g->b->module, g->dtype, 0, NULL), elements);
+        ir_id x =
+            ir_const(g->b, ir_type_make(g->b->module, g->dtype, 0, NULL), elements_of(g, a));
         g->out[0] = g->rank ? ir_broadcast_in_dim(g->b, x, g->rank, g->dims, NULL) : x;
     } else if (a->n > MOST_INLINED) {
-        g->out[0] = from_array(g, elements);
+        g->out[0] = from_array(g, a);
     } else {
-        g->out[0] = ir_const(g->b, type, elements);
+        g->out[0] = ir_const(g->b, type, elements_of(g, a));
     }
 }
 

@@ -3,6 +3,7 @@
 
 #include "base/status.h"
 #include "base/strbuf.h"
+#include "runtime/array.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -64,17 +65,38 @@ jot_status mlir_make(mlir_maker *make, void *ctx, struct mlir_program **out)
     if (!q.arena)
         return status_out_of_memory();
     jot_status status = arena_lend(make_with, &q);
-    if (status)
-        arena_release(q.arena);
-    else
+    if (status == JOT_OK)
         *out = q.program;
+    else if (q.program)
+        mlir_release(q.program);
+    else
+        arena_release(q.arena);
     return status;
 }
 
 void mlir_release(struct mlir_program *p)
 {
-    if (p)
-        arena_release(p->arena);
+    if (!p)
+        return;
+    for (uint32_t i = 0; i < p->arrays.count; i++)
+        jot_array_release(p->arrays.at[i]);
+    arena_release(p->arena);
+}
+
+unsigned char *mlir_make_room(struct mlir_program *p, struct mlir_attr *a, size_t n)
+{
+    jot_dtype dtype = mlir_elements[a->type->element].dtype;
+    int64_t elements = mlir_elements_of(a->type);
+    size_t size = jot_dtype_size(dtype);
+    if (n < MLIR_LARGE || elements < 0 || n / size != (uint64_t)elements || n % size)
+        return arena_allocate(p->arena, n + 1);
+    vec_push(p->arena, &p->arrays, NULL);
+    jot_array *array = rt_array_create(dtype, a->type->rank, a->type->dims);
+    if (!array)
+        arena_exhausted();
+    vec_last(&p->arrays) = array;
+    a->array = array;
+    return array->data;
 }
 
 const struct mlir_attr *mlir_attr_find(const struct mlir_op *op, const char *name)

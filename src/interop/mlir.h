@@ -6,12 +6,15 @@
 // and the flat form that stablehlo.def gives them, whether they came as
 // `dims = [0, 1]`, as `#stablehlo.gather<offset_dims = [0]>` or as a tensor of bytecode.
 //
-// Everything lives in the arena of the program and is not changed once it is read.
+// Everything lives in the arena of the program and is not changed once it is read; the elements of large
+// constants are arrays, which executables share.
 #ifndef INTEROP_MLIR_H
 #define INTEROP_MLIR_H
 
 #include "base/arena.h"
+#include "base/vec.h"
 
+#include "jot/array.h"
 #include "jot/dtype.h"
 #include "jot/status.h"
 
@@ -82,7 +85,8 @@ struct mlir_attr {
     enum mlir_attr_kind kind;
     bool is_splat;
     const struct mlir_type *type;
-    size_t n; // bytes of a dense one
+    size_t n;               // bytes of a dense one
+    const jot_array *array; // that these are of, or NULL
     union {
         int64_t integer;
         double real;
@@ -148,6 +152,7 @@ struct mlir_program {
     uint32_t n_functions, n_attrs;
     struct mlir_function *functions;
     const struct mlir_named *attrs; // of the module
+    VEC(jot_array *) arrays;        // of large constants
 };
 
 // The row of an operation in stablehlo.def.
@@ -222,6 +227,11 @@ bool mlir_table_of(const char *name, const struct mlir_attr *list, int64_t *dims
 // Of a string, symbol or word; NULL when it is not there.
 const char *mlir_text(const struct mlir_op *op, const char *name);
 
+// Bytes of a constant that is an array.
+#define MLIR_LARGE ((size_t)1 << 16)
+// Room for the elements of a dense attribute, whose type is set: n bytes, of an array where they are many and of
+// a type of jot.
+unsigned char *mlir_make_room(struct mlir_program *p, struct mlir_attr *a, size_t n);
 const struct mlir_function *mlir_function_find(const struct mlir_program *p, const char *name);
 // Elements of a tensor; -1 when that is not known or too large for an int64_t.
 int64_t mlir_elements_of(const struct mlir_type *t);

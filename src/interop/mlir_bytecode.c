@@ -467,7 +467,8 @@ static jot_status read_with(struct arena *scratch, struct mlir_program *p, void 
     struct reader *r = arena_new(scratch, struct reader);
     p->file = arena_text(p->arena, q->file);
     r->program = p;
-    r->b = (struct bytecode){.arena = p->arena,
+    r->b = (struct bytecode){.program = p,
+                             .arena = p->arena,
                              .scratch = scratch,
                              .file = q->file,
                              .begin = q->bytes,

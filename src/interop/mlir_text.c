@@ -302,8 +302,6 @@ static void read_module(struct text_reader *r, bool is_general)
 
 static void read_program(struct text_reader *r)
 {
-    r->program = arena_new(r->arena, struct mlir_program);
-    r->program->arena = r->arena;
     r->program->file = r->file = arena_text(r->arena, r->file);
     const char *zero = memchr(r->at, 0, (size_t)(r->end - r->at));
     if (zero)
@@ -326,29 +324,26 @@ static void read_program(struct text_reader *r)
     r->program->n_attrs = r->module_attrs.count;
 }
 
-static bool read_inside_guard(struct text_reader *r)
+// A fault leaves by the guard.
+static jot_status read_with(struct arena *scratch, struct mlir_program *p, void *ctx)
 {
+    struct text_reader *r = ctx;
     struct arena_guard guard;
+    (void)scratch;
+    r->program = p;
+    r->arena = p->arena;
     if (arena_guard_left(&guard))
-        return false;
+        return r->status != JOT_OK ? r->status : status_out_of_memory();
     read_program(r);
     arena_guard_close(&guard);
-    return true;
+    return JOT_OK;
 }
 
 jot_status mlir_read_text(const char *file, const void *bytes, size_t n,
                           struct mlir_program **out)
 {
-    struct text_reader r = {.file = file, .start = bytes, .at = bytes, .line = 1};
-    r.line_start = r.start;
+    struct text_reader r = {
+        .file = file, .start = bytes, .line_start = bytes, .at = bytes, .line = 1};
     r.end = r.start + n;
-    r.arena = arena_create();
-    if (!r.arena)
-        return status_out_of_memory();
-    if (!read_inside_guard(&r)) {
-        arena_release(r.arena);
-        return r.status != JOT_OK ? r.status : status_out_of_memory();
-    }
-    *out = r.program;
-    return JOT_OK;
+    return mlir_make(read_with, &r, out);
 }

@@ -6,7 +6,6 @@
 #include "interop/jax_export_call.h"
 #include "interop/refine.h"
 
-#include "base/file.h"
 #include "base/memory.h"
 #include "base/strbuf.h"
 
@@ -189,15 +188,17 @@ static jot_status open_bytes(jot_program *p, const void *bytes, size_t n)
 }
 
 // Takes over the bytes.
-static jot_program *read_bytes(const char *name, void *bytes, size_t n)
+static jot_program *read_bytes(const char *name, struct file_bytes bytes)
 {
     jot_program *p = create(name);
     if (!p) {
-        memory_release(bytes);
+        file_release(&bytes);
         return NULL;
     }
     p->bytes = bytes;
-    if (open_bytes(p, bytes, n) == JOT_OK)
+    jot_status status = open_bytes(p, bytes.bytes, bytes.n);
+    file_rest(&p->bytes);
+    if (status == JOT_OK)
         return p;
     jot_program_release(p);
     return NULL;
@@ -219,13 +220,12 @@ jot_program *program_of_tree(const char *file, struct mlir_program *tree)
 
 jot_program *jot_program_read(const char *path)
 {
-    void *bytes;
-    size_t n;
+    struct file_bytes bytes;
     if (!path)
         return status_fail(JOT_ERR_ARGUMENT, "jot_program_read: path is NULL"), NULL;
-    if (file_read(path, &bytes, &n) != JOT_OK)
+    if (file_read(path, &bytes) != JOT_OK)
         return NULL;
-    return read_bytes(path, bytes, n);
+    return read_bytes(path, bytes);
 }
 
 jot_program *jot_program_from_memory(const char *name, const void *bytes, size_t n)
@@ -240,7 +240,7 @@ jot_program *jot_program_from_memory(const char *name, const void *bytes, size_t
         return status_out_of_memory(), NULL;
     if (n)
         memcpy(copy, bytes, n);
-    return read_bytes(name, copy, n);
+    return read_bytes(name, (struct file_bytes){.bytes = copy, .n = n});
 }
 
 void jot_program_release(jot_program *p)
@@ -258,7 +258,7 @@ void jot_program_release(jot_program *p)
     }
     pthread_mutex_destroy(&p->lock);
     mlir_release(p->tree);
-    memory_release(p->bytes);
+    file_release(&p->bytes);
     memory_release(p->file);
     memory_release((void *)(uintptr_t)p->key);
     memory_release(p);

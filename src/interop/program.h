@@ -2,6 +2,7 @@
 #ifndef INTEROP_PROGRAM_H
 #define INTEROP_PROGRAM_H
 
+#include "base/file.h"
 #include "interop/jax_export.h"
 #include "interop/to_graph.h"
 
@@ -13,7 +14,7 @@ struct jot_program {
     struct mlir_program *tree;
     const struct mlir_program *flat; // the tree without tuples and tokens, which is traced
     char *file;
-    void *bytes;                      // what it was read from
+    struct file_bytes bytes;          // what it was read from
     struct graph_function *functions; // as those of the tree
     jot_program_signature *signatures;
     struct jax_export *artefact; // that the tree is of, or NULL

@@ -149,26 +149,18 @@ static void read_list(struct text_reader *r, struct elements *e, int axis)
 
 // ---- hex
 
-static int hex_digit(char c)
-{
-    return c >= '0' && c <= '9'   ? c - '0'
-           : c >= 'a' && c <= 'f' ? c - 'a' + 10
-           : c >= 'A' && c <= 'F' ? c - 'A' + 10
-                                  : -1;
-}
-
-// The bytes of "0x..." from the byte `skip` on.
-static unsigned char *read_hex(struct text_reader *r, struct text_piece q, size_t skip,
-                               size_t *out_n)
+// The bytes of "0x..." from the byte `skip` on, which are for an attribute.
+static unsigned char *read_hex(struct text_reader *r, struct mlir_attr *a, struct text_piece q,
+                               size_t skip, size_t *out_n)
 {
     if (q.n < 2 || q.n % 2 || q.at[0] != '0' || q.at[1] != 'x')
         text_fail(r, q.at, "bytes are written as \"0x...\", with two digits each");
     size_t n = q.n / 2 - 1;
     if (n < skip)
         text_fail(r, q.at, "these bytes are fewer than the %zu that tell the alignment", skip);
-    unsigned char *bytes = arena_allocate(r->arena, n - skip + 1);
+    unsigned char *bytes = mlir_make_room(r->program, a, n - skip);
     for (size_t i = skip; i < n; i++) {
-        int high = hex_digit(q.at[2 * i + 2]), low = hex_digit(q.at[2 * i + 3]);
+        int high = text_hex_digit(q.at[2 * i + 2]), low = text_hex_digit(q.at[2 * i + 3]);
         if (high < 0 || low < 0)
             text_fail(r, q.at + 2 * i + 2, "'%.2s' is no byte in hex", q.at + 2 * i + 2);
         bytes[i - skip] = (unsigned char)(high * 16 + low);
@@ -190,7 +182,7 @@ static void set_bytes(struct text_reader *r, struct mlir_attr *a, unsigned char 
                      !(n == 1 && (*bytes == 0 || *bytes == 0xff));
     a->is_splat = !is_packed && n == size && elements != 0;
     if (is_packed) {
-        unsigned char *bools = arena_allocate(r->arena, (size_t)elements);
+        unsigned char *bools = mlir_make_room(r->program, a, (size_t)elements);
         for (int64_t i = 0; i < elements; i++)
             bools[i] = bytes[i / 8] >> (i % 8) & 1;
         bytes = bools;
@@ -239,14 +231,14 @@ static void read_content(struct text_reader *r, struct mlir_attr *a, size_t leng
     const char *where = (text_peek(r), r->at);
     if (*where == '"') {
         size_t n;
-        unsigned char *bytes = read_hex(r, text_quoted(r), 0, &n);
+        unsigned char *bytes = read_hex(r, a, text_quoted(r), 0, &n);
         set_bytes(r, a, bytes, n, where);
     } else if (*where == '[' && a->type->rank > 0) {
         // An element takes a byte of text at least.
         if (elements < 0 || (uint64_t)elements > length)
             text_fail(r, where, "this list has fewer elements than %s",
                       text_type_name(r, a->type));
-        unsigned char *bytes = arena_allocate(r->arena, (size_t)elements * size + 1);
+        unsigned char *bytes = mlir_make_room(r->program, a, (size_t)elements * size);
         struct elements list = {e, a->type, bytes};
         read_list(r, &list, 0);
         a->bytes = bytes;
@@ -315,6 +307,7 @@ const struct mlir_attr *text_dense_resource(struct text_reader *r)
 static void read_resource(struct text_reader *r, struct text_piece name, struct text_piece q)
 {
     uint64_t hash = hash_bytes(0, name.at, name.n);
+    const struct mlir_attr *first = NULL;
     for (struct hash_probe h = hash_probe(&r->wanted_table, hash);
          hash_next(&r->wanted_table, &h);) {
         struct text_resource *w = &r->wanted.at[h.id];
@@ -322,9 +315,14 @@ static void read_resource(struct text_reader *r, struct text_piece name, struct 
             continue;
         if (w->attr->bytes)
             text_fail(r, name.at, "the resource %.*s is there twice", (int)name.n, name.at);
+        if (first && mlir_types_equal(first->type, w->attr->type)) {
+            *w->attr = *first;
+            continue;
+        }
         size_t n;
-        unsigned char *bytes = read_hex(r, q, 4, &n);
+        unsigned char *bytes = read_hex(r, w->attr, q, 4, &n);
         set_bytes(r, w->attr, bytes, n, w->where);
+        first = w->attr;
     }
 }
 

@@ -243,13 +243,13 @@ struct text_piece text_quoted(struct text_reader *r)
     return (struct text_piece){start, (size_t)(c - start)};
 }
 
-static int hex_digit(char c)
-{
-    return c >= '0' && c <= '9'   ? c - '0'
-           : c >= 'a' && c <= 'f' ? c - 'a' + 10
-           : c >= 'A' && c <= 'F' ? c - 'A' + 10
-                                  : -1;
-}
+// A table: branches on digits that are as good as random would be guessed wrong.
+const signed char text_hex_digits[256] = {
+    ['0'] = 1,  ['1'] = 2,  ['2'] = 3,  ['3'] = 4,  ['4'] = 5,  ['5'] = 6,
+    ['6'] = 7,  ['7'] = 8,  ['8'] = 9,  ['9'] = 10, ['a'] = 11, ['b'] = 12,
+    ['c'] = 13, ['d'] = 14, ['e'] = 15, ['f'] = 16, ['A'] = 11, ['B'] = 12,
+    ['C'] = 13, ['D'] = 14, ['E'] = 15, ['F'] = 16,
+};
 
 const char *text_string(struct text_reader *r, size_t *out_n)
 {
@@ -260,7 +260,7 @@ const char *text_string(struct text_reader *r, size_t *out_n)
         char c = q.at[i];
         if (c == '\\') {
             c = q.at[++i];
-            int high = hex_digit(c), low = i + 1 < q.n ? hex_digit(q.at[i + 1]) : -1;
+            int high = text_hex_digit(c), low = i + 1 < q.n ? text_hex_digit(q.at[i + 1]) : -1;
             if (high >= 0 && low >= 0) {
                 c = (char)(high * 16 + low);
                 i++;

@@ -108,6 +108,9 @@ _Noreturn void text_expected(struct text_reader *r, const char *what);
 void text_enter(struct text_reader *r); // one level deeper, and back
 void text_leave(struct text_reader *r);
 
+extern const signed char text_hex_digits[256]; // 1 + the digit, 0 of what is none
+static inline int text_hex_digit(char c) { return text_hex_digits[(unsigned char)c] - 1; }
+
 char text_peek(struct text_reader *r);                        // behind blanks; 0 at the end
 bool text_sees(struct text_reader *r, const char *text);      // punctuation
 bool text_sees_word(struct text_reader *r, const char *word); // not the start of a longer one

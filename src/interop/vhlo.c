@@ -151,28 +151,34 @@ static const struct mlir_attr *read_real(struct bytecode *b, struct bytes *s)
     return a;
 }
 
-// Bytes of n flags, of which each is a bit.
-static const unsigned char *unpacked(struct bytecode *b, struct bytes packed, size_t n)
+// Gives the attribute n flags, of which each is a bit.
+static void set_unpacked(struct bytecode *b, struct mlir_attr *a, struct bytes packed, size_t n)
 {
-    unsigned char *flags = arena_allocate(b->arena, n);
+    unsigned char *flags = mlir_make_room(b->program, a, n);
     for (size_t i = 0; i < n; i++)
         flags[i] = packed.at[i / 8] >> (i % 8) & 1;
-    return flags;
+    a->bytes = flags;
+    a->n = n;
 }
 
-// Flags as bytes of 0 and 1; integers of less than a byte as a byte.
-static const unsigned char *canonical(struct bytecode *b, struct bytes s,
-                                      const struct mlir_element_row *e)
+// Flags as bytes of 0 and 1; integers of less than a byte as a byte.  What is small stays where it is.
+static void set_elements(struct bytecode *b, struct mlir_attr *a, struct bytes s)
 {
+    const struct mlir_element_row *e = &mlir_elements[a->type->element];
     size_t n = (size_t)(s.end - s.at);
-    unsigned char *kept = arena_allocate(b->arena, n);
-    for (size_t i = 0; i < n; i++) {
+    bool is_narrow = e->bits < 8 && e->kind != 'f';
+    unsigned char *kept =
+        is_narrow || n >= MLIR_LARGE ? mlir_make_room(b->program, a, n) : NULL;
+    a->bytes = kept ? kept : s.at;
+    a->n = n;
+    if (kept && !is_narrow)
+        memcpy(kept, s.at, n);
+    for (size_t i = 0; i < n && is_narrow; i++) {
         uint64_t bits = s.at[i] & ((1u << e->bits) - 1);
         kept[i] = (unsigned char)(e->kind == 'i'   ? (uint64_t)sign_extended(bits, e->bits)
                                   : e->kind == 'b' ? s.at[i] != 0
                                                    : bits);
     }
-    return kept;
 }
 
 // A tensor is all of its elements, or one that stands for all.
@@ -201,10 +207,10 @@ static const struct mlir_attr *read_dense(struct bytecode *b, struct bytes *s)
         bytecode_fail(b, at, "%zu bytes for %" PRId64 " elements of %s", size, n, e->text);
         return NULL;
     }
-    a->n = is_packed ? (size_t)n : size;
-    a->bytes = is_packed                       ? unpacked(b, blob, a->n)
-               : e->bits < 8 && e->kind != 'f' ? canonical(b, blob, e)
-                                               : blob.at;
+    if (is_packed)
+        set_unpacked(b, a, blob, (size_t)n);
+    else
+        set_elements(b, a, blob);
     return a;
 }
 
@@ -354,8 +360,8 @@ static const struct mlir_attr *read_dense_array(struct bytecode *b, struct bytes
     a->type = bytecode_the_type(
         b, &(struct mlir_type){
                .kind = MLIR_TENSOR, .element = type->element, .rank = 1, .dims = dims});
-    a->n = n * element;
-    a->bytes = e->bits < 8 && e->kind != 'f' ? canonical(b, blob, e) : blob.at;
+    blob.end = blob.at + n * element;
+    set_elements(b, a, blob);
     const struct mlir_attr *numbers = bytecode_numbers(b, a);
     return numbers ? numbers : a;
 }

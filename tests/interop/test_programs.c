@@ -6,6 +6,9 @@
 #include "interop/tree.h"
 
 #include <glob.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 static int fails(const char *path, int *wide)
 {
@@ -495,8 +498,108 @@ START_TEST(chlo_of_unknown_extents_is_not_written)
 }
 END_TEST
 
+// ---- memory ----
+
+// In KiB: VmRSS, or VmHWM, which is the most there was.
+static long memory_of(const char *name)
+{
+    char line[256];
+    long n = -1;
+    FILE *status = fopen("/proc/self/status", "r");
+    while (status && n < 0 && fgets(line, sizeof line, status))
+        if (!strncmp(line, name, strlen(name)))
+            n = strtol(line + strlen(name) + 1, NULL, 10);
+    if (status)
+        fclose(status);
+    return n;
+}
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define HAS_SANITIZER true // it has memory of its own
+#else
+#define HAS_SANITIZER false
+#endif
+
+enum { CONSTANT_MIB = 64, CONSTANT_ELEMENTS = CONSTANT_MIB << 18 };
+
+static void write_large(const char *path, int n, bool is_resource)
+{
+    FILE *out = fopen(path, "w");
+    ck_assert_ptr_nonnull(out);
+    fprintf(out,
+            "func.func @main(%%x: tensor<f32>) -> tensor<f32> {\n"
+            "  %%c = stablehlo.constant %s",
+            is_resource ? "dense_resource<w>" : "dense<\"0x");
+    for (int part = 0; part < 2; part++) {
+        if (part)
+            fprintf(out,
+                    " : tensor<%dxf32>\n  %%z = stablehlo.constant dense<0.0> : tensor<f32>\n"
+                    "  %%s = stablehlo.reduce(%%c init: %%z) applies stablehlo.add across "
+                    "dimensions = "
+                    "[0] : (tensor<%dxf32>, tensor<f32>) -> tensor<f32>\n"
+                    "  %%y = stablehlo.multiply %%s, %%x : tensor<f32>\n"
+                    "  return %%y : tensor<f32>\n}\n%s",
+                    n, n,
+                    is_resource ? "{-#\n dialect_resources: { builtin: { w: \"0x04000000" : "");
+        for (int i = 0; i < n && part == is_resource; i++)
+            fputs(i % 2 ? "0000803F" : "00000040", out);
+        if (part == is_resource)
+            fputs(is_resource ? "\" } }\n#-}\n" : "\">", out);
+    }
+    ck_assert_int_eq(fclose(out), 0);
+}
+
+// 2 times the sum of 1 and 2 in turn.
+static void run_large(const char *path, int n)
+{
+    jot_program *p = jot_program_read(path);
+    ck_assert_msg(p != NULL, "%s", jot_error_message());
+    jot_executable *f = jot_jit(jot_program_function(p, "main"), .device = jot_host());
+    jot_array *x = jot_array_full(JOT_F32, 2), *y[1];
+    ck_assert_msg(jot_call(f, JOT_IN(x), JOT_OUT(y)) == JOT_OK, "%s", jot_error_message());
+    ck_assert_float_eq(*(const float *)jot_array_data(y[0]), 3.0f * (float)n);
+    jot_arrays_release(JOT_OUT(y));
+    jot_array_release(x);
+    jot_executable_release(f);
+    jot_program_release(p);
+}
+
+// By hex text, a resource of text, and bytecode; another process makes the file.
+START_TEST(constants_are_in_memory_once)
+{
+    char path[] = "/tmp/jot-large-XXXXXX.mlirbc";
+    const char *backend = getenv("JOT_BACKEND");
+    if (HAS_SANITIZER || (backend && !strcmp(backend, "eval")))
+        return;
+    int file = mkstemps(path, 7), ended;
+    ck_assert_int_ge(file, 0);
+    close(file);
+    pid_t maker = fork();
+    if (maker == 0) {
+        write_large(path, CONSTANT_ELEMENTS, _i == 1);
+        jot_program *p = _i == 2 ? jot_program_read(path) : NULL;
+        _exit(p && jot_program_write(p, path) != JOT_OK);
+    }
+    ck_assert(waitpid(maker, &ended, 0) == maker && WIFEXITED(ended) && !WEXITSTATUS(ended));
+    struct stat about;
+    ck_assert_int_eq(stat(path, &about), 0);
+    char small[] = "/tmp/jot-small-XXXXXX";
+    close(mkstemp(small));
+    write_large(small, 1 << 16, false);
+    run_large(small, 1 << 16); // what compiling takes is there already
+    unlink(small);
+    long before = memory_of("VmRSS");
+    run_large(path, CONSTANT_ELEMENTS);
+    long grown = memory_of("VmHWM") - before - (long)(about.st_size >> 10);
+    unlink(path);
+    ck_assert_msg(grown < CONSTANT_MIB * 1024 * 6 / 5,
+                  "a constant of %d KiB takes %ld beside its file", CONSTANT_MIB * 1024, grown);
+}
+END_TEST
+
 static void add(TCase *t)
 {
+    tcase_add_loop_test(t, constants_are_in_memory_once, 0, 3);
     tcase_add_test(t, check_themselves);
     tcase_add_test(t, pass_the_tests_of_stablehlo);
     tcase_add_loop_test(t, are_differentiated, 0, 3);
