@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // A module of kernels compiled in parts, on as many threads: a long kernel is a part of its own, short
-// ones share one until it is as long.  LLVM's objects are a thread's, so a part is read from bitcode, and
-// what it does not need is dropped.  The PTX of each ends in a zero byte, and the device's assembler takes
-// the parts side by side too.
+// ones share one until it is as long.  LLVM's objects are a thread's, so a thread reads bitcode and drops
+// what is of other parts.  Of many parts it reads all and writes a share of them, until a share is one
+// part: so each function is read as often as the number of parts has digits.  The PTX of each part ends in
+// a zero byte, and the device's assembler takes the parts side by side too.
 #include "codegen/gpu/gpu.h"
 
 #include "base/status.h"
@@ -11,13 +12,15 @@
 #include <llvm-c/BitReader.h>
 #include <llvm-c/BitWriter.h>
 #include <pthread.h>
-#include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define LONG 1000 // instructions of a kernel that takes longer than one more part does
 #define STACK ((size_t)16 << 20) // of a thread, whatever new ones have by default
 #define MOST 15                  // threads beside the caller's
+#define SHARES 4                 // that a thread makes of many parts
+#define PART "jot-part"          // the attribute of a kernel that says its part
 
 struct part {
     LLVMMemoryBufferRef ptx;
@@ -25,13 +28,25 @@ struct part {
     char fault[200];
 };
 
+// Parts first .. end of those in the bitcode, which other shares are read from too.
+struct share {
+    struct bitcode {
+        LLVMMemoryBufferRef bytes;
+        uint32_t readers;
+    } *from;
+    uint32_t first, end;
+};
+
+static bool is_part(const struct share *s) { return s->end - s->first == 1; }
+
 struct work {
-    LLVMMemoryBufferRef bitcode;
     const char *target;
-    uint32_t *of_kernel; // the part of each kernel of the module
     uint32_t n;
     struct part *parts;
-    atomic_uint next; // that nobody has begun
+    pthread_mutex_t lock;
+    pthread_cond_t has_changed;
+    struct share *open;      // that nobody has begun; under the lock, as what follows
+    uint32_t n_open, n_left; // parts that are not done
 };
 
 static bool is_kernel(LLVMValueRef f)
@@ -51,14 +66,29 @@ static uint32_t length_of(LLVMValueRef f)
     return n;
 }
 
+static void set_part(LLVMValueRef kernel, uint32_t part)
+{
+    char text[16];
+    snprintf(text, sizeof text, "%u", part);
+    LLVMAddTargetDependentFunctionAttr(kernel, PART, text);
+}
+
+static uint32_t part_of(LLVMValueRef kernel)
+{
+    unsigned n;
+    LLVMAttributeRef a = LLVMGetStringAttributeAtIndex(kernel, LLVMAttributeFunctionIndex, PART,
+                                                       sizeof PART - 1);
+    return (uint32_t)strtoul(LLVMGetStringAttributeValue(a, &n), NULL, 10);
+}
+
 static void choose_parts(struct arena *arena, LLVMModuleRef module, struct work *w)
 {
-    uint32_t kernels = 0, k = 0, open = 0, shared = LONG; // open: a part of short ones, so long
+    uint32_t kernels = 0, open = 0, shared = LONG; // open: a part of short ones, so long
     LLVMValueRef f;
     for (f = LLVMGetFirstFunction(module); f; f = LLVMGetNextFunction(f))
         kernels += is_kernel(f);
-    w->of_kernel = arena_array(arena, uint32_t, kernels + 1);
     w->parts = arena_array(arena, struct part, kernels + 1);
+    w->open = arena_array(arena, struct share, kernels + 1);
     for (f = LLVMGetFirstFunction(module); f; f = LLVMGetNextFunction(f)) {
         uint32_t length = length_of(f);
         bool is_long = length >= LONG;
@@ -68,18 +98,24 @@ static void choose_parts(struct arena *arena, LLVMModuleRef module, struct work 
             open = w->n++;
             shared = 0;
         }
-        w->of_kernel[k++] = is_long ? w->n++ : open;
+        set_part(f, is_long ? w->n++ : open);
         shared += is_long ? 0 : length;
     }
 }
 
-static void drop_others(const struct work *w, uint32_t part, LLVMModuleRef module)
+// Kernels of other shares, and what only they use: what calls stands in front of what is called.
+static void drop_others(const struct share *s, LLVMModuleRef module)
 {
-    uint32_t k = 0;
     for (LLVMValueRef f = LLVMGetFirstFunction(module), next; f; f = next) {
         next = LLVMGetNextFunction(f);
-        if (is_kernel(f) && w->of_kernel[k++] != part)
+        uint32_t part = is_kernel(f) ? part_of(f) : 0;
+        if (is_kernel(f) ? part < s->first || part >= s->end : !LLVMGetFirstUse(f))
             LLVMDeleteFunction(f);
+    }
+    for (LLVMValueRef g = LLVMGetFirstGlobal(module), next; g; g = next) {
+        next = LLVMGetNextGlobal(g);
+        if (!LLVMGetFirstUse(g))
+            LLVMDeleteGlobal(g);
     }
 }
 
@@ -90,31 +126,84 @@ static jot_status compile_module(LLVMModuleRef module, struct cg_target *target,
     return cg_module_emit(module, target, LLVMAssemblyFile, out);
 }
 
-static jot_status compile_part(const struct work *w, uint32_t part, LLVMContextRef context,
-                               LLVMMemoryBufferRef *out)
+// Takes the bitcode, of parts first .. end.
+static jot_status open_shares(struct work *w, LLVMMemoryBufferRef bytes, uint32_t first,
+                              uint32_t end)
+{
+    struct bitcode *from = malloc(sizeof *from);
+    if (!from) {
+        LLVMDisposeMemoryBuffer(bytes);
+        return status_out_of_memory();
+    }
+    uint32_t size = (end - first + SHARES - 1) / SHARES;
+    *from = (struct bitcode){.bytes = bytes};
+    pthread_mutex_lock(&w->lock);
+    for (uint32_t next; first < end; first = next) {
+        next = first + size < end ? first + size : end;
+        w->open[w->n_open++] = (struct share){from, first, next};
+        from->readers++;
+    }
+    pthread_cond_broadcast(&w->has_changed);
+    pthread_mutex_unlock(&w->lock);
+    return JOT_OK;
+}
+
+// Waits while there may be more; false when all are done.
+static bool take_share(struct work *w, struct share *out)
+{
+    pthread_mutex_lock(&w->lock);
+    while (!w->n_open && w->n_left)
+        pthread_cond_wait(&w->has_changed, &w->lock);
+    bool has_one = w->n_open > 0;
+    if (has_one)
+        *out = w->open[--w->n_open];
+    pthread_mutex_unlock(&w->lock);
+    return has_one;
+}
+
+static jot_status do_share(struct work *w, const struct share *s, LLVMContextRef context)
 {
     LLVMModuleRef module;
     struct cg_target *target;
     JOT_TRY(cg_target_find(w->target, &target));
-    if (LLVMParseBitcodeInContext2(context, w->bitcode, &module))
+    if (LLVMParseBitcodeInContext2(context, s->from->bytes, &module))
         return status_fail(JOT_ERR_INTERNAL, "LLVM does not read what it wrote");
-    drop_others(w, part, module);
-    jot_status status = compile_module(module, target, out);
+    drop_others(s, module);
+    jot_status status =
+        is_part(s) ? compile_module(module, target, &w->parts[s->first].ptx)
+                   : open_shares(w, LLVMWriteBitcodeToMemoryBuffer(module), s->first, s->end);
     LLVMDisposeModule(module);
     return status;
+}
+
+static void end_share(struct work *w, const struct share *s, jot_status status)
+{
+    struct part *p = &w->parts[s->first];
+    if (status != JOT_OK) {
+        p->status = status;
+        snprintf(p->fault, sizeof p->fault, "%s", jot_error_message());
+    }
+    pthread_mutex_lock(&w->lock);
+    bool is_read = --s->from->readers == 0;
+    w->n_left -= is_part(s) || status != JOT_OK ? s->end - s->first : 0;
+    if (!w->n_left)
+        pthread_cond_broadcast(&w->has_changed);
+    pthread_mutex_unlock(&w->lock);
+    if (!is_read)
+        return;
+    LLVMDisposeMemoryBuffer(s->from->bytes);
+    free(s->from);
 }
 
 // Any thread: what goes wrong stays with the part.
 static void *work_on(void *arg)
 {
     struct work *w = arg;
-    for (uint32_t i; (i = atomic_fetch_add(&w->next, 1)) < w->n;) {
-        struct part *p = &w->parts[i];
+    for (struct share s; take_share(w, &s);) {
         LLVMContextRef context = LLVMContextCreate();
-        p->status = compile_part(w, i, context, &p->ptx);
-        if (p->status != JOT_OK)
-            snprintf(p->fault, sizeof p->fault, "%s", jot_error_message());
+        jot_status status = do_share(w, &s, context);
         LLVMContextDispose(context);
+        end_share(w, &s, status);
     }
     return NULL;
 }
@@ -123,7 +212,8 @@ static jot_status compile_parts(struct work *w, LLVMModuleRef module)
 {
     pthread_t threads[MOST];
     uint32_t n = 0;
-    w->bitcode = LLVMWriteBitcodeToMemoryBuffer(module);
+    w->n_left = w->n;
+    JOT_TRY(open_shares(w, LLVMWriteBitcodeToMemoryBuffer(module), 0, w->n));
     pthread_attr_t attributes;
     pthread_attr_init(&attributes);
     pthread_attr_setstacksize(&attributes, STACK);
@@ -133,7 +223,6 @@ static jot_status compile_parts(struct work *w, LLVMModuleRef module)
     work_on(w);
     while (n)
         pthread_join(threads[--n], NULL);
-    LLVMDisposeMemoryBuffer(w->bitcode);
     for (uint32_t i = 0; i < w->n; i++)
         if (w->parts[i].status != JOT_OK)
             return status_fail(w->parts[i].status, "%s", w->parts[i].fault);
@@ -266,7 +355,9 @@ static void take_texts(struct arena *arena, const struct work *w, struct cg_obje
 
 jot_status gpu_compile(struct cg_module *m, struct cg_target *target, struct cg_object *out)
 {
-    struct work w = {.target = cg_target_name(target)};
+    struct work w = {.target = cg_target_name(target),
+                     .lock = PTHREAD_MUTEX_INITIALIZER,
+                     .has_changed = PTHREAD_COND_INITIALIZER};
     choose_parts(m->arena, m->module, &w);
     if (!w.n)
         return JOT_OK;
