@@ -26,11 +26,13 @@ static jot_status lower_nests(struct cg_module *m, struct arena *arena,
                               const struct gpu_writes *const *writes, const bool *wanted,
                               struct cg_kernel *out)
 {
+    const int64_t *trips = writes ? NULL : gpu_trips_of(arena, program);
+    const struct gpu_operand *const *operands = gpu_operands(arena, program, writes);
     for (uint32_t i = 0; i < program->nests.count; i++)
         if (wanted[i])
-            JOT_TRY(gpu_kernel_lower(
-                m, arena, program->nests.at[i], (int)i, writes ? 1 : gpu_trips_of(program, i),
-                gpu_operands(arena, program, i, writes), writes != NULL, &out[i]));
+            JOT_TRY(gpu_kernel_lower(m, arena, program->nests.at[i], (int)i,
+                                     trips ? trips[i] : 1, operands[i], writes != NULL,
+                                     &out[i]));
     return JOT_OK;
 }
 

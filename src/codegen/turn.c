@@ -113,8 +113,10 @@ static void lower_run(struct cg_lowering *l, const nest_id *statements, uint32_t
 
 void cg_lower_list(struct cg_lowering *l, const nest_id *statements, uint32_t n)
 {
+    uint32_t none_before[2] = {0};
     for (uint32_t i = 0; i < n;) {
-        uint32_t end = i, ranged = l->gpu ? gpu_lower_ranged(l, statements + i, n - i) : 0;
+        uint32_t end = i;
+        uint32_t ranged = l->gpu ? gpu_lower_ranged(l, statements, i, n, none_before) : 0;
         if (ranged) {
             i += ranged;
             continue;

@@ -105,7 +105,10 @@ struct cg_gpu {
     LLVMValueRef record;       // that of a thread in shared memory (records.c), or NULL
     struct gpu_replay *replay; // of two loops of a point, or NULL
     struct gpu_common *common; // of a loop of a point, or NULL
+    bool has_strips;           // steps of a loop over time are written out
     struct gpu_arms *arms;     // of the nest that is lowered, or NULL
+    struct gpu_size *sizes;    // of the nest `sized`, or NULL
+    const struct nest *sized;
 };
 
 // Whether the threads of a group are doing the same.
@@ -173,13 +176,15 @@ void gpu_resident_close(struct gpu_resident *r);
 
 // operands.c
 // Whether step i writes part of the memory.
-bool gpu_step_writes(const struct nest_program *program, uint32_t i, uint32_t memory);
+bool gpu_step_writes(struct arena *arena, const struct nest_program *program, uint32_t i,
+                     uint32_t memory);
 // By step: what the resident loop around it writes; NULL where there is none.
 const struct gpu_writes *const *gpu_writes_of_loops(struct arena *arena,
                                                     const struct nest_program *program);
-// Of a phase, with what loops write; NULL: of a kernel.
-struct gpu_operand *gpu_operands(struct arena *arena, const struct nest_program *program,
-                                 uint32_t nest, const struct gpu_writes *const *writes);
+// By nest, of its buffers.  Of phases, with what loops write; NULL: of kernels.
+const struct gpu_operand *const *gpu_operands(struct arena *arena,
+                                              const struct nest_program *program,
+                                              const struct gpu_writes *const *writes);
 
 // equal_phases.c
 // Of the nests that are wanted, functions of phases, those that are equal but for where they begin to
@@ -419,15 +424,19 @@ struct gpu_ranges {
     bool is_known;          // operands of what is lowered need no look
     struct gpu_size *sizes; // by value of the nest
 };
-// How many statements from the first on it has lowered, 0: there are no such functions among them.
-uint32_t gpu_lower_ranged(struct cg_lowering *l, const nest_id *statements, uint32_t n);
+// How many statements of the n from the first on it has lowered, 0: there are no such functions among
+// them.  none_before: in front of which statement no run of either kind begins, 0 at first.
+uint32_t gpu_lower_ranged(struct cg_lowering *l, const nest_id *statements, uint32_t first,
+                          uint32_t n, uint32_t none_before[2]);
 // Of a run that is not done again yet: numbers out of range.
 void gpu_outside(struct machine *m, LLVMValueRef mask);
 
 // sizes.c: whether it is an operation whose operands are looked at; lowers any operation of a run.
 bool gpu_is_sized(const struct cg_lowering *l, const struct nest_statement *s);
 void gpu_lower_sized(struct cg_lowering *l, nest_id id);
-struct gpu_size *gpu_sizes_make(struct cg_lowering *l);
+// Of the nest's values, by value; forgets what is known of those of statements.
+struct gpu_size *gpu_sizes_of(struct cg_lowering *l);
+void gpu_sizes_forget(struct cg_lowering *l, const nest_id *statements, uint32_t n);
 
 // quotient.c: DIV_OF_UNIT (base/math) of f32s, without the branch of a general quotient; x / y and the
 // root of x, of f32s with one branch for all lanes.
@@ -477,8 +486,8 @@ bool gpu_is_scan_of_points(const struct cg_lowering *l, nest_id loop);
 void gpu_scan_lower(struct cg_lowering *l, struct cg_kernel *out);
 
 // trips.c: steps of a stencil, several of which are one launch.
-// Trips of the loop that the nest is all of, whose two arrays change places; 1: there is no such loop.
-int64_t gpu_trips_of(const struct nest_program *p, uint32_t nest);
+// By nest: trips of the loop that it is all of, whose two arrays change places; 1: there is no such loop.
+const int64_t *gpu_trips_of(struct arena *arena, const struct nest_program *p);
 #define GPU_TRIPS_BLOCK 64 // threads
 bool gpu_is_trips(struct cg_lowering *l, nest_id loop);
 void gpu_trips_lower(struct cg_lowering *l, nest_id loop, struct cg_kernel_step *step,

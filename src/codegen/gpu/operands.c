@@ -73,20 +73,31 @@ static bool may_meet(const struct nest_program *p, uint32_t a, uint32_t b)
     return a == b || (!nest_memory_is_view(x) && meets(p, b, span_of(p, x)));
 }
 
-static bool is_written(const struct nest *n, uint32_t operand)
+// The buffers of the memories of a kernel's steps, in order.
+static nest_id *operands_of(struct arena *arena, const struct nest *n)
 {
-    for (uint32_t i = 0; i < n->buffers.count; i++)
-        if (n->buffers.at[i].role != NEST_LOCAL && operand-- == 0)
-            return n->buffers.at[i].role != NEST_IN;
-    return true;
+    nest_id *all = arena_array(arena, nest_id, n->buffers.count + 1);
+    uint32_t count = 0;
+    for (nest_id i = 0; i < n->buffers.count; i++)
+        if (n->buffers.at[i].role != NEST_LOCAL)
+            all[count++] = i;
+    return all;
 }
 
-// Whether step t writes its memory k.
-static bool step_writes(const struct nest_program *p, const struct nest_step *t, uint32_t k)
+// Which of its memories the step writes.
+static bool *written_by(struct arena *arena, const struct nest_program *p,
+                        const struct nest_step *t)
 {
-    return t->kind == NEST_STEP_COPY
-               ? k == 0
-               : t->kind == NEST_STEP_KERNEL && is_written(p->nests.at[t->nest], k);
+    bool *all = arena_array(arena, bool, t->n_memories + 1);
+    if (t->kind == NEST_STEP_COPY)
+        all[0] = true;
+    if (t->kind != NEST_STEP_KERNEL)
+        return all;
+    const struct nest *n = p->nests.at[t->nest];
+    const nest_id *operands = operands_of(arena, n);
+    for (uint32_t k = 0; k < t->n_memories; k++)
+        all[k] = n->buffers.at[operands[k]].role != NEST_IN;
+    return all;
 }
 
 // ---- What resident loops write
@@ -138,8 +149,9 @@ const struct gpu_writes *const *gpu_writes_of_loops(struct arena *arena,
         uint32_t end = nest_step_end(p, first);
         for (uint32_t i = first; i < end; i++) {
             const struct nest_step *t = &p->steps.at[i];
+            const bool *written = written_by(arena, p, t);
             for (uint32_t k = 0; k < t->n_memories; k++)
-                if (step_writes(p, t, k))
+                if (written[k])
                     add_spans(arena, p, t->memories[k], w);
             all[i] = w;
         }
@@ -170,40 +182,103 @@ static bool loop_writes(const struct nest_program *p, const struct gpu_writes *w
     return low < w->spans.count && overlap(w->spans.at[low], s);
 }
 
-bool gpu_step_writes(const struct nest_program *p, uint32_t i, uint32_t memory)
+bool gpu_step_writes(struct arena *arena, const struct nest_program *p, uint32_t i,
+                     uint32_t memory)
 {
     const struct nest_step *t = &p->steps.at[i];
+    const bool *written = written_by(arena, p, t);
     for (uint32_t k = 0; k < t->n_memories; k++)
-        if (step_writes(p, t, k) && may_meet(p, t->memories[k], memory))
+        if (written[k] && may_meet(p, t->memories[k], memory))
             return true;
     return false;
 }
 
-struct gpu_operand *gpu_operands(struct arena *arena, const struct nest_program *p,
-                                 uint32_t nest, const struct gpu_writes *const *writes)
+// ---- Operands
+
+// Where an operand of a step is.
+struct place {
+    struct span span;
+    uint32_t operand;
+};
+
+struct places {
+    VEC(struct place) all;
+};
+
+static void add_places(struct arena *arena, const struct nest_program *p, uint32_t memory,
+                       uint32_t operand, struct places *places)
 {
-    const struct nest *n = p->nests.at[nest];
+    const struct nest_memory *m = &p->memories.at[memory];
+    for (uint32_t i = 0; nest_memory_is_view(m) && i < m->n_of; i++)
+        add_places(arena, p, m->of[i], operand, places);
+    if (!nest_memory_is_view(m))
+        vec_push(arena, &places->all, ((struct place){span_of(p, m), operand}));
+}
+
+static int compare_places(const void *a, const void *b)
+{
+    return compare_spans(&((const struct place *)a)->span, &((const struct place *)b)->span);
+}
+
+// Finds the operands that share memory with others where the step writes.
+static void find_shared(struct arena *arena, const struct nest_program *p,
+                        const struct nest_step *t, const nest_id *operands,
+                        struct gpu_operand *all)
+{
+    struct places places = {0};
+    const bool *written = written_by(arena, p, t);
+    for (uint32_t k = 0; k < t->n_memories; k++)
+        add_places(arena, p, t->memories[k], k, &places);
+    const struct place *at = places.all.at;
+    uint32_t n = places.all.count, end;
+    if (n)
+        qsort(places.all.at, n, sizeof *at, compare_places);
+    for (uint32_t first = 0; first < n; first = end) {
+        bool is_written = false, is_shared = false;
+        uint64_t reach = at[first].span.end;
+        for (end = first; end == first || (end < n && at[end].span.begin < reach); end++) {
+            reach = at[end].span.end > reach ? at[end].span.end : reach;
+            is_written |= written[at[end].operand];
+            is_shared |= at[end].operand != at[first].operand;
+        }
+        for (uint32_t i = first; i < end && is_written && is_shared; i++) {
+            struct gpu_operand *o = &all[operands[at[i].operand]];
+            o->is_alone = o->is_constant = false;
+        }
+    }
+}
+
+static struct gpu_operand *make_operands(struct arena *arena, const struct nest *n)
+{
     struct gpu_operand *all = arena_array(arena, struct gpu_operand, n->buffers.count + 1);
     for (uint32_t i = 0; i < n->buffers.count; i++)
         all[i] =
             (struct gpu_operand){.align = GPU_ALIGNMENT, .is_alone = true, .is_constant = true};
-    for (uint32_t i = 0; i < p->steps.count; i++) {
-        const struct nest_step *s = &p->steps.at[i];
-        if (s->kind != NEST_STEP_KERNEL || s->nest != nest)
-            continue;
-        for (uint32_t k = 0; k < s->n_memories; k++) {
-            unsigned align = alignment_of(p, s->memories[k]);
-            uint64_t first = (uint64_t)nest_step_range(p, s, k).first;
-            while (first * jot_dtype_size(p->memories.at[s->memories[k]].dtype) % align)
-                align /= 2;
-            all[k].align = align < all[k].align ? align : all[k].align;
-            if (writes && writes[i] && loop_writes(p, writes[i], s->memories[k]))
-                all[k].is_constant = false;
-            for (uint32_t other = 0; other < s->n_memories; other++)
-                if (other != k && (is_written(n, k) || is_written(n, other)) &&
-                    may_meet(p, s->memories[k], s->memories[other]))
-                    all[k].is_alone = all[k].is_constant = false;
-        }
-    }
     return all;
+}
+
+const struct gpu_operand *const *gpu_operands(struct arena *arena, const struct nest_program *p,
+                                              const struct gpu_writes *const *writes)
+{
+    struct gpu_operand **out = arena_array(arena, struct gpu_operand *, p->nests.count + 1);
+    for (uint32_t i = 0; i < p->nests.count; i++)
+        out[i] = make_operands(arena, p->nests.at[i]);
+    for (uint32_t i = 0; i < p->steps.count; i++) {
+        const struct nest_step *t = &p->steps.at[i];
+        if (t->kind != NEST_STEP_KERNEL)
+            continue;
+        const nest_id *operands = operands_of(arena, p->nests.at[t->nest]);
+        for (uint32_t k = 0; k < t->n_memories; k++) {
+            struct gpu_operand *o = &out[t->nest][operands[k]];
+            unsigned align = alignment_of(p, t->memories[k]);
+            uint64_t first = (uint64_t)nest_step_range(p, t, k).first;
+            while (first * jot_dtype_size(p->memories.at[t->memories[k]].dtype) % align)
+                align /= 2;
+            o->align = align < o->align ? align : o->align;
+            if (writes && writes[i] && loop_writes(p, writes[i], t->memories[k]))
+                o->is_constant = false;
+        }
+        find_shared(arena, p, t, operands, out[t->nest]);
+    }
+    return (const struct gpu_operand *const *)out;
 }

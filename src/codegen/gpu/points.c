@@ -325,28 +325,20 @@ static int64_t common_power(int64_t x, int64_t most)
     return most;
 }
 
-static const struct gpu_operand *operand_of(const struct cg_lowering *l, nest_id buffer)
-{
-    uint32_t operand = 0;
-    for (nest_id i = 0; i < buffer; i++)
-        operand += l->nest->buffers.at[i].role != NEST_LOCAL;
-    return &l->gpu->operands[operand];
-}
-
 unsigned gpu_align_of(const struct cg_lowering *l, nest_id buffer)
 {
     return l->nest->buffers.at[buffer].role == NEST_LOCAL ? BYTES
-                                                          : operand_of(l, buffer)->align;
+                                                          : l->gpu->operands[buffer].align;
 }
 
 bool gpu_is_alone(const struct cg_lowering *l, nest_id buffer)
 {
-    return l->nest->buffers.at[buffer].role == NEST_LOCAL || operand_of(l, buffer)->is_alone;
+    return l->nest->buffers.at[buffer].role == NEST_LOCAL || l->gpu->operands[buffer].is_alone;
 }
 
 bool gpu_is_read_only(const struct cg_lowering *l, nest_id buffer)
 {
-    return l->nest->buffers.at[buffer].role == NEST_IN && operand_of(l, buffer)->is_constant;
+    return l->nest->buffers.at[buffer].role == NEST_IN && l->gpu->operands[buffer].is_constant;
 }
 
 bool cg_gpu_is_constant(const struct cg_lowering *l, const struct nest_statement *s)

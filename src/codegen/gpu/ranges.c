@@ -5,9 +5,8 @@
 // sine and a cosine needs no more of the quadrant than its sign.
 #include "codegen/gpu/gpu.h"
 
+#include "base/vec.h"
 #include "passes/cost.h"
-
-#include <string.h>
 
 #define MANY 2  // functions that are worth a block more
 #define SHORT 4 // elements of a fold in a run
@@ -104,39 +103,72 @@ void gpu_outside(struct machine *m, LLVMValueRef mask)
     r->outside = r->outside ? LLVMBuildOr(m->b, r->outside, any, "") : any;
 }
 
-// The statements of a run with several functions that hold in a range, or 0.
-static uint32_t find_run(struct cg_lowering *l, const nest_id *statements, uint32_t n,
-                         bool by_size)
+// The statements of a run from the first on with several functions that hold in a range, or 0.
+static uint32_t find_run(struct cg_lowering *l, const nest_id *statements, uint32_t first,
+                         uint32_t n, bool by_size, uint32_t *none_before)
 {
-    uint32_t count = 0, ranged = 0;
-    for (; count < n && is_in_run(l, cg_statement(l, statements[count]), by_size); count++) {
-        const struct nest_statement *s = cg_statement(l, statements[count]);
-        ranged +=
-            by_size ? gpu_is_sized(l, s) && gpu_arm_of(l, statements[count]).select == NEST_NONE
-                    : s->kind == NEST_OP && (s->op == IR_sin || s->op == IR_cos);
+    if (first < *none_before)
+        return 0;
+    uint32_t end = first, ranged = 0;
+    for (; end < n && is_in_run(l, cg_statement(l, statements[end]), by_size); end++) {
+        const struct nest_statement *s = cg_statement(l, statements[end]);
+        ranged += by_size
+                      ? gpu_is_sized(l, s) && gpu_arm_of(l, statements[end]).select == NEST_NONE
+                      : s->kind == NEST_OP && (s->op == IR_sin || s->op == IR_cos);
     }
-    return ranged < MANY ? 0 : count;
+    if (ranged >= MANY)
+        return end - first;
+    *none_before = end;
+    return 0;
 }
 
-uint32_t gpu_lower_ranged(struct cg_lowering *l, const nest_id *statements, uint32_t n)
+// Where the run was done again, each result is that of one of the two.
+static void join(struct cg_lowering *l, const nest_id *statements, uint32_t n,
+                 const struct cg_value *quick, LLVMBasicBlockRef from, LLVMBasicBlockRef cold)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        const struct nest_statement *s = cg_statement(l, statements[i]);
+        for (uint32_t k = 0; k < s->n_results; k++) {
+            struct cg_value again = l->values[s->result + k];
+            l->values[s->result + k] = cg_phi(l, *quick++, from);
+            cg_phi_add(l->values[s->result + k], again, cold);
+        }
+    }
+}
+
+static const struct cg_value *results_of(const struct cg_lowering *l, const nest_id *statements,
+                                         uint32_t n)
+{
+    VEC(struct cg_value) all = {0};
+    for (uint32_t i = 0; i < n; i++) {
+        const struct nest_statement *s = cg_statement(l, statements[i]);
+        for (uint32_t k = 0; k < s->n_results; k++)
+            vec_push(l->arena, &all, l->values[s->result + k]);
+    }
+    return all.at;
+}
+
+uint32_t gpu_lower_ranged(struct cg_lowering *l, const nest_id *statements, uint32_t first,
+                          uint32_t n, uint32_t none_before[2])
 {
     if (l->m.ranges)
         return 0;
-    uint32_t count = find_run(l, statements, n, false);
+    uint32_t count = find_run(l, statements, first, n, false, &none_before[0]);
     bool by_size = !count;
     if (by_size)
-        count = find_run(l, statements, n, true);
+        count = find_run(l, statements, first, n, true, &none_before[1]);
     if (!count)
         return 0;
-    struct gpu_ranges ranges = {.sizes = by_size ? gpu_sizes_make(l) : NULL};
+    statements += first;
+    struct gpu_ranges ranges = {.sizes = by_size ? gpu_sizes_of(l) : NULL};
     l->m.ranges = &ranges;
     lower_all(l, statements, count);
     l->m.ranges = NULL;
+    if (by_size)
+        gpu_sizes_forget(l, statements, count);
     if (!ranges.outside)
         return count;
-    size_t n_values = l->nest->values.count;
-    struct cg_value *quick = arena_array(l->arena, struct cg_value, n_values + 1);
-    memcpy(quick, l->values, n_values * sizeof *quick);
+    const struct cg_value *quick = results_of(l, statements, count);
     LLVMBasicBlockRef from, warm = cg_cold_open(&l->m, ranges.outside, &from);
     ranges.is_redo = true;
     l->m.ranges = &ranges;
@@ -145,13 +177,6 @@ uint32_t gpu_lower_ranged(struct cg_lowering *l, const nest_id *statements, uint
     LLVMBasicBlockRef cold = LLVMGetInsertBlock(l->m.b);
     LLVMBuildBr(l->m.b, warm);
     LLVMPositionBuilderAtEnd(l->m.b, warm);
-    for (uint32_t i = 0; i < count; i++) {
-        const struct nest_statement *s = cg_statement(l, statements[i]);
-        for (uint32_t k = 0; k < s->n_results; k++) {
-            struct cg_value again = l->values[s->result + k];
-            l->values[s->result + k] = cg_phi(l, quick[s->result + k], from);
-            cg_phi_add(l->values[s->result + k], again, cold);
-        }
-    }
+    join(l, statements, count, quick, from, cold);
     return count;
 }

@@ -124,14 +124,34 @@ void gpu_lower_sized(struct cg_lowering *l, nest_id id)
         r->sizes[s->result] = (struct gpu_size){0};
 }
 
-struct gpu_size *gpu_sizes_make(struct cg_lowering *l)
+// What is known of a value outside of runs.
+static struct gpu_size size_at_first(const struct cg_lowering *l, nest_id value)
 {
+    const struct nest_statement *s = cg_statement(l, l->nest->values.at[value].statement);
+    return s->kind == NEST_CONST && s->dtype == JOT_F32 ? size_of_number(s)
+                                                        : (struct gpu_size){0};
+}
+
+struct gpu_size *gpu_sizes_of(struct cg_lowering *l)
+{
+    struct cg_gpu *g = l->gpu;
     uint32_t n = l->nest->values.count;
-    struct gpu_size *sizes = arena_array(l->arena, struct gpu_size, n + 1);
+    if (g->sizes && g->sized == l->nest)
+        return g->sizes;
+    g->sized = l->nest;
+    g->sizes = arena_array(l->arena, struct gpu_size, n + 1);
+    for (nest_id i = 0; i < n; i++)
+        g->sizes[i] = size_at_first(l, i);
+    return g->sizes;
+}
+
+void gpu_sizes_forget(struct cg_lowering *l, const nest_id *statements, uint32_t n)
+{
     for (uint32_t i = 0; i < n; i++) {
-        const struct nest_statement *s = cg_statement(l, l->nest->values.at[i].statement);
-        if (s->kind == NEST_CONST && s->dtype == JOT_F32)
-            sizes[i] = size_of_number(s);
+        const struct nest_statement *s = cg_statement(l, statements[i]);
+        for (uint32_t k = 0; k < s->n_in; k++)
+            l->gpu->sizes[s->in[k]] = size_at_first(l, s->in[k]);
+        for (uint32_t k = 0; k < s->n_results; k++)
+            l->gpu->sizes[s->result + k] = size_at_first(l, s->result + k);
     }
-    return sizes;
 }

@@ -257,25 +257,33 @@ bool gpu_is_trips(struct cg_lowering *l, nest_id loop)
     return l->gpu->trips > 1 && find(l, loop, &t);
 }
 
-int64_t gpu_trips_of(const struct nest_program *p, uint32_t nest)
+// Of a loop whose only step is s, from one array into the other by turns.
+static bool takes_turns(const struct nest_program *p, const struct nest_step *loop,
+                        const struct nest_step *s)
 {
-    uint32_t at = 0, n = 0;
-    for (uint32_t i = 0; i < p->steps.count; i++)
-        if (p->steps.at[i].kind == NEST_STEP_KERNEL && p->steps.at[i].nest == nest) {
-            at = i;
-            n++;
-        }
-    const struct nest_step *s = &p->steps.at[at];
-    if (n != 1 || at == 0 || s[-1].kind != NEST_STEP_LOOP || s[1].kind != NEST_STEP_END ||
-        s->n_memories != 2)
-        return 1;
+    if (s->n_memories != 2)
+        return false;
     const struct nest_memory *from = &p->memories.at[s->memories[0]];
     const struct nest_memory *to = &p->memories.at[s->memories[1]];
-    bool turn = from->place == NEST_TURN && to->place == NEST_TURN && from->n_of == 2 &&
-                to->n_of == 2 && from->loop == s[-1].loop && to->loop == s[-1].loop &&
-                from->of[from->index % 2] == to->of[(to->index + 1) % 2] &&
-                from->of[(from->index + 1) % 2] == to->of[to->index % 2];
-    return turn ? s[-1].trips : 1;
+    return from->place == NEST_TURN && to->place == NEST_TURN && from->n_of == 2 &&
+           to->n_of == 2 && from->loop == loop->loop && to->loop == loop->loop &&
+           from->of[from->index % 2] == to->of[(to->index + 1) % 2] &&
+           from->of[(from->index + 1) % 2] == to->of[to->index % 2];
+}
+
+const int64_t *gpu_trips_of(struct arena *arena, const struct nest_program *p)
+{
+    int64_t *trips = arena_array(arena, int64_t, p->nests.count + 1);
+    uint32_t *uses = arena_array(arena, uint32_t, p->nests.count + 1);
+    for (uint32_t i = 0; i < p->steps.count; i++) {
+        const struct nest_step *s = &p->steps.at[i];
+        if (s->kind != NEST_STEP_KERNEL)
+            continue;
+        bool is_all = uses[s->nest]++ == 0 && i > 0 && s[-1].kind == NEST_STEP_LOOP &&
+                      s[1].kind == NEST_STEP_END && takes_turns(p, &s[-1], s);
+        trips[s->nest] = is_all ? s[-1].trips : 1;
+    }
+    return trips;
 }
 
 // ---- The kernel
