@@ -6,7 +6,7 @@
 // the sizes whose measure is not lost in what a program costs at least.  Besides, what the largest size costs
 // more than the smallest of the family is no more, for each line of the largest graph, than the budget of the
 // family says, beside what may be lost.  The lines are those of the graph as traced or as simplified or the
-// size, whichever is more.
+// size, whichever is more.  With JOT_DEVICE programs are for that device, and no budget counts.
 //
 //     growth [LARGEST [FAMILY...]]     the largest size, 16 or more, 1000 unless told
 #include "growth_programs.h"
@@ -147,10 +147,12 @@ static bool judge(const struct growth_family *f, const double *sizes, const doub
     double microseconds =
         1e6 * fmax(0, seconds[SIZES - 1] - seconds[0] - LEAST_SECONDS) / lines;
     bool fits = of_time <= MOST_EXPONENT && of_memory <= MOST_EXPONENT;
-    bool is_cheap = !f->bytes || (bytes <= f->bytes && microseconds <= SLOW * f->microseconds);
+    bool has_budget = f->bytes && !getenv("JOT_DEVICE");
+    bool is_cheap =
+        !has_budget || (bytes <= f->bytes && microseconds <= SLOW * f->microseconds);
     printf("%-20s exponents: time %.2f, memory %.2f%s\n", f->name, of_time, of_memory,
            fits ? "" : "  TOO FAST");
-    if (f->bytes)
+    if (has_budget)
         printf("%-20s a line: %.1f us (of %d), %.0f B (of %d)%s\n", f->name, microseconds,
                f->microseconds, bytes, f->bytes, is_cheap ? "" : "  TOO MUCH");
     return fits && is_cheap;

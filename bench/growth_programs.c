@@ -641,6 +641,40 @@ static void placed_updates(const jot_value *in, jot_value *out, void *ctx)
     out[0] = jot_sum(x);
 }
 
+static void gathers(const jot_value *in, jot_value *out, void *ctx)
+{
+    jot_value x = in[0], p = jot_rem(jot_mul(jot_arange(JOT_I32, 100), 7), 100);
+    for (int k = 0, n = size_of(ctx); k < n; k++)
+        x = jot_sin(jot_take(x, jot_rem(jot_add(p, k), 100)));
+    out[0] = jot_sum(x);
+}
+
+static void complexes(const jot_value *in, jot_value *out, void *ctx)
+{
+    jot_value z = jot_convert(in[0], JOT_C64);
+    for (int k = 0, n = size_of(ctx); k < n; k++)
+        z = jot_mul(jot_exp(z), jot_add(z, 0.1 * k));
+    out[0] = jot_sum(jot_real(z));
+}
+
+// A scan whose step has as many scans as the size says.
+static void scans_in_scan(const jot_value *in, jot_value *out, void *ctx)
+{
+    jot_value x = in[0], s = jot_mul(in[0], 0.5), y;
+    JOT_SCAN ((s), (x), (y)) {
+        for (int k = 0, n = size_of(ctx); k < n; k++) {
+            jot_value c = jot_from(0.0), row = s, r;
+            JOT_SCAN ((c), (row), (r)) {
+                c = jot_add(jot_sin(c), row);
+                r = jot_mul(c, 1.0 + k);
+            }
+            s = jot_add(r, x);
+        }
+        y = jot_sum(s);
+    }
+    out[0] = jot_sum(y);
+}
+
 const struct growth_family growth_families[] = {
     {"chain", chain, 1, false, JOT_F32, 1, 8, 5000, 30},
     {"chain_grad", chain, 1, true, JOT_F32, 1, 8, 8000, 150},
@@ -718,6 +752,11 @@ const struct growth_family growth_families[] = {
     {"scalar_carries_grad", scalar_carries, 1, true, JOT_F32, 1, 4, 13000, 120},
     {"placed_updates", placed_updates, 1, false, JOT_F32, 1, 100, 8000, 200},
     {"halves", halves, 1, false, JOT_F16, 1, 4, 100000, 3000},
+    {"gathers_grad", gathers, 1, true, JOT_F32, 1, 100, 20000, 500},
+    {"complexes", complexes, 1, false, JOT_F32, 1, 100, 8000, 400},
+    {"complexes_grad", complexes, 1, true, JOT_F32, 1, 100, 15000, 1500},
+    {"scans_in_scan", scans_in_scan, 1, false, JOT_F32, 1, 8, 10000, 50},
+    {"scans_in_scan_grad", scans_in_scan, 1, true, JOT_F32, 1, 8, 20000, 100},
     {"cached_layers", cached_layers, 1, false, JOT_F32, 1, 8, 5000, 100},
     {"cached_layers_grad", cached_layers, 1, true, JOT_F32, 1, 8, 15000, 200},
 };

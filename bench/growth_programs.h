@@ -12,8 +12,8 @@ struct growth_family {
     bool is_graded; // the gradient in all arguments is compiled
     jot_dtype dtype;
     int rank, extent; // of every argument; the extent 0 is the size
-    // Of a line of the graph, at most: memory, and the processor's time on a fast machine.  0: what is
-    // compiled for its kernels is nearly all that it costs.
+    // Of a line of the graph, at most, for the host: memory, and the processor's time on a fast machine.
+    // 0: what is compiled for its kernels is nearly all that it costs.
     int bytes, microseconds;
 };
 

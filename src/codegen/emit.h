@@ -32,6 +32,9 @@ struct machine {
     LLVMBuilderRef b;
     bool by_function; // longer ops are calls of functions of the module (op_function.c)
     bool is_crowded;  // of a GPU: a thread's registers are full, and none are there for a call
+    // Of a function of a GPU that is or becomes part of a long one: LLVM compares the test of each loop
+    // with those in front of it, and looks through the whole function for what a call gives.
+    bool is_long;
     struct gpu_ranges *ranges; // of the run that is being lowered (gpu/ranges.c), or NULL
 };
 
@@ -68,6 +71,9 @@ bool cg_op_by_function(struct machine *m, enum ir_op op, jot_dtype result, int n
                        const int64_t bits[2], struct cg_value *out);
 // To a function, or to a call.
 void cg_add_attribute(const struct cg_module *m, LLVMValueRef to, const char *name);
+// A call of a function with one result; in a long function of a GPU by one that leaves it in memory.
+LLVMValueRef cg_call(struct machine *m, LLVMTypeRef type, LLVMValueRef f,
+                     LLVMValueRef *arguments);
 // A function of the module without a body, whose calls stay calls.
 LLVMValueRef cg_function_apart(struct cg_module *m, const char *name, LLVMTypeRef type);
 struct cg_value cg_convert(struct machine *m, struct cg_value x, jot_dtype from, jot_dtype to);

@@ -258,9 +258,10 @@ static void unite_locals(struct cg_module *m, LLVMBuilderRef b, LLVMValueRef f)
 
 LLVMValueRef cg_apart(struct cg_module *m, LLVMBuilderRef b, LLVMValueRef integer)
 {
-    LLVMTypeRef type = LLVMFunctionType(m->i64, &m->i64, 1, 0);
+    LLVMTypeRef own = LLVMTypeOf(integer), type = LLVMFunctionType(own, &own, 1, 0);
+    const char *kept = m->is_gpu && own == m->i64 ? "=l,0" : "=r,0";
     LLVMValueRef nothing =
-        LLVMGetInlineAsm(type, "", 0, "=r,0", 4, 0, 0, LLVMInlineAsmDialectATT, 0);
+        LLVMGetInlineAsm(type, "", 0, kept, strlen(kept), 0, 0, LLVMInlineAsmDialectATT, 0);
     return LLVMBuildCall2(b, type, nothing, &integer, 1, "");
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codegen/lower.h"
 
+#include "codegen/module.h"
+
 static LLVMBasicBlockRef new_block(struct cg_lowering *l)
 {
     return LLVMAppendBasicBlockInContext(l->module->context, l->function, "");
@@ -38,7 +40,8 @@ void cg_loop_close(struct cg_lowering *l, struct cg_loop *loop)
         return;
     LLVMValueRef next = LLVMBuildNSWAdd(b, loop->counter, loop->step, "");
     LLVMBasicBlockRef latch = LLVMGetInsertBlock(b);
-    LLVMBuildCondBr(b, LLVMBuildICmp(b, LLVMIntSLT, next, loop->end, ""), loop->body,
+    LLVMValueRef tested = l->m.is_long ? cg_apart(l->module, b, next) : next;
+    LLVMBuildCondBr(b, LLVMBuildICmp(b, LLVMIntSLT, tested, loop->end, ""), loop->body,
                     loop->exit);
     LLVMAddIncoming(loop->counter, &next, &latch, 1);
     LLVMPositionBuilderAtEnd(b, loop->exit);

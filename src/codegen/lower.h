@@ -13,6 +13,7 @@
 #include "passes/nest.h"
 
 #define CG_FOLD_LANES FOLD_LANES
+#define CG_STRIP 8  // steps of a loop over time that a GPU writes out
 #define CG_CHUNK 64 // chunks of a parallel loop begin and end at multiples, or at its end
 
 struct cg_accumulator;

@@ -119,8 +119,6 @@ static const struct form forms[] = {
 #undef MATH
 };
 
-#define REDO_SLOT "redo"
-
 static LLVMValueRef scalar_function(struct machine *m, const char *name, bool wide, int arity,
                                     LLVMTypeRef *out_type)
 {
@@ -132,16 +130,82 @@ static LLVMValueRef scalar_function(struct machine *m, const char *name, bool wi
     return f ? f : LLVMAddFunction(m->module->module, symbol, *out_type);
 }
 
+#define RESULT_SLOT "result"
+#define MOST_OPERANDS 4
+
+static bool is_result_slot(LLVMValueRef instruction, LLVMTypeRef type)
+{
+    size_t size;
+    return LLVMGetAllocatedType(instruction) == type &&
+           !strncmp(LLVMGetValueName2(instruction, &size), RESULT_SLOT, strlen(RESULT_SLOT));
+}
+
+// Memory for what a function gives, in the frame of the function that is being built: one for all of a
+// type.
+static LLVMValueRef result_slot(struct machine *m, LLVMTypeRef type)
+{
+    LLVMValueRef f = LLVMGetBasicBlockParent(LLVMGetInsertBlock(m->b));
+    LLVMValueRef first = LLVMGetFirstInstruction(LLVMGetEntryBasicBlock(f));
+    for (LLVMValueRef i = first; i && LLVMIsAAllocaInst(i); i = LLVMGetNextInstruction(i))
+        if (is_result_slot(i, type))
+            return i;
+    LLVMBuilderRef entry = LLVMCreateBuilderInContext(m->module->context);
+    LLVMPositionBuilderBefore(entry, first);
+    LLVMValueRef slot = LLVMBuildAlloca(entry, type, RESULT_SLOT);
+    LLVMDisposeBuilder(entry);
+    return slot;
+}
+
+// The function that leaves the result of f where its first parameter says.
+static LLVMValueRef by_memory(struct cg_module *m, LLVMTypeRef type, LLVMValueRef f)
+{
+    size_t length;
+    char symbol[128];
+    snprintf(symbol, sizeof symbol, "%s_by_memory", LLVMGetValueName2(f, &length));
+    LLVMValueRef g = LLVMGetNamedFunction(m->module, symbol), in[MOST_OPERANDS + 1];
+    if (g)
+        return g;
+    unsigned n = LLVMCountParamTypes(type);
+    LLVMTypeRef types[MOST_OPERANDS + 1] = {m->ptr};
+    LLVMGetParamTypes(type, types + 1);
+    g = cg_function_apart(m, symbol,
+                          LLVMFunctionType(LLVMVoidTypeInContext(m->context), types, n + 1, 0));
+    unsigned kind = LLVMGetEnumAttributeKindForName("sret", 4);
+    LLVMAddAttributeAtIndex(g, 1,
+                            LLVMCreateTypeAttribute(m->context, kind, LLVMGetReturnType(type)));
+    LLVMGetParams(g, in);
+    LLVMBuilderRef b = LLVMCreateBuilderInContext(m->context);
+    LLVMPositionBuilderAtEnd(b, LLVMAppendBasicBlockInContext(m->context, g, ""));
+    LLVMBuildStore(b, LLVMBuildCall2(b, type, f, in + 1, n, ""), in[0]);
+    LLVMBuildRetVoid(b);
+    LLVMDisposeBuilder(b);
+    return g;
+}
+
+LLVMValueRef cg_call(struct machine *m, LLVMTypeRef type, LLVMValueRef f,
+                     LLVMValueRef *arguments)
+{
+    unsigned n = LLVMCountParamTypes(type);
+    if (!m->is_long)
+        return LLVMBuildCall2(m->b, type, f, arguments, n, "");
+    LLVMValueRef g = by_memory(m->module, type, f), in[MOST_OPERANDS + 1];
+    LLVMTypeRef result = LLVMGetReturnType(type);
+    in[0] = result_slot(m, result);
+    memcpy(in + 1, arguments, n * sizeof *in);
+    LLVMBuildCall2(m->b, LLVMGlobalGetValueType(g), g, in, n + 1, "");
+    return LLVMBuildLoad2(m->b, result, in[0], "");
+}
+
 // A scalar function of all lanes.
 static LLVMValueRef by_lane(struct machine *m, LLVMValueRef f, LLVMTypeRef type, LLVMValueRef x)
 {
     unsigned lanes = cg_lanes_of(x);
     if (lanes == 1)
-        return LLVMBuildCall2(m->b, type, f, &x, 1, "");
+        return cg_call(m, type, f, &x);
     LLVMValueRef all = LLVMGetPoison(LLVMTypeOf(x));
     for (unsigned i = 0; i < lanes; i++) {
         LLVMValueRef lane = cg_extract(m, x, i, 1);
-        LLVMValueRef y = LLVMBuildCall2(m->b, type, f, &lane, 1, "");
+        LLVMValueRef y = cg_call(m, type, f, &lane);
         all = LLVMBuildInsertElement(m->b, all, y, LLVMConstInt(m->module->i32, i, 0), "");
     }
     return all;
@@ -232,29 +296,6 @@ LLVMValueRef cg_cold_close(struct machine *m, LLVMBasicBlockRef warm, LLVMBasicB
     return phi;
 }
 
-static bool is_redo_slot(LLVMValueRef instruction, LLVMTypeRef type)
-{
-    size_t size;
-    return LLVMGetAllocatedType(instruction) == type &&
-           !strncmp(LLVMGetValueName2(instruction, &size), REDO_SLOT, strlen(REDO_SLOT));
-}
-
-// Memory for a vector that is computed again, in the frame of the function that is being built: one for
-// all of a type.
-static LLVMValueRef redo_slot(struct machine *m, LLVMTypeRef type)
-{
-    LLVMValueRef f = LLVMGetBasicBlockParent(LLVMGetInsertBlock(m->b));
-    LLVMValueRef first = LLVMGetFirstInstruction(LLVMGetEntryBasicBlock(f));
-    for (LLVMValueRef i = first; i && LLVMIsAAllocaInst(i); i = LLVMGetNextInstruction(i))
-        if (is_redo_slot(i, type))
-            return i;
-    LLVMBuilderRef entry = LLVMCreateBuilderInContext(m->module->context);
-    LLVMPositionBuilderBefore(entry, first);
-    LLVMValueRef slot = LLVMBuildAlloca(entry, type, REDO_SLOT);
-    LLVMDisposeBuilder(entry);
-    return slot;
-}
-
 // y where every lane of the mask is clear, else the vector again through the scalar function.
 static LLVMValueRef redo_out_of_range(struct machine *m, const struct form *form, bool wide,
                                       LLVMValueRef x, LLVMValueRef y, LLVMValueRef mask)
@@ -263,7 +304,7 @@ static LLVMValueRef redo_out_of_range(struct machine *m, const struct form *form
     LLVMValueRef any = LLVMBuildICmp(m->b, LLVMIntNE, LLVMBuildBitCast(m->b, mask, word, ""),
                                      LLVMConstNull(word), "");
     LLVMBasicBlockRef from, warm = cg_cold_open(m, any, &from);
-    LLVMValueRef slot = redo_slot(m, LLVMTypeOf(x));
+    LLVMValueRef slot = result_slot(m, LLVMTypeOf(x));
     LLVMTypeRef type;
     LLVMValueRef redo = cold_function(m, form->name, wide, LLVMTypeOf(x), &type);
     LLVMBuildStore(m->b, x, slot);

@@ -137,6 +137,7 @@ static bool is_first_in_llvm(void)
 
 // What has no other switch.  LLVM's schedulers compare an instruction that reads or writes memory with those
 // before it in its block, but for blocks of very many, whose order they keep in parts: so many, here.
+// "CodeGen Prepare" begins a function again after each block that it changes, but for functions of very many.
 // LLVM 19's pass "X86 Avoid Store Forwarding Blocks" asks masked loads for their size, which they do not
 // know, and ends the process.  "X86 Domain Reassignment" takes a time that grows with the square of the
 // code, and changes none: masks are in their registers.
@@ -146,6 +147,7 @@ static void set_options(void)
         "jot",
         "-dag-maps-huge-region=200",
         "-dag-maps-reduction-size=100",
+        "-cgpp-huge-func=100",
 #if defined(__x86_64__)
         "-x86-disable-avoid-SFB",
         "-disable-x86-domain-reassignment",

@@ -47,7 +47,7 @@ void cg_pair_op_functions(const struct cg_module *m);
 // large.c:
 // Numbers, locals and indices of large functions where LLVM's time for them grows with the code.
 void cg_large_functions(struct cg_module *m);
-// The i64 behind an assembly of no instructions, through which LLVM does not look.
+// The integer behind an assembly of no instructions, through which LLVM does not look.
 LLVMValueRef cg_apart(struct cg_module *m, LLVMBuilderRef b, LLVMValueRef integer);
 // long_blocks.c: blocks of instructions become parts where LLVM's time for them grows with their square.
 void cg_cut_blocks(LLVMModuleRef module);

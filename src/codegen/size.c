@@ -53,7 +53,7 @@ static int64_t longest_loop(const struct cg_module *m)
 int64_t cg_most_written_out(const struct cg_module *m, const struct nest *nest)
 {
     int64_t most = COST_CODE;
-    while (most > 1 && cost_is_too_much_code(nest_code(nest, 0, longest_loop(m), most)))
+    while (most > 1 && cost_is_too_much_code(nest_code(nest, 0, longest_loop(m), 1, most)))
         most /= 2;
     return most;
 }
@@ -69,6 +69,6 @@ static int64_t registers_of(const struct cg_lowering *l)
 bool cg_may_repeat(const struct cg_lowering *l, const struct nest_statement *s, int64_t count)
 {
     int64_t once =
-        nest_code(l->nest, s->body, longest_loop(l->module), l->written_out) + s->n_combines;
+        nest_code(l->nest, s->body, longest_loop(l->module), 1, l->written_out) + s->n_combines;
     return once <= l->written_out / registers_of(l) / (count ? count : 1);
 }

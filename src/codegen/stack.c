@@ -13,7 +13,6 @@
 
 #define CACHE_LINE 64
 #define SHORTEST 8 // loops that are worth it
-#define STRIP 8    // steps
 #define WIDEST 16  // bytes of an access
 
 static uint32_t count_uses(const struct cg_lowering *l, uint32_t block, nest_id buffer)
@@ -434,7 +433,7 @@ static bool is_strip_put(struct cg_lowering *l, const struct nest_statement *seq
 int64_t cg_strip_find(struct cg_lowering *l, const struct nest_statement *seq)
 {
     const struct nest_block *b = &l->nest->blocks.at[seq->body];
-    int64_t steps = STRIP;
+    int64_t steps = CG_STRIP;
     bool moves = false;
     while (steps > 1 && (cg_extent(l, seq) % steps || !gpu_is_short(l, seq->body, steps)))
         steps /= 2;
@@ -445,11 +444,11 @@ int64_t cg_strip_find(struct cg_lowering *l, const struct nest_statement *seq)
         bool is_access = s->kind == NEST_LOAD || s->kind == NEST_PUT;
         moves |= is_access && nest_index_factor(&s->index, seq->axes[0]) != 0;
     }
-    if (gpu_is_together(l) || l->gpu->network)
+    if (!l->gpu->has_strips || gpu_is_together(l) || l->gpu->network)
         return 1;
     // Of several chains the assembler writes no steps out by itself.
     if (l->lanes > 1 && !moves)
-        return cg_extent(l, seq) % (STRIP / l->lanes) ? 1 : STRIP / l->lanes;
+        return cg_extent(l, seq) % (CG_STRIP / l->lanes) ? 1 : CG_STRIP / l->lanes;
     if (!moves || l->lanes > 1)
         return 1;
     for (uint32_t i = 0; i < b->statements.count; i++) {

@@ -160,6 +160,14 @@ static unsigned alignment_of(LLVMValueRef instruction, LLVMTypeRef type, LLVMTyp
     return is_whole ? 16 : LLVMGetAlignment(instruction);
 }
 
+// Where a function leaves what it gives, which is the thread's own.
+static bool is_result(LLVMValueRef base)
+{
+    unsigned kind = LLVMGetEnumAttributeKindForName("sret", 4);
+    return LLVMIsAArgument(base) && base == LLVMGetFirstParam(LLVMGetParamParent(base)) &&
+           LLVMGetEnumAttributeAtIndex(LLVMGetParamParent(base), 1, kind);
+}
+
 static void tell_of(const struct writer *w, LLVMValueRef instruction)
 {
     LLVMOpcode op = LLVMGetInstructionOpcode(instruction);
@@ -170,7 +178,8 @@ static void tell_of(const struct writer *w, LLVMValueRef instruction)
     bool counts = op == LLVMAtomicRMW || LLVMGetVolatile(instruction);
     LLVMValueRef pointer = LLVMGetOperand(instruction, is_store ? 1 : 0);
     LLVMValueRef base = base_of(pointer);
-    if (LLVMIsAAllocaInst(base) || (LLVMIsAGlobalVariable(base) && LLVMGetInitializer(base)))
+    if (is_result(base) || LLVMIsAAllocaInst(base) ||
+        (LLVMIsAGlobalVariable(base) && LLVMGetInitializer(base)))
         return;
     LLVMTypeRef type = LLVMTypeOf(is_store ? LLVMGetOperand(instruction, 0) : instruction);
     LLVMTypeRef element =

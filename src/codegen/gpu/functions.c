@@ -206,7 +206,7 @@ void gpu_reduce(struct machine *m, LLVMValueRef x, LLVMValueRef *out_hi, LLVMVal
         LLVMBuildRet(inner.b, r);
         LLVMDisposeBuilder(inner.b);
     }
-    LLVMValueRef r = LLVMBuildCall2(m->b, type, f, &x, 1, "");
+    LLVMValueRef r = cg_call(m, type, f, &x);
     *out_hi = LLVMBuildExtractValue(m->b, r, 0, "");
     *out_lo = LLVMBuildExtractValue(m->b, r, 1, "");
     *out_quadrant = LLVMBuildExtractValue(m->b, r, 2, "");
@@ -342,7 +342,7 @@ LLVMValueRef gpu_fmod(struct machine *m, LLVMValueRef x, LLVMValueRef y)
     for (unsigned i = 0; i < lanes; i++) {
         LLVMValueRef v[] = {lanes > 1 ? cg_extract(m, x, i, 1) : x,
                             lanes > 1 ? cg_extract(m, y, i, 1) : y};
-        LLVMValueRef rest = LLVMBuildCall2(m->b, type, f, v, 2, "");
+        LLVMValueRef rest = cg_call(m, type, f, v);
         if (lanes == 1)
             return rest;
         all = LLVMBuildInsertElement(m->b, all, rest, LLVMConstInt(m->module->i32, i, 0), "");

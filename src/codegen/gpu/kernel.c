@@ -38,6 +38,7 @@
 #define NOT_LIGHT UINT32_MAX
 #define TILES_THREADS 2048 // of a multiprocessor
 #define STRIPS_BLOCK 64
+#define MOST_IN_STRIPS (COST_CODE / 4) // code of a kernel with strips of loops over time
 
 static bool has_direct_load(const struct cg_lowering *l)
 {
@@ -442,6 +443,9 @@ jot_status gpu_kernel_lower(struct cg_module *module, struct arena *arena,
         .operands = operands, .kernel = number, .trips = trips, .is_phase = is_phase};
     struct cg_lowering l = cg_lowering_make(module, arena, nest);
     l.gpu = &g;
+    int64_t code = nest_code(nest, 0, CG_FOLD_LANES, CG_STRIP, l.written_out);
+    l.m.is_long = is_phase || code > COST_KERNEL_OPS;
+    g.has_strips = code <= MOST_IN_STRIPS;
     struct choice c = choose(&l, &nest->blocks.at[0]);
     out->serial = serial_text(&l, &c);
     gpu_share_out(

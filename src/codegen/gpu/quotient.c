@@ -120,7 +120,7 @@ static LLVMValueRef anywhere(struct machine *m, unsigned n, LLVMValueRef *in)
         LLVMBuildRet(inner.b, anywhere(&inner, n, own));
         LLVMDisposeBuilder(inner.b);
     }
-    return LLVMBuildCall2(m->b, f_type, f, in, n, "");
+    return cg_call(m, f_type, f, in);
 }
 
 static LLVMValueRef divide(struct machine *m, LLVMValueRef x, LLVMValueRef y, bool is_fraction)

@@ -12,6 +12,8 @@
 // only grows, by one for each block and wait, and goes back to 0 at the end.
 #include "codegen/gpu/gpu.h"
 
+#include "codegen/module.h"
+
 #include <string.h>
 
 #define MOST_THREADS 1024
@@ -234,8 +236,9 @@ void gpu_resident_copy(struct gpu_resident *r, unsigned n, const LLVMValueRef *t
     LLVMPositionBuilderAtEnd(b, head);
     LLVMValueRef i = LLVMBuildPhi(b, i64, "");
     LLVMValueRef *v = arena_array(r->module->arena, LLVMValueRef, n);
+    LLVMValueRef tested = cg_apart(r->module, b, i);
     LLVMBasicBlockRef exit =
-        if_open(r, LLVMBuildICmp(b, LLVMIntSLT, i, cg_int(r->module, count), ""));
+        if_open(r, LLVMBuildICmp(b, LLVMIntSLT, tested, cg_int(r->module, count), ""));
     for (unsigned k = 0; k < n; k++)
         v[k] = LLVMBuildLoad2(b, type, LLVMBuildGEP2(b, type, from[k], &i, 1, ""), "");
     for (unsigned k = 0; k < n; k++)
