@@ -143,7 +143,7 @@ static void forget(struct phases *w, uint32_t count)
 }
 
 // Finds addresses in front of the steps, rather than in loops among them.
-void phases_find_addresses(struct phases *w, uint32_t first, uint32_t end)
+static void find_addresses(struct phases *w, uint32_t first, uint32_t end)
 {
     for (uint32_t i = first; !w->is_cut && i < end; i++)
         for (uint32_t k = 0; k < w->p->steps.at[i].n_memories; k++)
@@ -322,6 +322,7 @@ LLVMValueRef phases_add_loop(struct phases *w, uint32_t first)
     uint32_t end = nest_step_end(w->p, first), found = w->found.count;
     if (t->trips == 0)
         return w->trips[t->loop] = zero;
+    find_addresses(w, first + 1, end);
     LLVMBasicBlockRef head = phases_block(w);
     LLVMBuildBr(w->b, head);
     w->leave = phases_block(w);
@@ -330,7 +331,6 @@ LLVMValueRef phases_add_loop(struct phases *w, uint32_t first)
     phases_go_on(w, head);
     LLVMValueRef trip = w->trips[t->loop] = LLVMBuildPhi(w->b, w->m->i64, "");
     LLVMAddIncoming(trip, &zero, &before, 1);
-    phases_find_addresses(w, first + 1, end);
     add_steps(w, first + 1, end);
     LLVMBasicBlockRef latch = LLVMGetInsertBlock(w->b);
     LLVMValueRef next = LLVMBuildAdd(w->b, trip, number(w, 1), "");
@@ -549,7 +549,6 @@ void cg_phases_lower(struct cg_module *module, struct arena *arena, struct nest_
     struct phases w = phases_make(module, arena, p, step, kernels, out, NULL);
     make_function(&w);
     phases_bind_operands(&w);
-    phases_find_addresses(&w, step, nest_step_end(p, step));
     LLVMBuildRet(w.b, phases_add_loop(&w, step));
     LLVMDisposeBuilder(w.b);
 }

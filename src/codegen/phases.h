@@ -43,8 +43,6 @@ void phases_go_on(struct phases *w, LLVMBasicBlockRef block);
 bool phases_is_inside(const struct phases *w, const struct nest_memory *m);
 bool phases_is_in_arena(const struct phases *w, uint32_t memory);
 LLVMValueRef phases_turn(struct phases *w, const struct nest_memory *m);
-// Finds addresses in front of the steps, rather than in loops among them.
-void phases_find_addresses(struct phases *w, uint32_t first, uint32_t end);
 
 // The writer of the loop that the step opens, and its operands as values.
 struct phases phases_make(struct cg_module *module, struct arena *arena, struct nest_program *p,

@@ -220,7 +220,6 @@ void phases_add_piece(struct phases *w, uint32_t first, uint32_t end)
     char name[128];
     snprintf(name, sizeof name, "%s_from_%u", w->out->symbol, first);
     open_function(&p.in, name, &p.all);
-    phases_find_addresses(&p.in, first, end);
     for (uint32_t i = first; i < end; i = phases_after(w->p, i))
         phases_add_step(&p.in, i);
     leave_function(&p.in, false);

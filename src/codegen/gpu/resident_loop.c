@@ -69,7 +69,6 @@ void cg_resident_lower(struct cg_module *module, struct arena *arena, struct nes
     phases_bind_operands(&w);
     if (out->has_counter)
         w.counters = LLVMGetParam(w.function, LLVMCountParams(w.function) - 1);
-    phases_find_addresses(&w, step, nest_step_end(p, step));
     LLVMValueRef trips = phases_add_loop(&w, step);
     bool is_counted = p->steps.at[step].kind == NEST_STEP_LOOP;
     if (!is_counted)
