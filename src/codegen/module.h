@@ -42,6 +42,8 @@ void cg_constants_to_memory(struct cg_module *m);
 
 // size.c: instructions that the target needs for a function, about, which COST_CODE bounds.
 int64_t cg_code_of(const struct cg_module *m, LLVMValueRef function);
+// The same up to `most`; more is any larger number.
+int64_t cg_code_up_to(const struct cg_module *m, LLVMValueRef function, int64_t most);
 // op_function.c: calls of functions of ops on the same operands become one.
 void cg_pair_op_functions(const struct cg_module *m);
 // large.c:

@@ -203,8 +203,10 @@ static void run_kernel(struct phases *w, const struct cg_kernel_step *k, LLVMVal
         return;
     }
     LLVMTypeRef type = LLVMGlobalGetValueType(kernel);
-    LLVMBuildCall2(w->b, type, kernel,
-                   (LLVMValueRef[]){operands, zero, total, zero, w->scratch}, 5, "");
+    LLVMValueRef arguments[] = {operands, zero, total, zero, w->scratch};
+    LLVMValueRef call = LLVMBuildCall2(w->b, type, kernel, arguments, 5, "");
+    if (phases_code_in_place(w, k))
+        cg_add_attribute(w->m, call, "alwaysinline");
 }
 
 static void add_phase(struct phases *w, const struct nest_step *t)

@@ -61,7 +61,10 @@ void phases_copy(struct phases *w, unsigned n, const LLVMValueRef *to, const LLV
 // Of a GPU: what all threads do for a step is one function of the loop, however often it comes.
 void phases_call_kernel(struct phases *w, const struct cg_kernel_step *k,
                         LLVMValueRef *operands, uint32_t n);
-// How much code the steps are.  Of a GPU a phase becomes part of the function that has it.
+// How much code a kernel is that becomes part of the function that has it, as short ones do on the host, and
+// all on a GPU unless equal ones are functions; 0 for others.
+int64_t phases_code_in_place(const struct phases *w, const struct cg_kernel_step *k);
+// How much code the steps are.
 int64_t phases_code(const struct phases *w, uint32_t first, uint32_t end);
 // The step behind step i and its body.
 uint32_t phases_after(const struct nest_program *p, uint32_t i);

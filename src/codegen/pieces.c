@@ -120,7 +120,17 @@ static int64_t code_of_operands(const struct phases *w, const struct nest_step *
     return code;
 }
 
-// How much code the steps are.  Of a GPU a phase becomes part of the function that has it.
+int64_t phases_code_in_place(const struct phases *w, const struct cg_kernel_step *k)
+{
+    LLVMValueRef kernel = LLVMGetNamedFunction(w->m->module, k->symbol);
+    if (k->total == 0)
+        return 0;
+    if (w->gpu)
+        return w->by_function ? 0 : cg_code_of(w->m, kernel);
+    int64_t code = cg_code_up_to(w->m, kernel, COST_CODE_IN_PLACE);
+    return k->phase_grain < k->total || code > COST_CODE_IN_PLACE ? 0 : code;
+}
+
 int64_t phases_code(const struct phases *w, uint32_t first, uint32_t end)
 {
     int64_t code = 0;
@@ -128,8 +138,8 @@ int64_t phases_code(const struct phases *w, uint32_t first, uint32_t end)
         const struct nest_step *t = &w->p->steps.at[i];
         const struct cg_kernel *k = t->kind == NEST_STEP_KERNEL ? &w->kernels[t->nest] : NULL;
         code += CODE_OF_STEP + code_of_operands(w, t);
-        for (int j = 0; k && w->gpu && !w->by_function && j < k->n_steps; j++)
-            code += cg_code_of(w->m, LLVMGetNamedFunction(w->m->module, k->steps[j].symbol));
+        for (int j = 0; k && j < k->n_steps; j++)
+            code += phases_code_in_place(w, &k->steps[j]);
     }
     return code;
 }

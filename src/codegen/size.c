@@ -35,13 +35,20 @@ static int64_t code_of_instruction(const struct cg_module *m, LLVMValueRef i)
     return n;
 }
 
-int64_t cg_code_of(const struct cg_module *m, LLVMValueRef f)
+int64_t cg_code_up_to(const struct cg_module *m, LLVMValueRef f, int64_t most)
 {
     int64_t n = 0;
-    for (LLVMBasicBlockRef b = LLVMGetFirstBasicBlock(f); b; b = LLVMGetNextBasicBlock(b))
-        for (LLVMValueRef i = LLVMGetFirstInstruction(b); i; i = LLVMGetNextInstruction(i))
+    for (LLVMBasicBlockRef b = LLVMGetFirstBasicBlock(f); b && n <= most;
+         b = LLVMGetNextBasicBlock(b))
+        for (LLVMValueRef i = LLVMGetFirstInstruction(b); i && n <= most;
+             i = LLVMGetNextInstruction(i))
             n += code_of_instruction(m, i);
     return n;
+}
+
+int64_t cg_code_of(const struct cg_module *m, LLVMValueRef f)
+{
+    return cg_code_up_to(m, f, INT64_MAX);
 }
 
 // Turns of a loop that may be written out.

@@ -95,6 +95,9 @@ enum cost_constant {
     // Equal phases of a loop that is one kernel of a GPU are written out, in pieces of that, up to here, and
     // are functions from here on: 20 times a product, a softmax and an update took 9.0 ms, by functions 14.3.
     COST_CODE_RESIDENT = 4 * COST_CODE,
+    // What a kernel may be that a loop of the host has in place of a call: a call, and operands in memory, take
+    // longer.  Counted before LLVM makes less of it.
+    COST_CODE_IN_PLACE = 80,
     COST_CODE_CALL = 16,  // an op that is no more than this is no function: the call is as much
     COST_INLINE = 100000, // nodes that a function may have once its calls are bodies
     COST_AHEAD = 400, // ops of updates that a thread of a GPU reads the operands of together
