@@ -266,6 +266,29 @@ static jot_value parse_call(struct parser *p, const struct function *f, const ch
                          : f->three(x[0], x[1], x[2]));
 }
 
+// What C has and an expression of elements has not.
+static const struct {
+    const char *word, *advice;
+} statements[] = {
+    {"if", "if is a statement, test ? x : y chooses"},
+    {"else", "else is of a statement, test ? x : y chooses"},
+    {"for", "there are no loops here, JOT_FOR is one"},
+    {"while", "there are no loops here, JOT_WHILE is one"},
+    {"return", "the last expression is the result, without return"},
+};
+
+static jot_value unknown(struct parser *p, const char *at, int length)
+{
+    for (size_t i = 0; i < sizeof statements / sizeof *statements; i++)
+        if (is_word(at, length, statements[i].word))
+            return fail_at(p, at, statements[i].advice);
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+        if (is_word(at, length, types[i].name))
+            return fail_at(p, at, "a name is defined without a type: t = x;");
+    return fail_at(p, at,
+                   take(p, "(", "") ? "there is no such function" : "nothing has this name");
+}
+
 static jot_value parse_word(struct parser *p)
 {
     const char *at = p->at;
@@ -280,7 +303,7 @@ static jot_value parse_word(struct parser *p)
         if (is_word(at, length, constants[i].name))
             return jot_from_double(constants[i].value);
     const struct function *f = find_function(at, length);
-    return f ? parse_call(p, f, at) : fail_at(p, at, "nothing has this name");
+    return f ? parse_call(p, f, at) : unknown(p, at, length);
 }
 
 static void skip_suffix(struct parser *p)
@@ -498,6 +521,8 @@ static jot_value elementwise(const char *names, const char *expression, size_t n
     jot_value y = p.has_failed ? p.error : parse_expression(&p);
     take(&p, ";", "");
     skip(&p);
+    if (*p.at == '[' && !p.has_failed)
+        fail(&p, "an expression is of one element, and has no indices");
     return p.has_failed ? p.error : *p.at ? fail(&p, "the expression ends here") : y;
 }
 

@@ -128,6 +128,14 @@ START_TEST(says_what_is_wrong)
 {
     expect_error("x, y", "x +", "column 4 of \"x +\": a value is missing");
     expect_error("x, y", "x + z", "column 5 of \"x + z\": nothing has this name");
+    expect_error("x, y", "foo(x)", "column 1 of \"foo(x)\": there is no such function");
+    expect_error("x, y", "if (x > 0) x else y",
+                 "column 1 of \"if (x > 0) x else y\": if is a "
+                 "statement, test ? x : y chooses");
+    expect_error("x, y", "for (;;) x", "JOT_FOR");
+    expect_error("x, y", "return x;", "without return");
+    expect_error("x, y", "float t = x; t * y", "a name is defined without a type: t = x;");
+    expect_error("x, y", "x[0]", "column 2 of \"x[0]\": an expression is of one element");
     expect_error("x, y", "x y", "column 3");
     expect_error("x, y", "(x", "\")\" is missing");
     expect_error("x, y", "x ? y", "\":\" is missing");
