@@ -8,6 +8,8 @@
 
 #include "base/memory.h"
 #include "base/strbuf.h"
+#include "runtime/stack.h"
+#include "trace/stacks.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -177,13 +179,15 @@ static jot_status open_artefact(jot_program *p)
     return open_artefact(p->vjp);
 }
 
-static jot_status open_bytes(jot_program *p, const void *bytes, size_t n)
+static jot_status open_bytes(void *ctx)
 {
-    if (!jax_export_is(bytes, n)) {
-        JOT_TRY(read_tree(p, bytes, n));
+    jot_program *p = ctx;
+    const struct file_bytes *b = &p->bytes;
+    if (!jax_export_is(b->bytes, b->n)) {
+        JOT_TRY(read_tree(p, b->bytes, b->n));
         return open_program(p);
     }
-    JOT_TRY(jax_export_read(p->file, bytes, n, &p->artefact));
+    JOT_TRY(jax_export_read(p->file, b->bytes, b->n, &p->artefact));
     return open_artefact(p);
 }
 
@@ -196,7 +200,7 @@ static jot_program *read_bytes(const char *name, struct file_bytes bytes)
         return NULL;
     }
     p->bytes = bytes;
-    jot_status status = open_bytes(p, bytes.bytes, bytes.n);
+    jot_status status = rt_stack_lend(STACK_OF_PROGRAM, open_bytes, p);
     file_rest(&p->bytes);
     if (status == JOT_OK)
         return p;

@@ -4,6 +4,8 @@
 #include "base/strbuf.h"
 #include "interop/input.h"
 #include "interop/portable.h"
+#include "runtime/stack.h"
+#include "trace/stacks.h"
 
 #include <stdbool.h>
 #include <string.h>
@@ -39,6 +41,13 @@ static jot_status write_program(struct arena *scratch, void *ctx)
     return JOT_OK;
 }
 
+static jot_status write_in_arena(void *ctx) { return arena_lend(write_program, ctx); }
+
+static jot_status write_as(struct request r)
+{
+    return rt_stack_lend(STACK_OF_PROGRAM, write_in_arena, &r);
+}
+
 jot_status jot_program_write(const jot_program *p, const char *path)
 {
     if (!p || !path)
@@ -51,8 +60,7 @@ jot_status jot_program_write(const jot_program *p, const char *path)
             JOT_ERR_ARGUMENT,
             "%s: a name that ends in .mlir is for text, one in .mlirbc for portable bytecode",
             path);
-    return arena_lend(write_program,
-                      &(struct request){.program = p, .is_text = is_text, .path = path});
+    return write_as((struct request){.program = p, .is_text = is_text, .path = path});
 }
 
 jot_status jot_program_to_memory(const jot_program *p, jot_program_format form, void *buffer,
@@ -66,10 +74,9 @@ jot_status jot_program_to_memory(const jot_program *p, jot_program_format form, 
     if (form != JOT_PROGRAM_TEXT && form != JOT_PROGRAM_BYTECODE)
         return status_fail(JOT_ERR_ARGUMENT, "jot_program_to_memory: there is no format %d",
                            (int)form);
-    struct request r = {.program = p,
-                        .is_text = form == JOT_PROGRAM_TEXT,
-                        .buffer = buffer,
-                        .size = size,
-                        .out_n = out_n};
-    return arena_lend(write_program, &r);
+    return write_as((struct request){.program = p,
+                                     .is_text = form == JOT_PROGRAM_TEXT,
+                                     .buffer = buffer,
+                                     .size = size,
+                                     .out_n = out_n});
 }

@@ -17,5 +17,7 @@
 // thread has.
 #define STACK_OF_RUN ((size_t)256 << 10)
 #define STACK_OF_CALLBACKS ((size_t)16 << 10)
+// Reading and writing programs, whose parts stand up to 1000 deep in each other.
+#define STACK_OF_PROGRAM ((size_t)2 << 20)
 
 #endif

@@ -6,6 +6,7 @@
 #include "interop/tree.h"
 
 #include <glob.h>
+#include <pthread.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -597,9 +598,74 @@ START_TEST(constants_are_in_memory_once)
 }
 END_TEST
 
+// Parts of a program that stand deep in each other, on a stack that has no room for them.
+struct deep {
+    const char *text;
+    int read;
+};
+
+static void *read_and_write(void *ctx)
+{
+    struct deep *d = ctx;
+    jot_program *p = jot_program_from_memory("deep.mlir", d->text, strlen(d->text));
+    for (int form = JOT_PROGRAM_TEXT; form <= JOT_PROGRAM_BYTECODE; form++) {
+        size_t n = 0, room = 8 << 20; // of which indentation takes most
+        char *bytes = calloc(1, room);
+        if (jot_program_to_memory(p, (jot_program_format)form, bytes, room, &n) == JOT_OK) {
+            jot_program *again = jot_program_from_memory("again", bytes, n);
+            d->read += again != NULL;
+            jot_program_release(again);
+        }
+        free(bytes);
+    }
+    jot_program_release(p);
+    return NULL;
+}
+
+static void add_times(struct strbuf *s, int n, const char *text)
+{
+    while (n-- > 0)
+        strbuf_add(s, text);
+}
+
+START_TEST(are_deep_on_small_stacks)
+{
+    enum { DEEP = 990 };
+    struct arena *arena = arena_create();
+    struct strbuf s = strbuf_make(arena);
+    strbuf_add(&s, "func.func public @main(%x: tensor<f32>) -> tensor<f32> {\n"
+                   "  %i = stablehlo.constant dense<0> : tensor<i32>\n");
+    if (_i) {
+        add_times(&s, DEEP, "  %y = \"stablehlo.case\"(%i) ({\n");
+        strbuf_add(&s, "  stablehlo.return %x : tensor<f32>\n");
+        add_times(&s, DEEP - 1,
+                  "  }) : (tensor<i32>) -> tensor<f32>\n"
+                  "  stablehlo.return %y : tensor<f32>\n");
+        strbuf_add(&s, "  }) : (tensor<i32>) -> tensor<f32>\n");
+    } else {
+        strbuf_add(&s, "  %y = stablehlo.custom_call @f(%x) {a = ");
+        add_times(&s, DEEP, "[");
+        strbuf_add(&s, "1");
+        add_times(&s, DEEP, "]");
+        strbuf_add(&s, "} : (tensor<f32>) -> tensor<f32>\n");
+    }
+    strbuf_add(&s, "  return %y : tensor<f32>\n}\n");
+    struct deep d = {.text = s.text};
+    pthread_attr_t small;
+    pthread_t thread;
+    pthread_attr_init(&small);
+    ck_assert_int_eq(pthread_attr_setstacksize(&small, 64 << 10), 0);
+    ck_assert_int_eq(pthread_create(&thread, &small, read_and_write, &d), 0);
+    pthread_join(thread, NULL);
+    ck_assert_int_eq(d.read, 2);
+    arena_release(arena);
+}
+END_TEST
+
 static void add(TCase *t)
 {
     tcase_add_loop_test(t, constants_are_in_memory_once, 0, 3);
+    tcase_add_loop_test(t, are_deep_on_small_stacks, 0, 2);
     tcase_add_test(t, check_themselves);
     tcase_add_test(t, pass_the_tests_of_stablehlo);
     tcase_add_loop_test(t, are_differentiated, 0, 3);
