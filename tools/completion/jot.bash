@@ -24,7 +24,8 @@ _jot()
         esac
         case $word in
         -*) COMPREPLY=($(compgen -W "$options --help" -- "$word")) ;;
-        *) COMPREPLY=($(compgen -f -- "$word")) ;;
+        *) [ "${COMP_WORDS[1]}" = devices ] ||
+            COMPREPLY=($(compgen -f -- "$word")) ;;
         esac
         ;;
     esac

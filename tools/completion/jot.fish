@@ -2,6 +2,8 @@
 set -l names run check grad convert print time devices help
 complete -c jot -n "not __fish_seen_subcommand_from $names" -f -a "$names --version"
 complete -c jot -n '__fish_seen_subcommand_from help' -f -a "$names"
+complete -c jot -n '__fish_seen_subcommand_from devices' -f
+complete -c jot -l help -d 'tell more'
 complete -c jot -n '__fish_seen_subcommand_from run grad print time' -l input -r -d 'an argument'
 complete -c jot -n '__fish_seen_subcommand_from run check grad print time' -l device -x -a 'host cuda'
 complete -c jot -n '__fish_seen_subcommand_from run grad print time' -l function -x -d 'of the program'
