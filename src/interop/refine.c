@@ -357,6 +357,42 @@ static bool call(struct refine_op *o)
     return true;
 }
 
+// What an operation names beside calls, as the order of a custom_call: functions of the types that they
+// declare.
+static const struct mlir_attr *refine_named(struct refiner *r, const struct mlir_op *op,
+                                            const struct mlir_attr *names)
+{
+    struct mlir_attr *made = arena_copy(r->arena, names, sizeof *names);
+    made->parts = arena_copy(r->arena, names->parts, names->n * sizeof *names->parts);
+    for (size_t i = 0; i < names->n && !r->status; i++) {
+        bool is_name = names->parts[i]->kind == MLIR_SYMBOL;
+        const struct mlir_function *f =
+            is_name ? mlir_function_find(r->from, names->parts[i]->text) : NULL;
+        if (!f || !f->body)
+            continue;
+        struct refined *args = arena_array(r->scratch, struct refined, f->type->n_inputs);
+        for (uint32_t k = 0; k < f->type->n_inputs; k++) {
+            args[k].value = arena_new(r->scratch, struct mlir_value);
+            args[k].value->type = f->type->parts[k];
+        }
+        const struct mlir_attr **part = (const struct mlir_attr **)made->parts + i;
+        *part = symbol(r, find_function(r, op, f, args)->name);
+    }
+    return made;
+}
+
+static void name_functions(struct refine_op *o)
+{
+    if (!o->out->count || !mlir_attr_find(o->op, "called_computations") || o->r->status)
+        return;
+    struct mlir_op *op = o->out->at[o->out->count - 1];
+    struct mlir_named *attrs = arena_copy(o->r->arena, op->attrs, op->n_attrs * sizeof *attrs);
+    for (uint32_t i = 0; i < op->n_attrs; i++)
+        if (!strcmp(attrs[i].name, "called_computations") && attrs[i].attr->kind == MLIR_ARRAY)
+            attrs[i].attr = refine_named(o->r, o->op, attrs[i].attr);
+    op->attrs = attrs;
+}
+
 // ---- blocks and programs ----
 
 static void refine_op(struct refiner *r, struct refined *values, const struct mlir_op *op,
@@ -374,10 +410,12 @@ static void refine_op(struct refiner *r, struct refined *values, const struct ml
     const struct mlir_type *type =
         op->n_results == 1 && !op->n_regions ? refine_result(&o, 0) : NULL;
     const int64_t *known = type ? refine_eval(&o, type) : NULL;
-    if (known)
+    if (known) {
         refine_emit_constant(&o, 0, type, known);
-    else if (!r->status)
+    } else if (!r->status) {
         keep(&o);
+        name_functions(&o);
+    }
 }
 
 // All but the return.

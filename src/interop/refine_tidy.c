@@ -48,8 +48,12 @@ static void mark_calls(struct refiner *r, const struct mlir_block *block, bool *
         const struct mlir_op *op = block->ops[i];
         bool is_call = op->row && op->row->code == MLIR_OP_func_call;
         const char *name = mlir_text(op, is_call ? "callee" : "decomposition");
+        const struct mlir_attr *more = mlir_attr_find(op, "called_computations");
         if (name)
             mark_called(r, name, is_called);
+        for (size_t k = 0; more && more->kind == MLIR_ARRAY && k < more->n; k++)
+            if (more->parts[k]->kind == MLIR_SYMBOL)
+                mark_called(r, more->parts[k]->text, is_called);
         for (uint32_t k = 0; k < op->n_regions; k++)
             mark_calls(r, &op->regions[k], is_called);
     }

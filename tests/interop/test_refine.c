@@ -156,6 +156,30 @@ START_TEST(takes_extents_from_operands)
 }
 END_TEST
 
+// What an operation names beside calls.
+START_TEST(keeps_named_functions)
+{
+    const char text[] =
+        "func.func @order(%a: tensor<f32>, %b: tensor<f32>, %i: tensor<i32>, %j: tensor<i32>) "
+        "-> "
+        "tensor<i1> {\n  %0 = stablehlo.compare GT, %a, %b : (tensor<f32>, tensor<f32>) -> "
+        "tensor<i1>\n  return %0 : tensor<i1>\n}\n"
+        "func.func @main(%x: tensor<?x?xf32>, %i: tensor<5x4xi32>, %u: tensor<f32>, %v: "
+        "tensor<i32>) -> (tensor<5x2xf32>, tensor<5x2xi32>) {\n"
+        "  %y:2 = stablehlo.custom_call @ApproxTopK(%x, %i, %u, %v) {called_computations = "
+        "[@order]} : "
+        "(tensor<?x?xf32>, tensor<5x4xi32>, tensor<f32>, tensor<i32>) -> (tensor<5x2xf32>, "
+        "tensor<5x2xi32>)\n  return %y#0, %y#1 : tensor<5x2xf32>, tensor<5x2xi32>\n}\n";
+    struct mlir_program *p = NULL, *q = NULL;
+    ck_assert_msg(mlir_read_text("t", text, strlen(text), &p) == JOT_OK, "%s",
+                  jot_error_message());
+    ck_assert_msg(refine(p, "5x4 5x4 - -", &q) == JOT_OK, "%s", jot_error_message());
+    ck_assert_ptr_nonnull(mlir_function_find(q, "order"));
+    mlir_release(q);
+    mlir_release(p);
+}
+END_TEST
+
 // A limit that an operation gives which nobody knows.
 START_TEST(refuses_unknown_limits)
 {
@@ -203,6 +227,7 @@ static void add_tests(TCase *t)
 {
     tcase_add_test(t, finds_extents);
     tcase_add_test(t, takes_extents_from_operands);
+    tcase_add_test(t, keeps_named_functions);
     tcase_add_test(t, refuses_unknown_limits);
     tcase_add_test(t, refuses_extents);
 }
