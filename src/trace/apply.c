@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tracing function values, and calls of them.
 #include "passes/passes.h"
+#include "runtime/stack.h"
 #include "trace/dump.h"
 #include "trace/emit.h"
 #include "trace/function.h"
 #include "trace/named.h"
 #include "trace/shard.h"
+#include "trace/stacks.h"
 
 #include <stdio.h>
 
@@ -269,6 +271,14 @@ bool function_trace_in(const jot_function *f, int level, uint16_t axes,
             return false;
         dump_function("trace", trace_top()->module, out->function);
     } else {
+        const jot_transform *t = &f->transform[level - 1];
+        if (rt_stack_left() < STACK_OF_TRACE) {
+            jot_place(trace_fail(trace_transform_name(t), JOT_ERR_TRACE,
+                                 "%d transforms of %s: %s", f->n_transforms, f->callee.name,
+                                 trace_too_deep(TRACE_FUNCTION)),
+                      t->where);
+            return false;
+        }
         struct ir_type *inner = arena_array(trace_top()->module->arena, struct ir_type,
                                             function_in(f, level - 1) + 1);
         uint16_t inside = axes;

@@ -59,6 +59,14 @@ static void take_gradient(struct task *t) { call(t, jot_grad(jot_fn(energy))); }
 static void take_hessian(struct task *t) { call(t, jot_hessian(jot_fn(energy))); }
 static void take_many(struct task *t) { call(t, jot_vmap(jot_grad(jot_jvp(jot_fn(energy))))); }
 
+static void take_transforms(struct task *t)
+{
+    jot_function f = jot_fn(energy);
+    for (int i = 0; i < t->n; i++)
+        f = jot_checkpoint(f);
+    call(t, jot_jacfwd(f));
+}
+
 static void evaluate(struct task *t)
 {
     jot_scope *s = jot_scope_open();
@@ -101,6 +109,19 @@ START_TEST(test_too_small)
     struct task many = {.run = take_many};
     run_on(64, &many);
     ck_assert_int_ne(many.status, JOT_OK); // not a scalar
+}
+END_TEST
+
+START_TEST(test_transforms)
+{
+    struct task t = {.run = take_transforms, .n = 10};
+    run_on(64, &t);
+    ck_assert_msg(t.status == JOT_OK, "%s", t.message);
+    t.n = 2000;
+    run_on(64, &t);
+    ck_assert_int_eq(t.status, JOT_ERR_TRACE);
+    ck_assert_msg(strstr(t.message, "2001 transforms of energy: the stack of the thread has"),
+                  "%s", t.message);
 }
 END_TEST
 
@@ -261,6 +282,7 @@ static void add(TCase *t)
     tcase_add_loop_test(t, test_runs, 0, 2);
     tcase_add_loop_test(t, test_derivatives, 0, 3);
     tcase_add_test(t, test_too_small);
+    tcase_add_test(t, test_transforms);
     tcase_add_test(t, test_endless_application);
     tcase_add_test(t, test_nested_loops);
     tcase_add_loop_test(t, test_expressions, 0, 3);
