@@ -12,6 +12,7 @@
 #include <string.h>
 
 #define FOLD_BYTES 4096
+#define LEAST_SHARE 4 // of its operand that a sum with a window has
 
 static const struct ir_node *maker(const struct ir_rewrite *r, int i)
 {
@@ -201,10 +202,19 @@ static ir_id drop_slice(struct ir_rewrite *r)
     return unit && same_type(r, 0) ? r->in[0] : IR_NONE;
 }
 
-// concatenate(x) = x
-static ir_id drop_concatenate(struct ir_rewrite *r)
+// concatenate(x) = x; of one number everywhere it is that number
+static ir_id settle_concatenate(struct ir_rewrite *r)
 {
-    return r->n_in == 1 ? r->in[0] : IR_NONE;
+    double x = 0, y;
+    if (r->n_in == 1)
+        return r->in[0];
+    for (int i = 0; i < r->n_in; i++) {
+        if (!is_splat(r, i, &y) || (i && (y != x || signbit(y) != signbit(x))))
+            return IR_NONE;
+        x = y;
+    }
+    jot_dtype d = ir_dtype(r->type);
+    return d == JOT_I64 ? IR_NONE : ir_full(r->b, r->type, x);
 }
 
 static bool is_whole(const struct ir_rewrite *r, const int64_t *part)
@@ -248,10 +258,33 @@ static bool whole_number(const struct ir_rewrite *r, int operand, int64_t i, int
 {
     const struct ir_node *n = maker(r, operand);
     jot_dtype d = ir_dtype(ir_type_in(r->b, r->in[operand]));
-    if (n->op != IR_const || (d != JOT_I32 && d != JOT_I64))
+    double x;
+    if (d != JOT_I32 && d != JOT_I64)
+        return false;
+    if (is_splat(r, operand, &x)) {
+        *out = (int64_t)x;
+        return true;
+    }
+    if (n->op != IR_const)
         return false;
     const void *data = ir_field_find(n->attrs, IR_KEY_data)->bytes;
     *out = d == JOT_I32 ? ((const int32_t *)data)[i] : ((const int64_t *)data)[i];
+    return true;
+}
+
+// Where the only window of a gather or scatter, of those sizes, starts, if that is numbers inside of operand 0.
+static bool is_known_window(const struct ir_rewrite *r, const struct ir_gather *g,
+                            const int64_t *sizes, int64_t *starts)
+{
+    const int64_t *dims = ir_dims(r->b->module, ir_type_in(r->b, r->in[0]));
+    if (ir_type_in(r->b, r->in[1]).rank != 1 || g->n_batch)
+        return false;
+    for (int i = 0; i < g->n_map; i++) {
+        int64_t axis = g->index_map[i], last = dims[axis] - sizes[axis], at;
+        if (!whole_number(r, 1, i, &at) || at < 0 || at > last)
+            return false;
+        starts[axis] = at;
+    }
     return true;
 }
 
@@ -259,17 +292,11 @@ static bool whole_number(const struct ir_rewrite *r, int operand, int64_t i, int
 static ir_id settle_gather(struct ir_rewrite *r)
 {
     struct ir_module *m = r->b->module;
-    struct ir_type x = ir_type_in(r->b, r->in[0]), indices = ir_type_in(r->b, r->in[1]);
+    struct ir_type x = ir_type_in(r->b, r->in[0]);
     struct ir_gather g = ir_gather_of(r->attrs);
     int64_t starts[IR_MAX_RANK] = {0}, limits[IR_MAX_RANK];
-    if (indices.rank != 1 || g.n_batch)
+    if (!is_known_window(r, &g, g.sizes, starts))
         return IR_NONE;
-    for (int i = 0; i < g.n_map; i++) {
-        int64_t axis = g.index_map[i], last = ir_dims(m, x)[axis] - g.sizes[axis], at;
-        if (!whole_number(r, 1, i, &at) || at < 0 || at > last)
-            return IR_NONE;
-        starts[axis] = at;
-    }
     for (int i = 0; i < x.rank; i++)
         limits[i] = starts[i] + g.sizes[i];
     return ir_reshape(r->b, ir_slice(r->b, r->in[0], starts, limits, NULL), r->type.rank,
@@ -282,10 +309,26 @@ static ir_id settle_update(struct ir_rewrite *r)
     return is_whole(r, ir_dims(r->b->module, ir_type_in(r->b, r->in[1]))) ? r->in[1] : IR_NONE;
 }
 
-// An operand without updates.
-static ir_id drop_scatter(struct ir_rewrite *r)
+// An operand without updates; the sum with one window at numbers that is much of the operand, which is what no
+// update has -0 added to: x + -0 is x, whatever x is.
+static ir_id settle_scatter(struct ir_rewrite *r)
 {
-    return ir_count(r->b->module, ir_type_in(r->b, r->in[2])) == 0 ? r->in[0] : IR_NONE;
+    struct ir_module *m = r->b->module;
+    struct ir_type x = ir_type_in(r->b, r->in[0]), u = ir_type_in(r->b, r->in[2]);
+    int64_t count = ir_count(m, u), starts[IR_MAX_RANK] = {0}, high[IR_MAX_RANK] = {0};
+    int64_t interior[IR_MAX_RANK] = {0};
+    if (count == 0)
+        return r->in[0];
+    struct ir_gather g = ir_gather_of(r->attrs);
+    struct ir_window w = ir_window_of(m, r->attrs, x, ir_type_in(r->b, r->in[1]), u);
+    if (r->op != IR_scatter_add || dtype_is_complex(ir_dtype(x)) ||
+        count < ir_count(m, x) / LEAST_SHARE || !is_known_window(r, &g, w.size, starts))
+        return IR_NONE;
+    for (int i = 0; i < x.rank; i++)
+        high[i] = ir_dims(m, x)[i] - starts[i] - w.size[i];
+    ir_id whole = ir_reshape(r->b, r->in[2], x.rank, w.size);
+    ir_id none = ir_scalar_like(r->b, r->in[0], -0.0);
+    return ir_add(r->b, r->in[0], ir_pad(r->b, whole, none, starts, high, interior));
 }
 
 typedef ir_id rule(struct ir_rewrite *r);
@@ -307,7 +350,7 @@ static rule *const identities[IR_OP_COUNT] = {
     [IR_transpose] = merge_transpose,
     [IR_broadcast_in_dim] = merge_broadcast,
     [IR_slice] = drop_slice,
-    [IR_concatenate] = drop_concatenate,
+    [IR_concatenate] = settle_concatenate,
     [IR_dynamic_slice] = settle_slice,
     [IR_gather] = settle_gather,
     [IR_dynamic_update_slice] = settle_update,
@@ -412,7 +455,7 @@ static rule *identity_of(enum ir_op op)
 {
     if (identities[op])
         return identities[op];
-    return ir_op_class(op) == IR_CLASS_UPDATE ? drop_scatter : NULL;
+    return ir_op_class(op) == IR_CLASS_UPDATE ? settle_scatter : NULL;
 }
 
 ir_id ir_rewrite(struct ir_rewrite *r)

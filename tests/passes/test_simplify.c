@@ -2,6 +2,14 @@
 // Rewrites that look at more than one node: how many of an op they leave, and that bits stay what they are.
 #include "control_support.h"
 
+// A sum of f64[6,3] with a window of two axes at a number along each.
+#define WINDOW(at, shape)                                                                      \
+    "function @0 f(%a: f64[6,3], %u: f64" shape ") {\n  %n = const {data=" at "} : i32[]\n"    \
+    "  %m = broadcast_in_dim %n {dims=[1], axes=[]} : i32[1]\n"                                \
+    "  %i = concatenate %m, %m {axis=0} : i32[2]\n"                                            \
+    "  %y = scatter_add %a, %i, %u {offset_dims=[0,1], collapsed_dims=[], operand_batch=[], "  \
+    "index_batch=[], index_map=[0,1], mode=3} : f64[6,3]\n  return %y\n}\n"
+
 static const struct {
     const char *text;
     enum ir_op op;
@@ -41,6 +49,22 @@ static const struct {
      "  %t = concatenate %a, %b {axis=0} : f64[7]\n"
      "  %y = slice %t {starts=[3], limits=[7], strides=[1]} : f64[4]\n  return %y\n}\n",
      IR_concatenate, 0},
+    // A sum with most of an operand at numbers; with little of it, or where the window is not inside.
+    {WINDOW("1", "[5,2]"), IR_scatter_add, 0},
+    {WINDOW("1", "[2,1]"), IR_scatter_add, 1},
+    {WINDOW("2", "[5,2]"), IR_scatter_add, 1},
+    // What a loop is told of numbers is in its body.
+    {"function @0(%k: f64[3], %i: i32[2], %c: f64[3]) {\n  %j = convert %i {dtype=f64} : "
+     "f64[2]\n"
+     "  %o = reduce_sum %j {axes=[0]} : f64[]\n  %b = broadcast_in_dim %o {dims=[3], axes=[]} "
+     ": "
+     "f64[3]\n  %d = mul %c, %b : f64[3]\n  %y = add %d, %k : f64[3]\n  return %y\n}\n"
+     "function @1 f(%a: f64[3], %c: f64[3]) {\n  %n = const {data=2} : i32[]\n"
+     "  %m = broadcast_in_dim %n {dims=[1], axes=[]} : i32[1]\n"
+     "  %i = concatenate %m, %m {axis=0} : i32[2]\n"
+     "  %y = scan %a, %i, %c {reverse=0, length=5, n_consts=2, n_carry=1, functions=[@0]} : "
+     "f64[3]\n  return %y\n}\n",
+     IR_const, 0},
 };
 
 START_TEST(rewrites_keep_bits)
