@@ -5,6 +5,7 @@
 //     c, ys = scan {length=0} c0                    becomes    c is c0, ys is empty
 //     c, d = scan {body} [a, a | c0, d0]            becomes    c = scan {body'} [a, d0 | c0]
 //         where body returns d as it came                      d is d0
+//     c = scan {body} [1, a | c0]                   becomes    c = scan {body'} [a | c0], with 1 in body'
 //
 // All are exact.  What a body does with its parameters alone is simplified in the body; what
 // depends on consts alone stays in it.
@@ -103,7 +104,26 @@ struct loop {
     uint32_t n_consts, n_carry, n_in;
     uint32_t *place; // by operand: the operand that it is the same as, or itself
     bool *fixed;     // by carry
+    bool *known;     // by operand: a number that a body has itself
 };
+
+// Whether the value is a number, perhaps everywhere in an array, that a body need not be told.
+static bool is_number(const struct ir_graph *g, ir_id v)
+{
+    const struct ir_node *n = ir_node_of(g, v);
+    if (n->op == IR_broadcast_in_dim)
+        n = ir_node_of(g, ir_operand(g, n, 0));
+    return n->op == IR_const && ir_rank_of(g, n->out) == 0;
+}
+
+static ir_id number_again(struct ir_builder *b, const struct ir_graph *g, ir_id v)
+{
+    const struct ir_node *n = ir_node_of(g, v);
+    if (n->op == IR_const)
+        return ir_rebuild(b, g, n, NULL);
+    ir_id x = number_again(b, g, ir_operand(g, n, 0));
+    return ir_rebuild(b, g, n, &x);
+}
 
 // Whether there is anything to do.
 static bool find_repeats(struct loop *l, int step)
@@ -118,7 +138,8 @@ static bool find_repeats(struct loop *l, int step)
         for (uint32_t k = i; k-- > first;)
             if (l->c->in[k] == l->c->in[i])
                 l->place[i] = k;
-        any = any || l->place[i] != i;
+        l->known[i] = i < l->n_consts && is_number(l->c->b->graph, l->c->in[i]);
+        any = any || l->place[i] != i || l->known[i];
     }
     for (uint32_t i = 0; i < l->n_carry; i++) {
         l->fixed[i] = f->outputs.at[i] == l->n_consts + i;
@@ -133,7 +154,7 @@ static int take_kept(const struct loop *l, uint32_t first, uint32_t end, struct 
 {
     int n = 0;
     for (uint32_t i = first; i < end; i++) {
-        if (l->place[i] != i)
+        if (l->place[i] != i || l->known[i])
             continue;
         if (w)
             body_take(w, i);
@@ -178,7 +199,8 @@ static uint32_t arrange_body(const struct loop *l, int k, bool is_test)
     w.b.flags = IR_BUILD_ALL;
     arrange(l, &w, pass_no_values(l->c->b->module, l->n_in), &n_consts, &n_carry);
     for (uint32_t i = 0; i < l->n_in; i++)
-        w.in[i] = w.in[l->place[i]];
+        w.in[i] =
+            l->known[i] ? number_again(&w.b, l->c->b->graph, l->c->in[i]) : w.in[l->place[i]];
     body_run(&w);
     for (uint32_t i = 0; i < w.f->outputs.count; i++)
         if (is_test || i >= l->n_carry || !l->fixed[i])
@@ -200,7 +222,8 @@ static struct loop make_loop(struct control *c, int n_consts, uint32_t n_carry)
                          .n_carry = n_carry,
                          .n_in = c->n->n_in,
                          .place = arena_array(m->arena, uint32_t, c->n->n_in + 1),
-                         .fixed = body_mask(m, n_carry)};
+                         .fixed = body_mask(m, n_carry),
+                         .known = body_mask(m, c->n->n_in)};
 }
 
 // No trips: carries as they are, no rows.
