@@ -8,7 +8,10 @@
 //     kernel: y[i + 64] = t[i]          becomes
 //
 // The kernel moves elements that lie side by side, and nothing else of the program knows t; x, or y, is
-// left as it is from the one to the other.
+// left as it is from the one to the other.  Where kernels run beside exchanges, those that put a part of a
+// memory have that part alone:
+//
+//     kernel: y[i + 64] = f(i)  (y)     becomes   kernel: y[i] = f(i)  (y[64:128])
 #include "passes/plan.h"
 #include "passes/schedule_internal.h"
 
