@@ -379,14 +379,22 @@ void write_copy_local(struct writer *w, nest_id to, nest_id from)
 
 // ---- Values
 
-// A prefix fold into a local: a loop along its axis inside of those over the others.
+// A prefix fold into a local: a loop along its axis inside of those over the others.  Atoms are told by their places
+// in the view, for one atom may be several axes.
 static void write_prefix(struct writer *w, ir_id v, nest_id local)
 {
     struct schedule *s = space(w);
     const struct ir_node *n = ir_node_of(w->s->g, v);
-    struct view view = write_view(w, v);
-    struct atoms along = lanes_inner(w->lanes, view.dims[ir_attr_int(n->attrs, IR_KEY_axis)]);
-    struct atoms inner = inner_of(w, view), around = axes_minus(s, inner, along);
+    struct view view = write_view(w, v), before = view;
+    int64_t axis = ir_attr_int(n->attrs, IR_KEY_axis);
+    before.rank = (uint32_t)axis;
+    struct atoms along = lanes_inner(w->lanes, view.dims[axis]), inner = inner_of(w, view);
+    uint32_t first = inner_of(w, before).count, last = first + along.count;
+    atom_id *others = arena_array(s->scratch, atom_id, inner.count + 1);
+    struct atoms around = {.at = others};
+    for (uint32_t i = 0; i < inner.count; i++)
+        if (i < first || i >= last)
+            others[around.count++] = inner.at[i];
     nest_id *axes = arena_array(s->scratch, nest_id, around.count + 1);
     form_id *forms = arena_array(s->scratch, form_id, inner.count + 1), at[IR_MAX_RANK];
     scope_id back = w->e.at;
@@ -395,12 +403,13 @@ static void write_prefix(struct writer *w, ir_id v, nest_id local)
     nest_id scan = emit_axis(&w->e, axes_product(s, along));
     write_open_scan(w, n, scan);
     form_id rest = emit_form_axis(&w->e, scan), place = 0;
-    for (uint32_t i = inner.count, outer = around.count; i-- > 0;) {
-        forms[i] = rest;
-        if (!axes_contain(s, along, inner.at[i]))
-            forms[i] = emit_form_axis(&w->e, axes[--outer]);
-        else if (inner.at[i] != along.at[0])
+    for (uint32_t i = inner.count; i-- > 0;) {
+        if (i < first || i >= last)
+            forms[i] = emit_form_axis(&w->e, axes[i < first ? i : i - along.count]);
+        else if (i > first)
             emit_form_divide(&w->e, rest, s->atoms.at[inner.at[i]].extent, &rest, &forms[i]);
+        else
+            forms[i] = rest;
     }
     for (uint32_t i = 0; i < inner.count; i++)
         place = emit_form_add(&w->e, place, s->atoms.at[inner.at[i]].extent, forms[i]);

@@ -442,4 +442,43 @@ const struct control_program control_programs[CONTROL_PROGRAMS] = {
      CONTROL_ANY},
     {"windows that meet, a lane written out", WINDOWS("5"), CONTROL_ANY},
     {"windows that meet, in a local of the lane", WINDOWS("90"), CONTROL_ANY},
+    {"a matrix whose two axes are one of an operand",
+     "jot ir 1\n"
+     "function @0 part(%0: f32[3,3], %1: f32[3,3], %2: f32[3]) {\n"
+     "  %3 = tanh %1 : f32[3,3]\n"
+     "  %4 = const {data=2} : f32[]\n"
+     "  %5 = mul %3, %4 : f32[3,3]\n"
+     "  %6 = cumprod %5 {axis=1, reverse=0} : f32[3,3]\n"
+     "  %7 = broadcast_in_dim %2 {dims=[3, 3], axes=[0]} : f32[3,3]\n"
+     "  %8 = fma %6, %7, %1 : f32[3,3]\n"
+     "  %9 = iota {dtype=i32, dims=[2], axis=0} : i32[2]\n"
+     "  %10 = const {data=5} : i32[]\n"
+     "  %11 = rem %9, %10 : i32[2]\n"
+     "  %12 = reshape %11 {dims=[2, 1]} : i32[2,1]\n"
+     "  %13 = gather %8, %12 {offset_dims=[1], collapsed_dims=[0], operand_batch=[], "
+     "index_batch=[], index_map=[0], sizes=[1, 3], mode=2} : f32[2,3]\n"
+     "  %14 = scatter_min %8, %12, %13 {offset_dims=[1], collapsed_dims=[0], "
+     "operand_batch=[], index_batch=[], index_map=[0], unique=0, mode=2} : f32[3,3]\n"
+     "  return %0, %14\n"
+     "}\n"
+     "function @1 part(%0: f32[3,3]) {\n"
+     "  %1 = tanh %0 : f32[3,3]\n"
+     "  %2 = const {data=2} : f32[]\n"
+     "  %3 = mul %1, %2 : f32[3,3]\n"
+     "  %4 = sinc %3 : f32[3,3]\n"
+     "  %5, %6 = scan %4, %4, %0 {reverse=0, length=3, n_consts=1, n_carry=1, "
+     "checkpoint=2, functions=[@0]} : f32[3,3], f32[3,3,3]\n"
+     "  return %6\n"
+     "}\n"
+     "function @2 part(%0: f32[3,3]) {\n"
+     "  %1 = const {data=0} : f32[]\n"
+     "  %2 = broadcast_in_dim %1 {dims=[3, 3, 3], axes=[]} : f32[3,3,3]\n"
+     "  return %2\n"
+     "}\n"
+     "function @3 program(%0: f32[3,3], %1: bool[]) {\n"
+     "  %2 = convert %1 {dtype=i32} : i32[]\n"
+     "  %3 = cond %2, %0 {functions=[@1, @2]} : f32[3,3,3]\n"
+     "  return %3\n"
+     "}\n",
+     CONTROL_ANY},
 };

@@ -16,7 +16,7 @@ struct control_program {
     enum control_kind kind;
 };
 
-enum { CONTROL_PROGRAMS = 21, CONTROL_SMOOTH_PROGRAMS = 11 }; // the smooth ones first
+enum { CONTROL_PROGRAMS = 22, CONTROL_SMOOTH_PROGRAMS = 11 }; // the smooth ones first
 extern const struct control_program control_programs[CONTROL_PROGRAMS];
 
 #endif
