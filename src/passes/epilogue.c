@@ -305,19 +305,19 @@ static bool join(struct nest_program *p, uint32_t i)
 
 void schedule_drop_nests(struct nest_program *p)
 {
-    uint32_t kept = 0;
-    for (uint32_t n = 0; n < p->nests.count; n++) {
-        bool is_used = false;
-        for (uint32_t i = 0; i < p->steps.count; i++)
-            is_used |= p->steps.at[i].kind == NEST_STEP_KERNEL && p->steps.at[i].nest == n;
-        if (!is_used)
-            continue;
-        for (uint32_t i = 0; i < p->steps.count; i++)
-            if (p->steps.at[i].kind == NEST_STEP_KERNEL && p->steps.at[i].nest == n)
-                p->steps.at[i].nest = kept;
-        p->nests.at[kept++] = p->nests.at[n];
-    }
+    uint32_t kept = 0, *to = arena_array(p->arena, uint32_t, p->nests.count + 1);
+    for (uint32_t i = 0; i < p->steps.count; i++)
+        if (p->steps.at[i].kind == NEST_STEP_KERNEL)
+            to[p->steps.at[i].nest] = 1;
+    for (uint32_t n = 0; n < p->nests.count; n++)
+        if (to[n]) {
+            to[n] = kept;
+            p->nests.at[kept++] = p->nests.at[n];
+        }
     p->nests.count = kept;
+    for (uint32_t i = 0; i < p->steps.count; i++)
+        if (p->steps.at[i].kind == NEST_STEP_KERNEL)
+            p->steps.at[i].nest = to[p->steps.at[i].nest];
 }
 
 void epilogue_products(struct nest_program *p)
