@@ -119,10 +119,11 @@ static inline int cost_size_of_op(enum ir_op op, jot_dtype dtype)
 {
     return 1 + cost_of_op(op, dtype) / 8;
 }
-// How much code it is: itself, and what it needs beside.
+// How much code it is: itself, and what it needs beside.  A product of complex numbers is six operations,
+// and what is done at infinities and NaN is written beside it.
 static inline int cost_code_of_op(enum ir_op op, jot_dtype dtype)
 {
-    return COST_CODE_STATEMENT + cost_of_op(op, dtype);
+    return COST_CODE_STATEMENT + cost_of_op(op, dtype) * (dtype_is_complex(dtype) ? 4 : 1);
 }
 static inline bool cost_is_too_much_code(int64_t operations) { return operations > COST_CODE; }
 // Whether a product of a batch of [m, k] and [k, n] is one for the library, which may have half types.
