@@ -265,26 +265,41 @@ LLVMValueRef cg_apart(struct cg_module *m, LLVMBuilderRef b, LLVMValueRef intege
     return LLVMBuildCall2(b, type, nothing, &integer, 1, "");
 }
 
-// What the phi is after a turn, when it counts turns of a long loop; or NULL.
+// What the phi is after a turn, when it counts turns of a loop; or NULL.
 static LLVMValueRef next_of_count(const struct cg_module *m, LLVMValueRef phi)
 {
-    LLVMBasicBlockRef header = LLVMGetInstructionParent(phi);
     if (LLVMTypeOf(phi) != m->i64)
         return NULL;
     for (unsigned k = 0; k < LLVMCountIncoming(phi); k++) {
         LLVMValueRef next = LLVMGetIncomingValue(phi, k);
         if (LLVMIsAInstruction(next) && LLVMGetInstructionOpcode(next) == LLVMAdd &&
-            LLVMGetOperand(next, 0) == phi && LLVMGetIncomingBlock(phi, k) != header)
+            LLVMGetOperand(next, 0) == phi)
             return next;
     }
     return NULL;
 }
 
-// The index of a loop of several blocks, behind an assembly of no instructions.
+// What a loop tests: LLVM compares it with the tests of all loops in front.
+static void put_test_apart(struct cg_module *m, LLVMBuilderRef b, LLVMValueRef next)
+{
+    for (LLVMUseRef u = LLVMGetFirstUse(next), other; u; u = other) {
+        LLVMValueRef test = LLVMGetUser(u);
+        other = LLVMGetNextUse(u);
+        if (!LLVMIsAICmpInst(test) || LLVMGetOperand(test, 0) != next)
+            continue;
+        LLVMPositionBuilderBefore(b, test);
+        LLVMSetOperand(test, 0, cg_apart(m, b, next));
+    }
+}
+
+// The index of a loop of several blocks, and the test of any, behind an assembly of no instructions.
 static void put_apart(struct cg_module *m, LLVMBuilderRef b, LLVMValueRef phi)
 {
     LLVMValueRef next = next_of_count(m, phi), first = phi;
     if (!next)
+        return;
+    put_test_apart(m, b, next);
+    if (LLVMGetInstructionParent(next) == LLVMGetInstructionParent(phi))
         return;
     while (LLVMIsAPHINode(first))
         first = LLVMGetNextInstruction(first);
