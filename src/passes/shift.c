@@ -72,7 +72,9 @@ static bool visit(struct search *s, struct shift_place *at, const struct ir_node
         any = any || at->of[ir_operand(at->g, n, i)];
     if (!any || !has_derivative(at->g, n))
         return true;
-    if (n->n_in > SHIFT_MOST || s->left-- == 0 || n->n_out == 0)
+    // x - x asks whether x is finite, and its derivative is NaN where that of x is.
+    bool is_of_one = n->op == IR_sub && ir_operand(at->g, n, 0) == ir_operand(at->g, n, 1);
+    if (n->n_in > SHIFT_MOST || s->left-- == 0 || n->n_out == 0 || is_of_one)
         return false;
     for (uint32_t i = 0; i < n->n_in; i++)
         c.in[i] = at->of[ir_operand(at->g, n, i)];

@@ -101,6 +101,8 @@ static const struct {
     {SHIFTED "  %q = mul %d, %w : f64[4,6]\n  %e = exp %q : f64[4,6]\n" QUOTIENT RETURN("%p"),
      false},
     {SHIFTED "  %q = mul %d, %d : f64[4,6]\n" RETURN("%q"), false},
+    // What is taken off itself, which asks whether it is finite.
+    {SHIFTED "  %q = sub %b, %b : f64[4,6]\n" RETURN("%q"), false},
     // Sums over rows of different shifts.
     {SHIFTED "  %e = exp %d : f64[4,6]\n  %s = reduce_sum %e {axes=[0]} : f64[6]\n"
              "  %z = broadcast_in_dim %s {dims=[4,6], axes=[1]} : f64[4,6]\n"
