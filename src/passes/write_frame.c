@@ -88,7 +88,10 @@ static void choose_kept(struct writer *w, struct frame *f)
         is_loop &= ir_op_class((enum ir_op)n->op) == IR_CLASS_MAP;
         for (uint32_t i = 0; i < n->n_in; i++) {
             ir_id x = ir_operand(g, n, i);
-            reads[x] = count_plus(reads[x], count_times(made, terms_of(w, f, n, i)));
+            bool is_written = i && ir_op_class((enum ir_op)n->op) == IR_CLASS_UPDATE;
+            int64_t each = is_written ? lanes_inner_count(w->lanes, f->lanes->view[x])
+                                      : count_times(made, terms_of(w, f, n, i));
+            reads[x] = count_plus(reads[x], each);
             is_inside[x] = is_loop && f->uses[x] == 1 &&
                            lanes_inner_count(w->lanes, f->lanes->view[x]) ==
                                lanes_inner_count(w->lanes, f->lanes->view[n->out]);
