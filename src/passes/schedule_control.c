@@ -532,6 +532,14 @@ static void add_slots(struct branches *b, uint32_t *in, uint32_t *out, uint32_t 
     }
 }
 
+static bool takes_any(const struct branches *b)
+{
+    for (uint32_t k = 0; k < b->n->n_out; k++)
+        if (b->taken[k] != IR_NONE)
+            return true;
+    return false;
+}
+
 // Writes what the case makes over its operands.  Its steps begin with copies, those of the body with
 // step `body`; its memories with the first.
 static void join_slots(struct branches *b, const struct ir_graph *f, uint32_t begin,
@@ -576,7 +584,8 @@ static void add_case(struct branches *b, const struct ir_graph *f)
     add_slots(b, in, out, slot, dies);
     uint32_t body = s->program->steps.count;
     schedule_body(s, f, dies, in, out);
-    join_slots(b, f, begin, body, first_memory, slot, out);
+    if (takes_any(b))
+        join_slots(b, f, begin, body, first_memory, slot, out);
 }
 
 // Leaves the copies before step `branch`, or those in its cases.
@@ -595,8 +604,8 @@ static void remove_copies(struct branches *b, uint32_t begin, uint32_t branch)
         uint32_t k = is_copy ? result[t->memories[0] - first] : 0;
         bool goes =
             k && t->memories[1] == b->taken_from[k - 1] && (i > branch) != b->is_refused[k - 1];
-        if (!goes)
-            p->steps.at[count++] = *t;
+        if (!goes && count++ != i)
+            p->steps.at[count - 1] = *t;
     }
     p->steps.count = count;
 }
@@ -631,7 +640,8 @@ static void add_cond(struct schedule *s, const struct ir_node *n, uint32_t group
     for (int i = 0; i < count; i++)
         add_case(&b, ir_function(s->g->module, (uint32_t)cases[i]));
     add_marker(s, NEST_STEP_END, NULL);
-    remove_copies(&b, begin, branch);
+    if (takes_any(&b))
+        remove_copies(&b, begin, branch);
 }
 
 // "resident, 2 loops"; "resident, not joined: they have different lanes".

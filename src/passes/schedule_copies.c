@@ -33,8 +33,8 @@ void schedule_replace(struct nest_program *p, uint32_t first, const bool *is_gon
         for (uint32_t k = 0; k < t->n_memories; k++)
             ((uint32_t *)(uintptr_t)t->memories)[k] = renamed(r, t->memories[k]);
         bool is_same = t->kind == NEST_STEP_COPY && t->memories[0] == t->memories[1];
-        if (!is_same && !is_gone[i - first])
-            p->steps.at[count++] = *t;
+        if (!is_same && !is_gone[i - first] && count++ != i)
+            p->steps.at[count - 1] = *t;
     }
     p->steps.count = count;
     for (uint32_t i = r->first; i < p->memories.count;
