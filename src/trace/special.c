@@ -22,7 +22,7 @@ jot_value jot_gammasgn(jot_value x)
     jot_value at_0 = jot_where(jot_less(over(one(), x), zero), num(-1), one());
     jot_value y =
         jot_where(jot_less(x, zero), below, jot_where(jot_equal(x, zero), at_0, one()));
-    return jot_where(jot_is_nan(x), num(NAN), y);
+    return jot_where(jot_is_nan(x), jot_stop_gradient(x), y);
 }
 
 jot_value jot_factorial(jot_value n)
