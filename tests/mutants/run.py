@@ -112,7 +112,7 @@ MUTANTS = [
     ("rows store before their beginning", "src/codegen/stack.c", ["codegen/time", "codegen/time_random"],
      "x.low = select_at(l, is_first, line, zero);", "x.low = zero;"),
     ("turns stay where the first trip began", "src/codegen/phases.c", ["harness/phases"],
-     "leave_loop(w, t->loop, trips);", "leave_loop(w, t->loop, zero);"),
+     "return w->trips[t->loop] = trips;", "return w->trips[t->loop] = zero, trips;"),
     # Loops and branches.
     ("carries are mapped in one round", "src/passes/rules/loop_batch.c", ["passes/control"],
      "} while (body_grow(in_carry, out, n_carry));", "} while (false && body_grow(in_carry, out, n_carry));"),
