@@ -58,14 +58,14 @@ static void below(const CUlaunchConfig *c, void **operands)
     *(unsigned char *)operands[1] = *(const double *)operands[0] < 100;
 }
 
-// What the launch was: blocks, threads, shared memory, cooperative, cluster, early, priority.
+// What the launch was: blocks, threads, shared memory, cooperative, cluster, early.
 static void tell(const CUlaunchConfig *c, void **operands)
 {
     int32_t *to = operands[0];
     to[0] = (int32_t)c->gridDimX;
     to[1] = (int32_t)c->blockDimX;
     to[2] = (int32_t)c->sharedMemBytes;
-    to[3] = to[4] = to[5] = to[6] = 0;
+    to[3] = to[4] = to[5] = 0;
     for (unsigned i = 0; i < c->numAttrs; i++)
         if (c->attrs[i].id == CU_LAUNCH_ATTRIBUTE_COOPERATIVE)
             to[3] = c->attrs[i].value.cooperative;
@@ -73,8 +73,6 @@ static void tell(const CUlaunchConfig *c, void **operands)
             to[4] = (int32_t)c->attrs[i].value.clusterDim.x;
         else if (c->attrs[i].id == CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION)
             to[5] = c->attrs[i].value.programmaticStreamSerializationAllowed;
-        else if (c->attrs[i].id == CU_LAUNCH_ATTRIBUTE_PRIORITY)
-            to[6] = c->attrs[i].value.priority;
 }
 
 static void depth_of(const CUlaunchConfig *c, void **operands)
@@ -255,7 +253,7 @@ CUresult cuOccupancyMaxActiveClusters(int *clusters, CUfunction function,
 struct launch {
     struct CUfunc_st function;
     CUlaunchConfig config;
-    CUlaunchAttribute attributes[4];
+    CUlaunchAttribute attributes[3];
     void *operands[OPERANDS_MOST];
 };
 

@@ -126,20 +126,16 @@ START_TEST(works_on_a_stream_of_the_user)
 }
 END_TEST
 
-static void expect_launch_on(uint32_t mesh_rank, struct rt_step step, const int32_t wanted[7])
+static void expect_launch(struct rt_step step, const int32_t wanted[6])
 {
     static const uint32_t operand = 0;
-    struct rt_argument out = {.bytes = 28, .donated = -1};
-    struct rt_buffer buffer = {.place = RT_PLACE_OUTPUT, .bytes = 28};
+    struct rt_argument out = {.bytes = 24, .donated = -1};
+    struct rt_buffer buffer = {.place = RT_PLACE_OUTPUT, .bytes = 24};
     struct rt_program *p;
     step.kind = RT_STEP_KERNEL;
     step.name = TELL;
     step.operand_count = 1;
-    int64_t mesh = 1;
     struct rt_plan plan = {.output_count = 1,
-                           .mesh_rank = mesh_rank,
-                           .param_count = mesh_rank,
-                           .params = &mesh,
                            .buffer_count = 1,
                            .operand_count = 1,
                            .step_count = 1,
@@ -150,18 +146,13 @@ static void expect_launch_on(uint32_t mesh_rank, struct rt_step step, const int3
                            .steps = &step,
                            .text = text};
     OK(load(0, &plan, NULL, &p));
-    jot_array *y = rt_array_create_on(jot_cuda(0), JOT_I32, 1, (int64_t[]){7});
+    jot_array *y = rt_array_create_on(jot_cuda(0), JOT_I32, 1, (int64_t[]){6});
     OK(run(p, NULL, y));
     const int32_t *told = jot_array_data(y);
-    for (int i = 0; i < 7; i++)
+    for (int i = 0; i < 6; i++)
         ck_assert_msg(told[i] == wanted[i], "%d: %d, not %d", i, told[i], wanted[i]);
     jot_array_release(y);
     rt_program_release(p);
-}
-
-static void expect_launch(struct rt_step step, const int32_t wanted[7])
-{
-    expect_launch_on(0, step, wanted);
 }
 
 // 4 multiprocessors run 2048 threads each.
@@ -169,43 +160,26 @@ START_TEST(fills_the_device)
 {
     use_fake(NULL, NULL);
     expect_launch((struct rt_step){.total = 1000, .grain = 256, .block = 256},
-                  (int32_t[7]){4, 256, 0, 0, 0});
+                  (int32_t[6]){4, 256, 0, 0, 0});
     expect_launch((struct rt_step){.total = 100000, .grain = 256, .block = 256},
-                  (int32_t[7]){32, 256, 0, 0, 0});
+                  (int32_t[6]){32, 256, 0, 0, 0});
     expect_launch((struct rt_step){.total = 100000,
                                    .grain = 256,
                                    .block = 256,
                                    .flags = RT_STEP_EXACT_GRID,
                                    .scratch_bytes = 100000},
-                  (int32_t[7]){391, 256, 100000, 0, 0});
+                  (int32_t[6]){391, 256, 100000, 0, 0});
     expect_launch(
         (struct rt_step){
             .total = 1000, .grain = 1, .block = 1024, .flags = RT_STEP_COOPERATIVE},
-        (int32_t[7]){8, 1024, 0, 1, 0});
+        (int32_t[6]){8, 1024, 0, 1, 0});
     expect_launch((struct rt_step){.total = 1000, .grain = 1, .block = 128, .cluster = 4},
-                  (int32_t[7]){12, 128, 0, 0, 4});
+                  (int32_t[6]){12, 128, 0, 0, 4});
     expect_launch((struct rt_step){.total = 5, .grain = 1, .block = 128, .cluster = 4},
-                  (int32_t[7]){8, 128, 0, 0, 4});
+                  (int32_t[6]){8, 128, 0, 0, 4});
     expect_launch(
         (struct rt_step){.total = 5, .grain = 1, .block = 128, .flags = RT_STEP_EARLY},
-        (int32_t[7]){5, 128, 0, 0, 0, 1});
-}
-END_TEST
-
-// Where GPUs work together, large kernels make room for small ones.
-START_TEST(small_kernels_go_first)
-{
-    use_fake(NULL, NULL);
-    expect_launch_on(1, (struct rt_step){.total = 100000, .grain = 256, .block = 256},
-                     (int32_t[7]){128, 256});
-    expect_launch_on(1, (struct rt_step){.total = 500, .grain = 256, .block = 256},
-                     (int32_t[7]){2, 256});
-    expect_launch_on(1, (struct rt_step){.total = 200, .grain = 256, .block = 256},
-                     (int32_t[7]){1, 256, 0, 0, 0, 0, -1});
-    expect_launch_on(
-        1,
-        (struct rt_step){.total = 100, .grain = 1, .block = 1024, .flags = RT_STEP_COOPERATIVE},
-        (int32_t[7]){8, 1024, 0, 1});
+        (int32_t[6]){5, 128, 0, 0, 0, 1});
 }
 END_TEST
 
@@ -682,7 +656,6 @@ static void add_tests(TCase *tests)
     tcase_add_test(tests, runs_a_map);
     tcase_add_test(tests, works_on_a_stream_of_the_user);
     tcase_add_test(tests, fills_the_device);
-    tcase_add_test(tests, small_kernels_go_first);
     tcase_add_test(tests, refuses_what_it_cannot_launch);
     tcase_add_test(tests, loops_by_the_host);
     tcase_add_test(tests, replays_segments);

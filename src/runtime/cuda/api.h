@@ -45,7 +45,7 @@ typedef struct CUlaunchAttribute {
     char pad[4];
     union {
         char pad[64];
-        int cooperative, programmaticStreamSerializationAllowed, priority;
+        int cooperative, programmaticStreamSerializationAllowed;
         struct {
             unsigned x, y, z;
         } clusterDim;

@@ -9,7 +9,6 @@
 
 #include "base/memory.h"
 #include "base/status.h"
-#include "runtime/cuda/kernels.h"
 #include "runtime/host/pool.h"
 #include "runtime/steps.h"
 
@@ -24,9 +23,6 @@
 #define CLUSTER_PORTABLE 8
 // A kernel is small whose blocks are no more than this share of the multiprocessors.
 #define SMALL_SHARE 4
-// In programs of meshes large kernels have so many blocks for each that fits: where one ends, one of a small kernel
-// or of an exchange begins, which go first.
-#define MESH_TURNS 4
 
 // ---- assembling ----
 
@@ -177,7 +173,7 @@ struct cuda_kernel {
     struct cuda_kernel *next;
     CUfunction function;
     CUlaunchConfig config;
-    CUlaunchAttribute attributes[4];
+    CUlaunchAttribute attributes[3];
 };
 
 // Image `index` of the list, or NULL when the list is damaged.  Images are 8-byte aligned.
@@ -307,24 +303,17 @@ static jot_status count_resident(struct cuda_device *d, struct cuda_kernel *k,
     return JOT_OK;
 }
 
-static bool is_small(const struct cuda_device *d, const struct cuda_kernel *k)
-{
-    return (int64_t)k->config.gridDimX * SMALL_SHARE <= d->sm_count;
-}
-
-// turns: how many blocks may run one after the other where one may run.
 static jot_status choose_grid(struct cuda_device *d, struct cuda_kernel *k,
-                              const struct rt_step *from, const char *name, int64_t chunks,
-                              int64_t turns)
+                              const struct rt_step *from, const char *name, int64_t chunks)
 {
     int64_t resident, cluster = from->cluster > 1 ? from->cluster : 1;
     JOT_TRY(count_resident(d, k, from, &resident));
     if (resident < 1)
         return status_fail(JOT_ERR_DEVICE, "%s: a block of kernel %s does not fit",
                            d->base.name, name);
-    int64_t grid = chunks, most = resident * (from->flags & RT_STEP_COOPERATIVE ? 1 : turns);
-    if (!(from->flags & RT_STEP_EXACT_GRID) && grid > most)
-        grid = most;
+    int64_t grid = chunks;
+    if (!(from->flags & RT_STEP_EXACT_GRID) && grid > resident)
+        grid = resident;
     grid = (grid + cluster - 1) / cluster * cluster;
     if (grid > INT_MAX || (from->flags & RT_STEP_COOPERATIVE && grid > resident))
         return status_fail(JOT_ERR_DEVICE, "%s: kernel %s wants %" PRId64 " blocks",
@@ -352,8 +341,7 @@ static jot_status set_limits(struct cuda_device *d, struct cuda_kernel *k,
 }
 
 static jot_status bind_kernel(struct cuda_device *d, struct cuda_kernel *k,
-                              const struct rt_step *from, const char *name, int64_t chunks,
-                              bool is_of_mesh)
+                              const struct rt_step *from, const char *name, int64_t chunks)
 {
     k->config = (CUlaunchConfig){.gridDimY = 1,
                                  .gridDimZ = 1,
@@ -364,10 +352,7 @@ static jot_status bind_kernel(struct cuda_device *d, struct cuda_kernel *k,
                                  .hStream = d->stream};
     add_attributes(d, k, from);
     JOT_TRY(set_limits(d, k, from));
-    JOT_TRY(choose_grid(d, k, from, name, chunks, is_of_mesh ? MESH_TURNS : 1));
-    if (is_of_mesh && is_small(d, k))
-        k->attributes[k->config.numAttrs++] = cuda_goes_first;
-    return JOT_OK;
+    return choose_grid(d, k, from, name, chunks);
 }
 
 jot_status cuda_bind(struct rt_program *program, const struct rt_step *from, const char *name,
@@ -393,7 +378,7 @@ jot_status cuda_bind(struct rt_program *program, const struct rt_step *from, con
     JOT_TRY(cuda_enter(d));
     jot_status status = find_function(d, code, name, &k->function);
     if (status == JOT_OK)
-        status = bind_kernel(d, k, from, name, step->chunks, program->plan.mesh_rank > 0);
+        status = bind_kernel(d, k, from, name, step->chunks);
     cuda_leave();
     return status;
 }
@@ -444,7 +429,8 @@ jot_status cuda_launch(const struct rt_program *program, const struct rt_instanc
 bool cuda_kernel_is_small(const struct rt_program *program, const struct rt_bound_step *step)
 {
     const struct cuda_device *d = cuda_device_of(program->device);
-    return step->kind == RT_STEP_KERNEL && is_small(d, step->launch);
+    return step->kind == RT_STEP_KERNEL &&
+           (int64_t)step->launch->config.gridDimX * SMALL_SHARE <= d->sm_count;
 }
 
 // The kernel leaves turns as they are after so many trips.

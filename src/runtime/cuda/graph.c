@@ -334,11 +334,8 @@ static jot_status make_graph(struct cuda_device *d, struct kept *k, CUgraph grap
         cuda.driver.cuGraphExecDestroy(k->graph);
         k->graph = NULL;
     }
-    jot_status status =
-        cuda_status(d,
-                    cuda.driver.cuGraphInstantiateWithFlags(
-                        &k->graph, graph, CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY),
-                    "making a graph");
+    jot_status status = cuda_status(
+        d, cuda.driver.cuGraphInstantiateWithFlags(&k->graph, graph, 0), "making a graph");
     cuda_leave();
     return status;
 }

@@ -171,9 +171,8 @@ jot_status cuda_kernels_get(struct cuda_device *d, const char *words, const char
     return status;
 }
 
-// attribute: NULL for none.
 static jot_status start_blocks(struct cuda_device *d, const struct cuda_start *start,
-                               const CUlaunchAttribute *attribute)
+                               bool is_cluster)
 {
     CUlaunchConfig config = {.gridDimX = (unsigned)start->blocks,
                              .gridDimY = 1,
@@ -181,9 +180,13 @@ static jot_status start_blocks(struct cuda_device *d, const struct cuda_start *s
                              .blockDimX = start->block,
                              .blockDimY = 1,
                              .blockDimZ = 1,
-                             .hStream = cuda_stream(d),
-                             .attrs = (CUlaunchAttribute *)(uintptr_t)attribute,
-                             .numAttrs = attribute != NULL};
+                             .hStream = cuda_stream(d)};
+    CUlaunchAttribute cluster = {.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION,
+                                 .value = {.clusterDim = {(unsigned)start->blocks, 1, 1}}};
+    if (is_cluster) {
+        config.attrs = &cluster;
+        config.numAttrs = 1;
+    }
     void *parameters[16];
     if (!start->blocks)
         return JOT_OK;
@@ -196,22 +199,12 @@ static jot_status start_blocks(struct cuda_device *d, const struct cuda_start *s
 
 jot_status cuda_start(struct cuda_device *d, const struct cuda_start *start)
 {
-    return start_blocks(d, start, NULL);
+    return start_blocks(d, start, false);
 }
 
 jot_status cuda_start_cluster(struct cuda_device *d, const struct cuda_start *start)
 {
-    CUlaunchAttribute cluster = {.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION,
-                                 .value = {.clusterDim = {(unsigned)start->blocks, 1, 1}}};
-    return start_blocks(d, start, &cluster);
-}
-
-const CUlaunchAttribute cuda_goes_first = {.id = CU_LAUNCH_ATTRIBUTE_PRIORITY,
-                                           .value = {.priority = -1}};
-
-jot_status cuda_start_first(struct cuda_device *d, const struct cuda_start *start)
-{
-    return start_blocks(d, start, &cuda_goes_first);
+    return start_blocks(d, start, true);
 }
 
 uint64_t cuda_blocks(const struct cuda_device *d, int64_t n)

@@ -31,9 +31,6 @@ struct cuda_start {
 jot_status cuda_start(struct cuda_device *d, const struct cuda_start *start);
 // All of its blocks are one cluster.
 jot_status cuda_start_cluster(struct cuda_device *d, const struct cuda_start *start);
-// Its blocks come first where other kernels want the same multiprocessors.
-jot_status cuda_start_first(struct cuda_device *d, const struct cuda_start *start);
-extern const CUlaunchAttribute cuda_goes_first; // what says so
 
 // Blocks of 256 threads for n elements, where the kernel goes on by the size of the grid.
 uint64_t cuda_blocks(const struct cuda_device *d, int64_t n);

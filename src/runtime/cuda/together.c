@@ -210,7 +210,7 @@ jot_status cuda_together_run(struct cuda_together *t, struct cuda_device *const 
                            cuda_place(b->from[i]), cuda_place(b->to[i]), k, i, n, skips ? k : 0,
                            spreads ? k : 0, takes, gives}};
         JOT_TRY(cuda_enter(devices[i]));
-        jot_status status = cuda_start_first(devices[i], &start);
+        jot_status status = cuda_start(devices[i], &start);
         cuda_leave();
         JOT_TRY(status);
     }
