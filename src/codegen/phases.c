@@ -38,6 +38,18 @@ void phases_go_on(struct phases *w, LLVMBasicBlockRef block)
     LLVMPositionBuilderAtEnd(w->b, block);
 }
 
+LLVMBasicBlockRef phases_start(struct phases *w)
+{
+    LLVMBasicBlockRef start;
+    w->entry = phases_block(w);
+    w->failed = phases_block(w);
+    start = phases_block(w);
+    phases_go_on(w, w->entry);
+    LLVMBuildBr(w->b, start);
+    phases_go_on(w, w->failed);
+    return start;
+}
+
 static LLVMValueRef number(const struct phases *w, int64_t x) { return cg_int(w->m, x); }
 
 // An array of n addresses in the frame.
@@ -494,12 +506,7 @@ static void make_function(struct phases *w)
     w->buffers = LLVMGetParam(w->function, 0);
     w->phases = LLVMGetParam(w->function, 1);
     w->scratch = LLVMGetParam(w->function, 2);
-    w->entry = phases_block(w);
-    w->failed = phases_block(w);
-    LLVMBasicBlockRef start = phases_block(w);
-    phases_go_on(w, w->entry);
-    LLVMBuildBr(w->b, start);
-    phases_go_on(w, w->failed);
+    LLVMBasicBlockRef start = phases_start(w);
     LLVMBuildRet(w->b, number(w, -1));
     phases_go_on(w, start);
 }

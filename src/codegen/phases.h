@@ -38,6 +38,8 @@ struct phases {
 void phases_clear(struct phases *w);
 LLVMBasicBlockRef phases_block(struct phases *w);
 void phases_go_on(struct phases *w, LLVMBasicBlockRef block);
+// The first blocks of the function; the open one is that of failure.  Returns where the steps begin.
+LLVMBasicBlockRef phases_start(struct phases *w);
 
 // Whether the memory is a row or turn of one of the loops of the function.
 bool phases_is_inside(const struct phases *w, const struct nest_memory *m);

@@ -64,12 +64,7 @@ static void open_function(struct phases *in, const char *name, const crossings *
         *all->at[i].to = LLVMGetParam(in->function, i);
     if (in->gpu)
         in->gpu->function = in->function;
-    in->entry = phases_block(in);
-    in->failed = phases_block(in);
-    LLVMBasicBlockRef start = phases_block(in);
-    phases_go_on(in, in->entry);
-    LLVMBuildBr(in->b, start);
-    phases_go_on(in, in->failed);
+    LLVMBasicBlockRef start = phases_start(in);
     leave_function(in, true);
     phases_go_on(in, start);
 }

@@ -245,14 +245,40 @@ bool gemm_of_dot(const struct schedule *s, const struct ir_node *n, struct nest_
 
 // ---- Operands that lie wrong
 
-int64_t dot_uses(const struct schedule *s, const struct ir_node *n, const struct dot_shape *d,
-                 uint32_t i)
+// How often the product uses an element of operand i: the rows of the other one.
+static int64_t uses_of(const struct schedule *s, const struct ir_node *n,
+                       const struct dot_shape *d, uint32_t i)
 {
     const int64_t *dims = ir_dims_of(s->g, ir_operand(s->g, n, 1 - i));
     int64_t uses = 1;
     for (int a = 0; a < d->n_free[1 - i]; a++)
         uses *= dims[d->free[1 - i][a]];
     return uses;
+}
+
+bool dot_rereads_matrix(const struct schedule *s, ir_id v, const struct demand *d)
+{
+    const struct ir_node *n = ir_node_of(s->g, v);
+    int64_t least = s->options->many_lanes ? COST_LARGE_BYTES : COST_NEAR_BYTES;
+    if (n->op != IR_dot_general || d->outer == IR_NONE)
+        return false;
+    struct dot_shape shape = dot_shape_of(s, n);
+    struct atoms folded = s->folded_of[d->outer];
+    for (uint32_t i = 0; i < 2; i++) {
+        ir_id x = ir_operand(s->g, n, i);
+        int64_t bytes = dtype_get(ir_dtype_of(s->g, x))->bytes;
+        int first = shape.n_batch + (i ? shape.n_free[0] : 0);
+        bool all = shape.n_free[i] > 0 && uses_of(s, n, &shape, i) > 1;
+        for (int k = 0; k < shape.n_free[i]; k++) {
+            bytes *= ir_dims_of(s->g, x)[shape.free[i][k]];
+            all &= axes_include(s, folded, d->view.dims[first + k]);
+        }
+        for (int k = 0; k < shape.n_contract; k++)
+            bytes *= ir_dims_of(s->g, x)[shape.contract[i][k]];
+        if (all && bytes > least)
+            return true;
+    }
+    return false;
 }
 
 // Which operands the library can have only as copies that lie right, and is worth copying for.
@@ -267,7 +293,7 @@ static void find_packed(const struct schedule *s, const struct ir_node *n, bool 
         struct strided x;
         struct nest_gemm g;
         packed[i] =
-            !find_matrix(s, n, &d, i, &x, &g) && dot_uses(s, n, &d, i) >= COST_PACKED_USES;
+            !find_matrix(s, n, &d, i, &x, &g) && uses_of(s, n, &d, i) >= COST_PACKED_USES;
     }
 }
 

@@ -324,33 +324,6 @@ static bool ends_chain(const struct schedule *s, const struct ir_node *n)
     return true;
 }
 
-// Whether a product that a fold wants is for rows of which each would read a large matrix: all elements of the row
-// are folded.  By itself its points are those of all rows, which read the matrix together.
-static bool rereads_matrix(const struct schedule *s, ir_id v, const struct demand *d)
-{
-    const struct ir_node *n = ir_node_of(s->g, v);
-    int64_t least = s->options->many_lanes ? COST_LARGE_BYTES : COST_NEAR_BYTES;
-    if (n->op != IR_dot_general || d->outer == IR_NONE)
-        return false;
-    struct dot_shape shape = dot_shape_of(s, n);
-    struct atoms folded = s->folded_of[d->outer];
-    for (uint32_t i = 0; i < 2; i++) {
-        ir_id x = ir_operand(s->g, n, i);
-        int64_t bytes = dtype_get(ir_dtype_of(s->g, x))->bytes;
-        int first = shape.n_batch + (i ? shape.n_free[0] : 0);
-        bool all = shape.n_free[i] > 0 && dot_uses(s, n, &shape, i) > 1;
-        for (int k = 0; k < shape.n_free[i]; k++) {
-            bytes *= ir_dims_of(s->g, x)[shape.free[i][k]];
-            all &= axes_include(s, folded, d->view.dims[first + k]);
-        }
-        for (int k = 0; k < shape.n_contract; k++)
-            bytes *= ir_dims_of(s->g, x)[shape.contract[i][k]];
-        if (all && bytes > least)
-            return true;
-    }
-    return false;
-}
-
 // Lets group g, the one at l->at[0], compute v; stores it too if as_root.
 static bool join(struct schedule *s, ir_id v, const demand_list *l, uint32_t n_same,
                  bool as_root, const char **reason)
@@ -373,7 +346,7 @@ static bool join(struct schedule *s, ir_id v, const demand_list *l, uint32_t n_s
     }
     *reason = "reads a large matrix, once for all rows";
     for (uint32_t i = 0; i < n_same; i++)
-        if (rereads_matrix(s, v, &l->at[i]))
+        if (dot_rereads_matrix(s, v, &l->at[i]))
             return false;
     *reason = "read at other places than it is written";
     if (as_root && !is_plain(s, l->at[0].view))

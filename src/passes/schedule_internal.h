@@ -219,9 +219,9 @@ struct dot_shape {
     int64_t free[2][IR_MAX_RANK];
 };
 struct dot_shape dot_shape_of(const struct schedule *s, const struct ir_node *n);
-// How often the product uses an element of operand i: the rows of the other one.
-int64_t dot_uses(const struct schedule *s, const struct ir_node *n, const struct dot_shape *d,
-                 uint32_t i);
+// Whether the product is for rows of which each would read a large matrix where the demand wants it: a fold takes all
+// elements of a row.  By itself its points are those of all rows, which read the matrix together.
+bool dot_rereads_matrix(const struct schedule *s, ir_id v, const struct demand *d);
 
 // The loops of an update, by where the atoms of the view of its updates run: side by side, in
 // order, and inside of one update.
@@ -353,8 +353,8 @@ const struct ir_graph *schedule_without_shapes(const struct ir_graph *g);
 
 // s->g with a barrier in front of each part of an array whose parts are put in place.
 const struct ir_graph *schedule_part_concatenations(struct schedule *s);
-// The same of arrays of which some rows alone wait for what devices exchange (schedule_late.c).
-const struct ir_graph *schedule_part_late(struct schedule *s);
+// The same of arrays of which only some rows wait for what devices exchange (schedule_overlap.c).
+const struct ir_graph *schedule_overlap_exchanges(struct schedule *s);
 
 // ---- Effects (schedule_effect.c)
 

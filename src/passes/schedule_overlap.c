@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What devices exchange is needed at some rows alone of an array that is put together of it and of what is
-// there before: the other rows are computed beside the exchange.
+// Overlaps computation with what devices exchange.  Where an array is a concatenation of an exchange and of values
+// that are known before, only some rows of what is computed of it wait; the others are computed beside the exchange.
 //
 //     y = f(concatenate(exchange a, x, exchange b))
 //     becomes
@@ -23,7 +23,7 @@ struct made {
     ir_id value, next; // next: the number of another one of the value and 1, or 0
 };
 
-struct late {
+struct overlap {
     struct schedule *s;
     const struct ir_graph *g;
     struct ir_builder b;
@@ -75,7 +75,7 @@ static struct run move(struct run r, int64_t by)
     return (struct run){r.first + by, r.end + by};
 }
 
-static struct run early_of_joined(const struct late *l, const struct ir_node *n)
+static struct run early_of_joined(const struct overlap *l, const struct ir_node *n)
 {
     struct longest all = {0};
     int64_t at = 0;
@@ -88,7 +88,7 @@ static struct run early_of_joined(const struct late *l, const struct ir_node *n)
     return all.best;
 }
 
-static struct run early_of_padded(const struct late *l, const struct ir_node *n)
+static struct run early_of_padded(const struct overlap *l, const struct ir_node *n)
 {
     ir_id x = ir_operand(l->g, n, 0);
     int64_t low = int_of(n, IR_KEY_low, 0), end = rows_of(l->g, n->out),
@@ -134,7 +134,7 @@ static bool is_padded(const struct ir_node *n)
     return n->op == IR_pad && int_of(n, IR_KEY_interior, 0) == 0;
 }
 
-static struct run find_early(const struct late *l, const struct ir_node *n)
+static struct run find_early(const struct overlap *l, const struct ir_node *n)
 {
     const struct ir_graph *g = l->g;
     struct run early = {0, n->n_out ? rows_of(g, n->out) : 0};
@@ -158,16 +158,16 @@ static struct run find_early(const struct late *l, const struct ir_node *n)
 // ---- Rows of values
 
 // Whether rows of the value are made of rows of its operands.
-static bool is_made_of_rows(const struct late *l, ir_id v)
+static bool is_made_of_rows(const struct overlap *l, ir_id v)
 {
     const struct ir_node *n = ir_node_of(l->g, v);
     int64_t by;
     return !l->is_stored[v] && (is_joined(n) || is_padded(n) || keeps_rows(l->g, n, &by));
 }
 
-static ir_id rows(struct late *l, ir_id v, struct run r);
+static ir_id rows(struct overlap *l, ir_id v, struct run r);
 
-static ir_id joined_rows(struct late *l, const struct ir_node *n, struct run r)
+static ir_id joined_rows(struct overlap *l, const struct ir_node *n, struct run r)
 {
     ir_id *parts = pass_no_values(l->g->module, n->n_in);
     uint32_t count = 0;
@@ -183,7 +183,7 @@ static ir_id joined_rows(struct late *l, const struct ir_node *n, struct run r)
     return count == 1 ? parts[0] : ir_concatenate(&l->b, (int)count, parts, 0);
 }
 
-static ir_id padded_rows(struct late *l, const struct ir_node *n, struct run r)
+static ir_id padded_rows(struct overlap *l, const struct ir_node *n, struct run r)
 {
     int rank;
     ir_id x = ir_operand(l->g, n, 0), value = l->map[ir_operand(l->g, n, 1)];
@@ -218,7 +218,7 @@ static ir_id rows_by_slice(struct ir_builder *b, ir_id x, struct run r, const in
     return ir_slice(b, x, first, end, strides);
 }
 
-static ir_id make_rows(struct late *l, ir_id v, struct run r)
+static ir_id make_rows(struct overlap *l, ir_id v, struct run r)
 {
     const struct ir_graph *g = l->g;
     const struct ir_node *n = ir_node_of(g, v);
@@ -253,7 +253,7 @@ static ir_id make_rows(struct late *l, ir_id v, struct run r)
     return ir_rebuild(&l->b, g, n, in);
 }
 
-static ir_id rows(struct late *l, ir_id v, struct run r)
+static ir_id rows(struct overlap *l, ir_id v, struct run r)
 {
     if (r.first == 0 && r.end == rows_of(l->g, v))
         return l->map[v];
@@ -269,7 +269,7 @@ static ir_id rows(struct late *l, ir_id v, struct run r)
 // ---- Which values
 
 // Counts values that would be made anew, once for each way that leads to them; no dear ones.
-static bool is_cheap(const struct late *l, ir_id v, uint32_t *count)
+static bool is_cheap(const struct overlap *l, ir_id v, uint32_t *count)
 {
     const struct ir_node *n = ir_node_of(l->g, v);
     if (!is_made_of_rows(l, v))
@@ -283,7 +283,7 @@ static bool is_cheap(const struct late *l, ir_id v, uint32_t *count)
 }
 
 // Whether it pays to make the early rows of the value first.
-static bool is_worth_parts(const struct late *l, ir_id v)
+static bool is_worth_parts(const struct overlap *l, ir_id v)
 {
     struct run early = l->early[v];
     int64_t all = rows_of(l->g, v), count = early.end - early.first;
@@ -296,7 +296,7 @@ static bool is_worth_parts(const struct late *l, ir_id v)
            is_made_of_rows(l, v) && is_cheap(l, v, &values);
 }
 
-static void store_in_parts(struct late *l, ir_id v)
+static void store_in_parts(struct overlap *l, ir_id v)
 {
     int64_t end = rows_of(l->g, v);
     struct run early = l->early[v], all[] = {{0, early.first}, early, {early.end, end}};
@@ -331,18 +331,19 @@ static bool has_exchanges(const struct ir_graph *g)
     return false;
 }
 
-const struct ir_graph *schedule_part_late(struct schedule *s)
+const struct ir_graph *schedule_overlap_exchanges(struct schedule *s)
 {
     const struct ir_graph *g = s->g;
     if (!s->options->early_exchanges || s->options->separate || !has_exchanges(g))
         return g;
-    struct late l = {.s = s,
-                     .g = g,
-                     .b = ir_builder_make(g->module, g->name, IR_BUILD_PLAIN),
-                     .map = pass_no_values(g->module, g->values.count),
-                     .early = arena_array(g->module->arena, struct run, g->values.count + 1),
-                     .is_stored = arena_array(g->module->arena, bool, g->values.count + 1),
-                     .first_of = arena_array(g->module->arena, uint32_t, g->values.count + 1)};
+    struct overlap l = {.s = s,
+                        .g = g,
+                        .b = ir_builder_make(g->module, g->name, IR_BUILD_PLAIN),
+                        .map = pass_no_values(g->module, g->values.count),
+                        .early = arena_array(g->module->arena, struct run, g->values.count + 1),
+                        .is_stored = arena_array(g->module->arena, bool, g->values.count + 1),
+                        .first_of =
+                            arena_array(g->module->arena, uint32_t, g->values.count + 1)};
     const bool *is_stored = find_stored(g);
     bool any = false;
     pass_copy_params(&l.b, g, NULL, true, l.map);
