@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The routine fft: axis after axis, lines of one side by side on jot's own threads.
 //
-// Rows are transformed as they lie, where FFTW does it.  Other lines go through panels of as many as a
-// vector has lanes, which are copied to the scratch of the thread and back, by whole cache lines.
+// Lines go through panels of as many as a vector has lanes, which are copied to the scratch of
+// the thread and back, by whole cache lines; a row of reals as half as many complex numbers.
+// Rows that are too few or too long for it are transformed as they lie, where FFTW is there.
 #include "base/status.h"
 #include "runtime/host/blocks.h"
 #include "runtime/host/fft_plan.h"
@@ -29,12 +30,15 @@ struct axis {
     enum fft_kind kind;
     jot_dtype real;
     int64_t lines, n, inner;
-    int64_t from_n, to_n; // elements of a line, of which a half has fewer
+    bool has_pairs; // reals, two and two in a panel as complex numbers
+    int64_t from_n,
+        to_n; // elements of a line, of which a half has fewer; pairs where they are in panels
     const void *from;
     void *to;
     double scale;
     const struct fft_plan *plan;
-    bool copies; // rows: that are not where the plan may take them
+    bool takes_rows; // by FFTW, as they lie
+    bool copies;     // such rows: that are not where the plan may take them
     char *scratch;
     size_t scratch_stride;
     int64_t lines_a_chunk;
@@ -117,18 +121,19 @@ static bool is_aligned(const struct axis *a)
     return (from | to | (uintptr_t)a->from | (uintptr_t)a->to) % 16 == 0;
 }
 
-static bool takes_rows(const struct axis *a) { return a->inner == 1 && fft_has_rows(a->n); }
-
 // The plan for an axis as it lies.
 static jot_status plan_axis(struct axis *a)
 {
-    struct fft_key key = {.real = a->real, .is_inverse = fft_is_inverse(a->kind), .n = a->n};
-    if (takes_rows(a)) {
+    struct fft_key key = {.real = a->real, .kind = a->kind, .n = a->n};
+    a->takes_rows = a->inner == 1 && fft_takes_rows(&key, a->lines);
+    if (a->takes_rows) {
         a->copies = !is_aligned(a);
-        key.form = a->kind == FFT_RFFT                         ? FFT_ROW_OF_REALS
-                   : a->kind == FFT_IRFFT                      ? FFT_ROW_OF_HALF
-                   : a->from == a->to && a->from && !a->copies ? FFT_ROW_IN_PLACE
-                                                               : FFT_ROW;
+        bool is_in_place = a->from == a->to && a->from && !a->copies;
+        key.form = is_in_place ? FFT_ROW_IN_PLACE : FFT_ROW;
+    } else if (fft_has_pairs(a->kind, a->n)) {
+        a->has_pairs = true;
+        a->from_n = a->kind == FFT_RFFT ? a->n / 2 : a->from_n;
+        a->to_n = a->kind == FFT_IRFFT ? a->n / 2 : a->to_n;
     }
     return fft_plan_get(&key, &a->plan);
 }
@@ -138,10 +143,10 @@ static jot_status run_axis(struct axis *a, const struct rt_routine_call *call)
     JOT_TRY(plan_axis(a));
     int64_t least = CHUNK / a->n + 1;
     int width = fft_lanes(a->real);
-    a->lines_a_chunk = takes_rows(a) ? least : (least + width - 1) / width * width;
+    a->lines_a_chunk = a->takes_rows ? least : (least + width - 1) / width * width;
     a->scratch = call->scratch;
     a->scratch_stride = call->scratch_stride;
-    rt_pool_run(rt_pool_default(), call->workers, takes_rows(a) ? run_rows : run_panels, a,
+    rt_pool_run(rt_pool_default(), call->workers, a->takes_rows ? run_rows : run_panels, a,
                 (a->lines + a->lines_a_chunk - 1) / a->lines_a_chunk);
     return JOT_OK;
 }
@@ -272,7 +277,7 @@ jot_status host_fft_bind(const struct rt_routine_call *call, size_t *out_scratch
         struct axis a = i == f.n_axes - 1 ? last_axis(&f) : axis_of(&f, i);
         JOT_TRY(plan_axis(&a));
         size_t row = ((size_t)(a.n + 2) * element_of(f.real, false) + 63) & ~(size_t)63;
-        size_t bytes = takes_rows(&a) ? row : fft_own_room(a.plan->own);
+        size_t bytes = a.takes_rows ? row : fft_own_room(a.plan->own);
         most = bytes > most ? bytes : most;
     }
     *out_scratch = 2 * most;

@@ -13,12 +13,14 @@
 
 struct fft_own {
     jot_dtype real;
-    int64_t n;
+    enum fft_kind kind;
+    int64_t n; // elements of a panel: n / 2 of n reals, where n is even
     int n_factors, factors[FACTORS_MOST];
     void *roots; // exp(-+ 2 pi i k / n); with a convolution exp(-+ pi i k^2 / n)
     struct fft_own *convolution; // NULL: passes alone
     const struct code *code;
     void *filter; // the transform of the conjugates of roots, over its length
+    void *turns; // of reals two and two: -i/2 exp(-2 pi i k / 2n), or i exp(2 pi i k / 2n) back
 };
 
 // What is compiled for one real type and one size of registers.
@@ -28,6 +30,9 @@ struct code {
     void *(*convolve)(const struct fft_own *p, void *a, void *b);
     void (*load)(int64_t n, const void *block, int64_t step, void *panel);
     void (*store)(int64_t n, const void *panel, double scale, void *block, int64_t step);
+    void (*load_rows)(int64_t n, const void *rows, int64_t step, void *panel);
+    void (*store_rows)(int64_t n, const void *panel, double scale, void *rows, int64_t step);
+    void (*split)(const struct fft_own *p, void *a);
 };
 
 // Of two vectors the even and the odd elements, and elements of both in turn, of the low and of the high
@@ -113,15 +118,21 @@ static const struct code *find_code(bool is_single)
     return is_single ? &code_f32 : &code_f64;
 }
 
-// Small primes of n, as few passes as may be; false when there is another.
-static bool find_factors(struct fft_own *p)
+// Small primes of n, as few passes as may be, and how many; -1 when there is another.
+static int find_factors(int64_t n, int *factors)
 {
     static const int radices[] = {4, 2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31};
-    int64_t left = p->n;
+    int count = 0;
     for (size_t i = 0; i < sizeof radices / sizeof *radices; i++)
-        for (; left % radices[i] == 0; left /= radices[i])
-            p->factors[p->n_factors++] = radices[i];
-    return left == 1;
+        for (; n % radices[i] == 0; n /= radices[i])
+            factors[count++] = radices[i];
+    return n == 1 ? count : -1;
+}
+
+bool fft_own_has_passes(int64_t n)
+{
+    int factors[FACTORS_MOST];
+    return find_factors(n, factors) >= 0;
 }
 
 // scale exp(2 pi i k / n)
@@ -145,6 +156,7 @@ static void release(struct fft_own *p)
         return;
     memory_release(p->roots);
     memory_release(p->filter);
+    memory_release(p->turns);
     release(p->convolution);
     memory_release(p);
 }
@@ -178,7 +190,7 @@ static bool make_convolution(struct fft_own *p, bool is_inverse)
     while (m < 2 * n - 1)
         m *= 2;
     size_t panel = (size_t)(2 * m) * FFT_VECTOR;
-    p->convolution = fft_own_create(p->real, false, m);
+    p->convolution = fft_own_create(p->real, FFT_FFT, m);
     p->filter = memory_allocate_zeroed((size_t)m * (p->real == JOT_F32 ? 8 : 16));
     char *a = rt_block_allocate(panel), *b = rt_block_allocate(panel);
     bool is_made = p->convolution && p->filter && a && b;
@@ -200,15 +212,30 @@ static bool make_convolution(struct fft_own *p, bool is_inverse)
     return is_made;
 }
 
-struct fft_own *fft_own_create(jot_dtype real, bool is_inverse, int64_t n)
+static bool make_turns(struct fft_own *p)
 {
+    bool is_inverse = p->kind == FFT_IRFFT;
+    int64_t n = 4 * p->n; // i is exp(2 pi i p->n / n)
+    p->turns = memory_allocate((size_t)(p->n / 2 + 1) * (p->real == JOT_F32 ? 8 : 16));
+    for (int64_t k = 0; p->turns && k <= p->n / 2; k++)
+        store_root(p, p->turns, k, is_inverse ? 1 : 0.5,
+                   is_inverse ? 2 * k + p->n : -2 * k - p->n, n);
+    return p->turns;
+}
+
+struct fft_own *fft_own_create(jot_dtype real, enum fft_kind kind, int64_t n)
+{
+    bool is_inverse = fft_is_inverse(kind);
     struct fft_own *p = memory_allocate_zeroed(sizeof *p);
     if (!p)
         return NULL;
-    *p = (struct fft_own){.real = real, .n = n, .code = find_code(real == JOT_F32)};
+    *p = (struct fft_own){
+        .real = real, .kind = kind, .n = n, .code = find_code(real == JOT_F32)};
+    bool has_pairs = fft_has_pairs(kind, n);
+    p->n = n = has_pairs ? n / 2 : n;
     p->roots = memory_allocate((size_t)n * (real == JOT_F32 ? 8 : 16));
-    bool is_made = p->roots != NULL;
-    if (is_made && find_factors(p)) {
+    bool is_made = p->roots && (!has_pairs || make_turns(p));
+    if (is_made && (p->n_factors = find_factors(n, p->factors)) >= 0) {
         for (int64_t k = 0; k < n; k++)
             store_root(p, p->roots, k, 1, is_inverse ? k : -k, n);
     } else if (is_made) {
@@ -222,7 +249,8 @@ struct fft_own *fft_own_create(jot_dtype real, bool is_inverse, int64_t n)
 
 size_t fft_own_room(const struct fft_own *p)
 {
-    return (size_t)(2 * (p->convolution ? p->convolution->n : p->n)) * FFT_VECTOR;
+    int64_t n = p->convolution ? p->convolution->n : p->n;
+    return (size_t)(2 * (n + (p->turns != NULL))) * FFT_VECTOR;
 }
 
 int fft_own_lanes(const struct fft_own *p) { return p->code->lanes; }
@@ -234,11 +262,29 @@ void fft_own_load(const struct fft_own *p, const void *block, int64_t step, void
 
 void *fft_own_run(const struct fft_own *p, void *a, void *b)
 {
-    return (p->convolution ? p->code->convolve : p->code->passes)(p, a, b);
+    bool is_inverse = p->kind == FFT_IRFFT;
+    if (p->turns && is_inverse)
+        p->code->split(p, a);
+    a = (p->convolution ? p->code->convolve : p->code->passes)(p, a, b);
+    if (p->turns && !is_inverse)
+        p->code->split(p, a);
+    return a;
 }
 
 void fft_own_store(const struct fft_own *p, const void *panel, double scale, void *block,
                    int64_t step)
 {
     p->code->store(p->n, panel, scale, block, step);
+}
+
+void fft_own_load_rows(const struct fft_own *p, int64_t n, const void *rows, int64_t step,
+                       void *panel)
+{
+    p->code->load_rows(n, rows, step, panel);
+}
+
+void fft_own_store_rows(const struct fft_own *p, int64_t n, const void *panel, double scale,
+                        void *rows, int64_t step)
+{
+    p->code->store_rows(n, panel, scale, rows, step);
 }

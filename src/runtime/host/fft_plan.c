@@ -9,13 +9,22 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#define PANEL_MOST 2048  // numbers of a row whose panels are in the nearer caches
+#define PANEL_COMPLEX 32 // complex numbers, of which FFTW is as fast in longer rows
+
 // FFTW counts by int.
-bool fft_has_rows(int64_t n) { return fftw_is_there() && n <= INT_MAX / 4; }
+bool fft_takes_rows(const struct fft_key *key, int64_t lines)
+{
+    int64_t n = key->n;
+    bool is_panel =
+        lines >= fft_lanes(key->real) && n <= PANEL_MOST &&
+        (n <= PANEL_COMPLEX || fft_has_pairs(key->kind, n) || !fft_own_has_passes(n));
+    return !is_panel && fftw_is_there() && n <= INT_MAX / 4;
+}
 
 static bool same_key(const struct fft_key *a, const struct fft_key *b)
 {
-    return a->real == b->real && a->form == b->form && a->is_inverse == b->is_inverse &&
-           a->n == b->n;
+    return a->real == b->real && a->form == b->form && a->kind == b->kind && a->n == b->n;
 }
 
 static _Atomic(struct fft_plan *) plans; // only ever longer
@@ -37,7 +46,7 @@ static const struct fft_plan *add(const struct fft_key *key)
     if (key->form != FFT_PANEL)
         p->fftw = fftw_plan(key);
     else
-        p->own = fft_own_create(key->real, key->is_inverse, key->n);
+        p->own = fft_own_create(key->real, key->kind, key->n);
     if (!p->fftw && !p->own) {
         memory_release(p);
         return NULL;

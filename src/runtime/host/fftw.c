@@ -71,23 +71,17 @@ static const struct entries *entries_of(const struct fft_key *key)
 static void *plan(const struct fft_key *key, void *a, void *b)
 {
     const struct entries *e = entries_of(key);
-    int n = (int)key->n, sign = key->is_inverse ? BACKWARD : FORWARD;
-    switch (key->form) {
-    case FFT_PANEL:
-        break;
-    case FFT_ROW:
-        return e->plan_many_dft(1, &n, 1, a, NULL, 1, n, b, NULL, 1, n, sign,
-                                ESTIMATE | PRESERVE_INPUT);
-    case FFT_ROW_IN_PLACE:
-        return e->plan_many_dft(1, &n, 1, a, NULL, 1, n, a, NULL, 1, n, sign, ESTIMATE);
-    case FFT_ROW_OF_REALS:
+    int n = (int)key->n, sign = fft_is_inverse(key->kind) ? BACKWARD : FORWARD;
+    if (key->kind == FFT_RFFT)
         return e->plan_many_dft_r2c(1, &n, 1, a, NULL, 1, n, b, NULL, 1, n,
                                     ESTIMATE | PRESERVE_INPUT);
-    case FFT_ROW_OF_HALF:
+    if (key->kind == FFT_IRFFT)
         return e->plan_many_dft_c2r(1, &n, 1, a, NULL, 1, n, b, NULL, 1, n,
                                     ESTIMATE | PRESERVE_INPUT);
-    }
-    return NULL;
+    if (key->form == FFT_ROW_IN_PLACE)
+        return e->plan_many_dft(1, &n, 1, a, NULL, 1, n, a, NULL, 1, n, sign, ESTIMATE);
+    return e->plan_many_dft(1, &n, 1, a, NULL, 1, n, b, NULL, 1, n, sign,
+                            ESTIMATE | PRESERVE_INPUT);
 }
 
 void *fftw_plan(const struct fft_key *key)
@@ -103,9 +97,9 @@ void *fftw_plan(const struct fft_key *key)
 void fftw_run(const struct fft_plan *p, void *from, void *to)
 {
     const struct entries *e = entries_of(&p->key);
-    if (p->key.form == FFT_ROW_OF_REALS)
+    if (p->key.kind == FFT_RFFT)
         e->execute_dft_r2c(p->fftw, from, to);
-    else if (p->key.form == FFT_ROW_OF_HALF)
+    else if (p->key.kind == FFT_IRFFT)
         e->execute_dft_c2r(p->fftw, from, to);
     else
         e->execute_dft(p->fftw, from, to);
