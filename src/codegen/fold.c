@@ -179,7 +179,8 @@ struct cg_fold_plan cg_fold_plan_make(struct cg_lowering *l, nest_id id, int64_t
         while (p.chunks && rows % (p.chunks * p.lanes) != 0)
             p.chunks--;
     }
-    make_accumulators(l, &p, rows);
+    p.group = p.is_network || p.state.own_axis ? 1 : cg_fold_group(l, &p);
+    make_accumulators(l, &p, rows / p.group);
     uint32_t n = p.state.n_combines + p.state.n_puts;
     p.results = arena_array(l->arena, struct cg_results, n + 1);
     for (uint32_t i = 0; result_rows && i < n; i++)
@@ -428,44 +429,6 @@ static void grouped_block(struct cg_lowering *l, struct cg_fold_plan *p, LLVMVal
     cg_loop_close(l, &group);
 }
 
-// One accumulator of each lane after the other, in registers, when all 64 would not stay in the nearest cache: its
-// elements are 64 apart.
-static bool slots_block(struct cg_lowering *l, struct cg_fold_plan *p, LLVMValueRef first,
-                        LLVMValueRef last)
-{
-    struct cg_fold *f = &p->state;
-    if (l->gpu || l->lanes == 1 || f->n_puts || p->length <= 2 * CG_FOLD_LANES ||
-        accumulator_bytes(p) <= GROUP_BYTES)
-        return false;
-    struct cg_accumulator *all = f->accumulators;
-    struct cg_accumulator *near = arena_array(l->arena, struct cg_accumulator, f->n_combines);
-    LLVMValueRef rows = cg_int(l->module, CG_FOLD_LANES), zero = cg_int(l->module, 0);
-    for (uint32_t i = 0; i < f->n_combines; i++) {
-        near[i] = all[i];
-        cg_accumulator_few_slots(l, &near[i], 1);
-    }
-    struct cg_loop slot = cg_loop_open(l, zero, rows, cg_int(l->module, 1));
-    LLVMValueRef start = LLVMBuildAdd(l->m.b, first, slot.index, ""),
-                 at = LLVMBuildMul(l->m.b, slot.index, cg_int(l->module, l->lanes), "");
-    for (uint32_t i = 0; i < f->n_combines; i++) {
-        struct cg_element t = cg_element_load(l, &all[i], false, all[i].base, at, l->lanes);
-        cg_element_store(l, &near[i], false, near[i].base, zero, &t);
-    }
-    f->accumulators = near;
-    struct cg_loop turn = cg_loop_open(l, start, last, rows);
-    set_axes(l, cg_statement(l, p->statement), turn.index);
-    f->slot = zero;
-    element(l, p, place_in_block(l, p, turn.index));
-    cg_loop_close(l, &turn);
-    f->accumulators = all;
-    for (uint32_t i = 0; i < f->n_combines; i++) {
-        struct cg_element t = cg_element_load(l, &near[i], false, near[i].base, zero, l->lanes);
-        cg_element_store(l, &all[i], false, all[i].base, at, &t);
-    }
-    cg_loop_close(l, &slot);
-    return true;
-}
-
 static void plain_block(struct cg_lowering *l, struct cg_fold_plan *p, LLVMValueRef first,
                         LLVMValueRef last)
 {
@@ -480,7 +443,11 @@ static void plain_block(struct cg_lowering *l, struct cg_fold_plan *p, LLVMValue
         }
         return;
     }
-    if (cg_fold_rows(l, p, first, last) || slots_block(l, p, first, last))
+    if (p->group > 1) {
+        cg_fold_groups(l, p, first, last);
+        return;
+    }
+    if (cg_fold_rows(l, p, first, last))
         return;
     if (accumulator_bytes(p) > GROUP_BYTES && p->length > 2048) {
         grouped_block(l, p, first, last);
@@ -502,7 +469,7 @@ void cg_fold_block(struct cg_lowering *l, struct cg_fold_plan *p, LLVMValueRef b
     last = LLVMBuildSelect(b, LLVMBuildICmp(b, LLVMIntSLT, last, n, ""), last, n, "");
     uint32_t count = f->n_combines + f->n_puts;
     for (uint32_t i = 0; i < count; i++)
-        if (!p->is_network)
+        if (!p->is_network && p->group == 1)
             cg_accumulator_reset(l, &f->accumulators[i]);
     f->outer = l->fold;
     l->fold = f;

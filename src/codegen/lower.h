@@ -288,7 +288,8 @@ struct cg_fold_plan {
     unsigned chunks; // vectors side by side, 0: one by one
     bool windowed;   // several axes whose last is no multiple of 64
     bool is_network;
-    unsigned rows; // accumulators: at most CG_FOLD_LANES
+    unsigned rows;  // accumulators: at most CG_FOLD_LANES
+    unsigned group; // of them that come together in registers, 1: none
     struct cg_fold state;
     struct cg_results *results; // per accumulator
 };
@@ -303,6 +304,10 @@ void cg_fold_yield(struct cg_lowering *l, struct cg_fold_plan *p, LLVMValueRef a
 // fit.
 bool cg_fold_rows(struct cg_lowering *l, struct cg_fold_plan *p, LLVMValueRef first,
                   LLVMValueRef last);
+// fold_group.c: how many accumulators come together in registers, and one block with those.
+unsigned cg_fold_group(const struct cg_lowering *l, const struct cg_fold_plan *p);
+void cg_fold_groups(struct cg_lowering *l, struct cg_fold_plan *p, LLVMValueRef first,
+                    LLVMValueRef last);
 // fold_lane.c: a fold directly in the body of a loop over points, one of whose axes is the
 // lanes, for one lane after the other.
 void cg_lower_fold_by_lane(struct cg_lowering *l, nest_id fold);

@@ -349,19 +349,22 @@ START_TEST(products_of_few_rows)
     static const char *const dtypes[] = {"f32", "f64", "i32", "c64", "bf16"};
     const char *d = dtypes[_i], *sum = _i == 4 ? "f32" : d;
     const char *order = _i == 2 ? "free" : "sum64";
+    static const int lengths[] = {40, 64, 300, 600};
     for (int rows = 2; rows <= 9; rows++)
         for (int turned = 0; turned < 2; turned++) {
+            int k = lengths[(rows + turned + _i) % 4];
             struct strbuf s = strbuf_make(nest_check_arena);
             if (!sample_takes((size_t)(2 * rows + turned + _i), 3))
                 continue;
             strbuf_printf(&s,
-                          "kernel rows(x: %s[%d], w: %s[24000], c: f32[80], y: out %s[%d], "
+                          "kernel rows(x: %s[%d], w: %s[%d], c: f32[80], y: out %s[%d], "
                           "z: out %s[%d], m: out f32[%d]) {\n",
-                          d, 300 * rows, d, sum, 80 * rows, d, 80 * rows, 80 * rows);
-            strbuf_printf(&s,
-                          "  par i < %d, j < 80 {\n    fold k < 300 {\n"
-                          "      %%0 = load x[300*i + k] : %s\n      %%1 = load w[%s] : %s\n",
-                          rows, d, turned ? "300*j + k" : "j + 80*k", d);
+                          d, k * rows, d, 80 * k, sum, 80 * rows, d, 80 * rows, 80 * rows);
+            strbuf_printf(
+                &s,
+                "  par i < %d, j < 80 {\n    fold k < %d {\n"
+                "      %%0 = load x[%d*i + k] : %s\n      %%1 = load w[%d*j + %d*k] : %s\n",
+                rows, k, k, d, turned ? k : 1, turned ? 1 : 80, d);
             strbuf_printf(&s,
                           "      %%2 = sub %%0, %%1 : %s\n      %%3 = load c[j] : f32\n"
                           "      yield fma %%0 %%1 %s, reduce_sum %%2 %s, reduce_max %%3 free\n"
