@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program without tuples and tokens, as the graph has none.
+// A program without tuples, tokens, and operations whose result is their operand, as the graph has none.
 //
 //     %t = stablehlo.tuple %x, %k                        (none)
 //     %u = stablehlo.optimization_barrier %t     becomes %u:2 = stablehlo.optimization_barrier %x, %k
 //     %y = stablehlo.get_tuple_element %u[1]             %u#1 where %y was
+//     %z = sdy.sharding_constraint %y <@mesh, [{}]>      %u#1 where %z was
 //
 // A value of a tuple is its parts, and a token, which says in what order things are done, nothing: as
 // operands and results, of functions and of regions.  Operations are done in the order of the program.
@@ -32,6 +33,16 @@ static bool is_flat(const struct mlir_type *t)
     return t->kind != MLIR_TUPLE && t->kind != MLIR_TOKEN;
 }
 
+// Whether its result is its operand, as that of a cast between dialects: how a value lies on devices does not change it.
+static bool is_nothing(const struct mlir_op *op)
+{
+    return op->row &&
+           (op->row->code == MLIR_OP_sdy_sharding_constraint ||
+            op->row->code == MLIR_OP_builtin_unrealized_conversion_cast) &&
+           op->n_operands == 1 && op->n_results == 1 &&
+           mlir_types_equal(op->operands[0]->type, op->results[0]->type);
+}
+
 // ---- whether there are any ----
 
 static bool are_flat(struct mlir_value *const *values, uint32_t n)
@@ -48,7 +59,7 @@ static bool is_flat_block(const struct mlir_block *block)
         return false;
     for (uint32_t i = 0; i < block->n_ops; i++) {
         const struct mlir_op *op = block->ops[i];
-        if (!are_flat(op->results, op->n_results))
+        if (!are_flat(op->results, op->n_results) || is_nothing(op))
             return false;
         for (uint32_t k = 0; k < op->n_regions; k++)
             if (!is_flat_block(&op->regions[k]))
@@ -175,12 +186,16 @@ static struct parts element(struct flattening *w, const struct mlir_op *op)
     return (struct parts){all.at + first, n};
 }
 
-// Whether the operation says only what tuples and tokens are; then its results are known.
+// Whether the operation says only what is left out; then its results are known.
 static bool is_dropped(struct flattening *w, const struct mlir_op *op)
 {
     if (!op->row || op->n_results != 1)
         return false;
     struct parts *out = &w->parts[op->results[0]->number];
+    if (is_nothing(op)) {
+        *out = used(w, op->operands, 1);
+        return true;
+    }
     switch ((int)op->row->code) {
     case MLIR_OP_stablehlo_tuple:
         *out = used(w, op->operands, op->n_operands);

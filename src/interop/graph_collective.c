@@ -12,8 +12,6 @@
 #include "ir/indexing.h"
 #include "trace/named.h"
 
-#include "jot/indexing.h"
-
 enum { REPLICA, PARTITION };
 static const char *const names[] = {"replica", "partition"};
 
@@ -68,9 +66,9 @@ static bool read_rows(struct graph_op *g, struct group *p)
     if (a && a->kind == MLIR_OPAQUE) {
         p->of = graph_mesh_groups(g->frame, a->text, p->lanes, &p->count, &p->size);
         if (!p->of)
-            graph_refuse(g,
-                         "replica_groups by whole axes of a mesh of the %lld devices are read",
-                         (long long)p->lanes);
+            graph_refuse(
+                g, "replica_groups by axes of a mesh of the %lld devices, in order, are read",
+                (long long)p->lanes);
         return p->of != NULL;
     }
     p->size = has_rows ? a->type->dims[1] : (int64_t)n;
@@ -232,13 +230,6 @@ static ir_id gather_all(struct graph_op *g, const struct group *p, ir_id x)
     return ir_reshape(g->b, x, t.rank + 1, dims);
 }
 
-// x by a number or numbers along axis 0.
-static ir_id taken(ir_id x, ir_id numbers)
-{
-    jot_value v = jot_take_values(trace_value(x, false), trace_value(numbers, false), 0);
-    return trace_is_error(v) ? IR_NONE : trace_strong(v);
-}
-
 // The lanes of the own group, i32[size], p->lanes where it is filled up, or the own place among them, i32[].
 static ir_id of_lane(struct graph_op *g, const struct group *p, bool is_place)
 {
@@ -255,14 +246,14 @@ static ir_id of_lane(struct graph_op *g, const struct group *p, bool is_place)
             table[lane] = (int32_t)(i % p->size);
     }
     ir_id all = ir_const(g->b, ir_type_make(m, JOT_I32, is_place ? 1 : 2, dims), table);
-    return taken(all, number_of(g, p));
+    return graph_taken(all, number_of(g, p));
 }
 
 // The x of the own group, as rows.
 static ir_id gather(struct graph_op *g, const struct group *p, ir_id x)
 {
     ir_id all = gather_all(g, p, x);
-    return is_whole(p) || all == IR_NONE ? all : taken(all, of_lane(g, p, false));
+    return is_whole(p) || all == IR_NONE ? all : graph_taken(all, of_lane(g, p, false));
 }
 
 // The same of groups of different sizes, filled up with what the reduction is of nothing.
@@ -273,8 +264,9 @@ static ir_id gather_filled(struct graph_op *g, const struct group *p, enum ir_op
     ir_id none =
         ir_reduce(g->b, op, ir_zeros(g->b, ir_type_stack(m, t, 0)), 1, (const int64_t[]){0});
     ir_id all[] = {gather_all(g, p, x), ir_reshape(g->b, none, row.rank, ir_dims(m, row))};
-    return g->b->status == JOT_OK ? taken(ir_concatenate(g->b, 2, all, 0), of_lane(g, p, false))
-                                  : IR_NONE;
+    return g->b->status == JOT_OK
+               ? graph_taken(ir_concatenate(g->b, 2, all, 0), of_lane(g, p, false))
+               : IR_NONE;
 }
 
 static ir_id move_axis(struct graph_op *g, ir_id x, int from, int to)
@@ -386,7 +378,8 @@ static void convert_reduce_scatter(struct graph_op *g)
     if (rows == IR_NONE)
         return;
     // Own part, with the axis where it was: the rest of it comes first.
-    g->out[0] = is_sum ? over(g, &p, IR_psum_scatter, rows) : taken(rows, of_lane(g, &p, true));
+    g->out[0] =
+        is_sum ? over(g, &p, IR_psum_scatter, rows) : graph_taken(rows, of_lane(g, &p, true));
 }
 
 static void convert_all_to_all(struct graph_op *g)
@@ -407,7 +400,7 @@ static void convert_all_to_all(struct graph_op *g)
         if (p.n && is_whole(&p))
             rows = over(g, &p, IR_all_to_all, rows);
         else // of each of the group its part for this lane
-            rows = taken(move_axis(g, gather(g, &p, rows), 1, 0), of_lane(g, &p, true));
+            rows = graph_taken(move_axis(g, gather(g, &p, rows), 1, 0), of_lane(g, &p, true));
         g->out[i] = join_rows(g, rows, to);
     }
 }
@@ -447,10 +440,10 @@ static void convert_collective_broadcast(struct graph_op *g)
         if (p.of[i] >= 0)
             from[p.of[i]] = (int32_t)p.of[i / p.size * p.size];
     ir_id all = gather_all(g, &p, g->in[0]);
-    ir_id own =
-        taken(ir_const(g->b, ir_type_make(m, JOT_I32, 1, &p.lanes), from), number_of(g, &p));
+    ir_id own = graph_taken(ir_const(g->b, ir_type_make(m, JOT_I32, 1, &p.lanes), from),
+                            number_of(g, &p));
     ir_id is_in = ir_lt(g->b, own, ir_scalar_int(g->b, JOT_I32, p.lanes));
-    ir_id y = taken(all, ir_min(g->b, own, ir_scalar_int(g->b, JOT_I32, p.lanes - 1)));
+    ir_id y = graph_taken(all, ir_min(g->b, own, ir_scalar_int(g->b, JOT_I32, p.lanes - 1)));
     g->out[0] =
         y == IR_NONE ? y : ir_select(g->b, is_in, y, ir_zeros(g->b, ir_type_in(g->b, y)));
 }

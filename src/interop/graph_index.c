@@ -4,6 +4,8 @@
 
 #include "ir/indexing.h"
 
+#include "jot/indexing.h"
+
 #define HLO_(name) MLIR_OP_stablehlo_##name
 
 ir_id graph_indices(struct graph_op *g, ir_id indices, const char *batch_name,
@@ -90,6 +92,12 @@ static const struct {
     {HLO_(dynamic_slice), convert_dynamic_slice},
     {HLO_(dynamic_update_slice), convert_dynamic_update_slice},
 };
+
+ir_id graph_taken(ir_id x, ir_id numbers)
+{
+    jot_value v = jot_take_values(trace_value(x, false), trace_value(numbers, false), 0);
+    return trace_is_error(v) ? IR_NONE : trace_strong(v);
+}
 
 graph_convert *graph_index_find(enum mlir_code code)
 {

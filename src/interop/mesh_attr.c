@@ -183,6 +183,29 @@ static void add_vhlo_axes(struct mesh_text *p)
     }
 }
 
+// A name and a size.
+static void add_vhlo_mesh_axis(struct mesh_text *p)
+{
+    strbuf_add(&p->text, "<name = ");
+    add_attr(p, bytecode_number(p->b, p->s));
+    strbuf_printf(&p->text, ", size = %" PRId64 ">", bytecode_signed(p->b, p->s));
+}
+
+// The axes, and the devices where they are in another order than their own.
+static void add_vhlo_mesh(struct mesh_text *p)
+{
+    strbuf_add(&p->text, "#stablehlo.mesh<axes = [");
+    add_vhlo_axes(p);
+    strbuf_add(&p->text, "]");
+    uint64_t ids = bytecode_number(p->b, p->s);
+    const struct mlir_attr *a = ids & 1 ? bytecode_attr(p->b, ids >> 1) : NULL;
+    if (a && a->kind == MLIR_DENSE && bytecode_spend(p->b, a->n)) {
+        strbuf_add(&p->text, ", device_ids = ");
+        write_attr(&p->text, NULL, "device_ids", a);
+    }
+    strbuf_add(&p->text, ">");
+}
+
 // The mesh is named, or stands here.
 static void add_vhlo_groups(struct mesh_text *p)
 {
@@ -216,8 +239,12 @@ const char *bytecode_mesh_text(struct bytecode *b, struct bytes *s, uint64_t cod
     case VHLO_ATTR_GROUP_AXES:
         add_vhlo_groups(&p);
         break;
-    default: // a mesh without a name
-        return "#vhlo";
+    case VHLO_ATTR_MESH_AXIS:
+        add_vhlo_mesh_axis(&p);
+        break;
+    case VHLO_ATTR_MESH:
+        add_vhlo_mesh(&p);
+        break;
     }
     return p.text.text;
 }

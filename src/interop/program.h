@@ -12,7 +12,7 @@
 
 struct jot_program {
     struct mlir_program *tree;
-    const struct mlir_program *flat; // the tree without tuples and tokens, which is traced
+    const struct mlir_program *flat; // the tree as it is traced (flatten_tuples.h)
     char *file;
     struct file_bytes bytes;          // what it was read from
     struct graph_function *functions; // as those of the tree

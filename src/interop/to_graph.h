@@ -113,6 +113,8 @@ enum ir_op graph_running(enum ir_op reduction);
 
 // Result i is what a public operation gave.
 void graph_take(struct graph_op *g, int i, jot_value v);
+// x by a number or numbers along axis 0.
+ir_id graph_taken(ir_id x, ir_id numbers);
 // Indices with their components along the last axis, and the axes of theirs, of that attribute, that count
 // parts of the operand.
 struct ir_gather;
@@ -131,7 +133,8 @@ ir_id graph_small_of_bits(struct ir_builder *b, ir_id bits, enum mlir_element e)
 // Integers in the total order of IEEE 754 of floats; others as they are.
 ir_id graph_total_order(struct ir_builder *b, ir_id x);
 
-// The axes around the trace that are all those of a mesh of the program, in its order; how many there are.
+// The axes around the trace that are all those of a mesh of the program, the one that has most, in its order; how many
+// there are.
 int graph_axes_around(const struct graph_frame *frame, int64_t *out);
 // The devices of a mesh, `most` or fewer, by group, as #stablehlo.replica_group_mesh_axes<...> has them, and how
 // many a group has; NULL where a mesh or its axes are not as they are read.

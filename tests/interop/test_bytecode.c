@@ -26,10 +26,9 @@ static char *tree_of(const struct mlir_program *p)
 START_TEST(reads_what_the_text_says)
 {
     static const char *const names[][2] = {
-        {"loops.mlir", "loops_0.9.0.bytecode"},
-        {"loops.mlir", "loops_0.13.0.bytecode"},
-        {"loops.mlir", "loops_1.17.0.bytecode"},
-        {"forms.mlir", "forms_1.17.0.bytecode"},
+        {"loops.mlir", "loops_0.9.0.bytecode"},    {"loops.mlir", "loops_0.13.0.bytecode"},
+        {"loops.mlir", "loops_1.17.0.bytecode"},   {"forms.mlir", "forms_1.17.0.bytecode"},
+        {"groups.mlir", "groups_1.17.0.bytecode"},
     };
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         char *trees[2];

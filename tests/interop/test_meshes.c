@@ -192,13 +192,13 @@ END_TEST
 
 // ---- what devices of a mesh do ----
 
-#define MANUAL(axes)                                                                           \
+#define MANUAL                                                                                 \
     "sdy.mesh @grid = <[\"x\"=2, \"y\"=2]>\n"                                                  \
     "func.func @main(%x: tensor<8x4xf64>) -> (tensor<8x4xf64>, tensor<8x2xf64>, "              \
     "tensor<4x2xf64>) {\n"                                                                     \
     "  %0:3 = sdy.manual_computation(%x) in_shardings=[<@grid, [{\"x\"}, {\"y\"}]>] "          \
     "out_shardings=[<@grid, [{\"x\"}, {}]>, <@grid, [{\"x\"}, {}]>, <@grid, [{}, {}]>] "       \
-    "manual_axes={" axes "} (%p: tensor<4x2xf64> loc(\"p\")) {\n"                              \
+    "manual_axes={\"x\", \"y\"} (%p: tensor<4x2xf64> loc(\"p\")) {\n"                          \
     "    %k = stablehlo.partition_id : tensor<ui32>\n"                                         \
     "    %f = stablehlo.convert %k : (tensor<ui32>) -> tensor<f64>\n"                          \
     "    %q = stablehlo.broadcast_in_dim %f, dims = [] : (tensor<f64>) -> tensor<4x2xf64>\n"   \
@@ -228,7 +228,7 @@ START_TEST(run_on_the_devices_of_a_mesh)
     ck_assert_int_eq(jot_set_host_devices(4), JOT_OK);
     static char general[1 << 14];
     size_t n;
-    jot_program *p = _i & 1 ? read_file("mesh.jaxexport") : read_text(MANUAL("\"x\", \"y\""));
+    jot_program *p = _i & 1 ? read_file("mesh.jaxexport") : read_text(MANUAL);
     if (_i > 1) {
         ck_assert_msg(jot_program_to_memory(p, JOT_PROGRAM_TEXT, general, sizeof general, &n) ==
                           JOT_OK,
@@ -258,18 +258,218 @@ START_TEST(run_on_the_devices_of_a_mesh)
 }
 END_TEST
 
-// Axes that are not manual; a mesh larger than the devices.
+// Twice x on each device, which has rows and columns of it as `in` says; its rows are put together as `out` says.
+struct split {
+    const char *in, *out, *axes, *piece;
+    int rows[8], times; // of the result: the rows of x, and how often
+};
+
+static const struct split splits[] = {
+    // Axes that are not manual split nothing.
+    {"[{\"x\", \"y\", ?}p1, {?}]",
+     "[{\"x\"}, {\"y\"}]",
+     "\"x\"",
+     "2x4",
+     {0, 1, 2, 3, 4, 5, 6, 7},
+     2},
+    {"[{\"y\"}, {}]",
+     "[{\"y\"}, {}], replicated={\"x\"}",
+     "\"y\"",
+     "4x4",
+     {0, 1, 2, 3, 4, 5, 6, 7},
+     2},
+    {"[{\"y\", \"x\"}, {}]",
+     "[{\"x\", \"y\"}, {}]",
+     "\"x\", \"y\"",
+     "1x4",
+     {0, 4, 1, 5, 2, 6, 3, 7},
+     2},
+    // Parts of an axis: devices 0 and 1 along x, or 0 and 2, have the same half.
+    {"[{\"x\":(1)2}, {}]", "[{\"x\":(1)2}, {}]", "\"x\"", "4x4", {0, 1, 2, 3, 4, 5, 6, 7}, 2},
+    {"[{\"x\":(2)2}, {\"x\":(1)2}]",
+     "[{\"x\":(2)2}, {\"x\":(1)2}]",
+     "\"x\"",
+     "4x2",
+     {0, 1, 2, 3, 4, 5, 6, 7},
+     2},
+    {"[{\"x\":(2)2, \"x\":(1)2}, {}]",
+     "[{\"x\"}, {}]",
+     "\"x\"",
+     "2x4",
+     {0, 1, 4, 5, 2, 3, 6, 7},
+     2},
+    // Sums over what devices have.
+    {"[{}, {}], unreduced={\"x\"}",
+     "[{}, {}], unreduced={\"x\"}",
+     "\"x\"",
+     "8x4",
+     {0, 1, 2, 3, 4, 5, 6, 7},
+     2},
+    {"[{}, {}]", "[{}, {}], unreduced={\"x\"}", "\"x\"", "8x4", {0, 1, 2, 3, 4, 5, 6, 7}, 8},
+};
+
+// The mesh has a name or stands in each sharding.
+START_TEST(split_by_some_axes)
+{
+    ck_assert_int_eq(jot_set_host_devices(8), JOT_OK);
+    const struct split *c = &splits[_i / 2];
+    const char *mesh = _i & 1 ? "mesh<[\"x\"=4, \"y\"=2]>" : "@grid";
+    char text[2000];
+    snprintf(text, sizeof text,
+             "sdy.mesh @grid = <[\"x\"=4, \"y\"=2]>\n"
+             "func.func @main(%%x: tensor<8x4xf64>) -> tensor<8x4xf64> {\n"
+             "  %%0 = sdy.manual_computation(%%x) in_shardings=[<%s, %s>] "
+             "out_shardings=[<%s, %s>] manual_axes={%s} (%%p: tensor<%sxf64>) {\n"
+             "    %%1 = stablehlo.add %%p, %%p : tensor<%sxf64>\n"
+             "    sdy.return %%1 : tensor<%sxf64>\n"
+             "  } : (tensor<8x4xf64>) -> tensor<8x4xf64>\n"
+             "  return %%0 : tensor<8x4xf64>\n}\n",
+             mesh, c->in, mesh, c->out, c->axes, c->piece, c->piece, c->piece);
+    double at[32];
+    for (int i = 0; i < 32; i++)
+        at[i] = i * 7 % 11;
+    jot_program *p = read_text(text);
+    jot_array *x = jot_array_from(at, 8, 4), *y = NULL;
+    jot_executable *f = jot_jit(jot_program_function(p, "main"));
+    ck_assert_msg(jot_call(f, JOT_IN(x), JOT_OUT(y)) == JOT_OK, "%s", jot_error_message());
+    for (int i = 0; i < 32; i++) {
+        double have = ((const double *)jot_array_data(y))[i],
+               right = c->times * at[4 * c->rows[i / 4] + i % 4];
+        ck_assert_msg(have == right, "%s: element %d is %g, not %g", c->in, i, have, right);
+    }
+    jot_arrays_release(2, (jot_array *[]){x, y});
+    jot_executable_release(f);
+    jot_program_release(p);
+}
+END_TEST
+
+// Along x, of four devices, pieces of two rows are added: groups by axes of the mesh or by parts of one.
+struct axes {
+    const char *mesh, *part;
+    int with[4][4], n; // by piece
+};
+
+static const struct axes axes_of_groups[] = {
+    {"@grid", "", {{0, 1, 2, 3}, {0, 1, 2, 3}, {0, 1, 2, 3}, {0, 1, 2, 3}}, 4},
+    {"@grid", ", sub_axis_info = (1)2", {{0, 2}, {1, 3}, {0, 2}, {1, 3}}, 2},
+    {"@grid", ", sub_axis_info = (2)2", {{0, 1}, {0, 1}, {2, 3}, {2, 3}}, 2},
+    {"#stablehlo.mesh<axes = [<name = \"x\", size = 4>, <name = \"y\", size = 2>]>",
+     ", sub_axis_info = (2)2",
+     {{0, 1}, {0, 1}, {2, 3}, {2, 3}},
+     2},
+};
+
+// In another manual computation, over y, whose pieces are columns; %k is the own number along y.
+static const char nested[] =
+    "sdy.mesh @line = <[\"x\"=4]>\n"
+    "sdy.mesh @grid = <[\"x\"=4, \"y\"=2]>\n"
+    "func.func @main(%%x: tensor<8x4xf64>) -> tensor<8x4xf64> {\n"
+    "  %%0 = sdy.manual_computation(%%x) in_shardings=[<@grid, [{}, {\"y\"}]>] "
+    "out_shardings=[<@grid, [{?}, {\"y\", ?}]>] manual_axes={\"y\"} (%%p: tensor<8x2xf64>) {\n"
+    "    %%1 = sdy.manual_computation(%%p) in_shardings=[<@grid, [{\"x\"}, {}]>] "
+    "out_shardings=[<@grid, [{\"x\"}, {}]>] manual_axes={\"x\"} (%%q: tensor<2x2xf64>) {\n"
+    "      %%2 = \"stablehlo.all_reduce\"(%%q) <{" CHANNEL
+    "replica_groups = #stablehlo.replica_group_mesh_axes<mesh = %s, axes = "
+    "[#stablehlo.axis_ref<name = \"x\"%s>]>, use_global_device_ids}> ({\n"
+    "      ^bb0(%%a: tensor<f64>, %%b: tensor<f64>):\n"
+    "        %%s = stablehlo.add %%a, %%b : tensor<f64>\n"
+    "        %%c = sdy.sharding_constraint %%s <@grid, []> : tensor<f64>\n"
+    "        %%d = builtin.unrealized_conversion_cast %%c : tensor<f64> to tensor<f64>\n"
+    "        stablehlo.return %%d : tensor<f64>\n"
+    "      }) : (tensor<2x2xf64>) -> tensor<2x2xf64>\n"
+    "      sdy.return %%2 : tensor<2x2xf64>\n"
+    "    } : (tensor<8x2xf64>) -> tensor<8x2xf64>\n"
+    "    %%3 = sdy.manual_computation() in_shardings=[] out_shardings=[<@grid, []>] "
+    "manual_axes={\"x\"} () {\n"
+    "      %%two = stablehlo.constant dense<2> : tensor<ui32>\n"
+    "      %%n = stablehlo.partition_id : tensor<ui32>\n"
+    "      %%k = stablehlo.remainder %%n, %%two : tensor<ui32>\n"
+    "      sdy.return %%k : tensor<ui32>\n"
+    "    } : () -> tensor<ui32>\n"
+    "    %%4 = stablehlo.convert %%3 : (tensor<ui32>) -> tensor<f64>\n"
+    "    %%5 = stablehlo.broadcast_in_dim %%4, dims = [] : (tensor<f64>) -> tensor<8x2xf64>\n"
+    "    %%6 = sdy.sharding_constraint %%5 <@grid, [{\"x\"}, {}]> : tensor<8x2xf64>\n"
+    "    %%7 = stablehlo.add %%1, %%6 : tensor<8x2xf64>\n"
+    "    sdy.return %%7 : tensor<8x2xf64>\n"
+    "  } : (tensor<8x4xf64>) -> tensor<8x4xf64>\n"
+    "  return %%0 : tensor<8x4xf64>\n}\n";
+
+static jot_function the_nested;
+static jot_value product(jot_value x)
+{
+    jot_value y;
+    jot_apply(the_nested, 1, &x, 1, &y);
+    return jot_sum(jot_mul(x, y));
+}
+
+START_TEST(manual_in_manual)
+{
+    ck_assert_int_eq(jot_set_host_devices(8), JOT_OK);
+    const struct axes *c = &axes_of_groups[_i];
+    char text[4000];
+    snprintf(text, sizeof text, nested, c->mesh, c->part);
+    double at[32];
+    for (int i = 0; i < 32; i++)
+        at[i] = i * 7 % 11;
+    jot_program *p = read_text(text);
+    jot_array *x = jot_array_from(at, 8, 4), *y = NULL, *dx = NULL;
+    the_nested = jot_program_function(p, "main");
+    jot_executable *f = jot_jit(the_nested), *df = jot_jit(jot_grad(jot_fn(product), 0));
+    ck_assert_msg(jot_call(f, JOT_IN(x), JOT_OUT(y)) == JOT_OK &&
+                      jot_call(df, JOT_IN(x), JOT_OUT(dx)) == JOT_OK,
+                  "%s", jot_error_message());
+    for (int i = 0; i < 32; i++) {
+        double have = ((const double *)jot_array_data(y))[i], sum = 0, own = i % 4 / 2,
+               slope = ((const double *)jot_array_data(dx))[i];
+        for (int k = 0; k < c->n; k++)
+            sum += at[4 * (2 * c->with[i / 8][k] + i / 4 % 2) + i % 4];
+        ck_assert_msg(have == sum + own, "element %d is %g, not %g", i, have, sum + own);
+        ck_assert_msg(slope == 2 * sum + own, "slope %d is %g, not %g", i, slope,
+                      2 * sum + own);
+    }
+    jot_arrays_release(3, (jot_array *[]){x, y, dx});
+    jot_executable_release(f), jot_executable_release(df);
+    jot_program_release(p);
+}
+END_TEST
+
+// What is no split of a value; a mesh of devices in another order; one larger than the devices.
 START_TEST(meshes_that_are_not_read)
 {
-    static const char *const messages[] = {
-        "text.mlir:3: sdy.manual_computation: 1 of the 2 axes of its mesh are manual",
-        "text.mlir:3: sdy.manual_computation: jot_mesh_of: a mesh of 4 devices"};
-    ck_assert_int_eq(jot_set_host_devices(_i ? 1 : 4), JOT_OK);
-    jot_program *p = read_text(_i ? MANUAL("\"x\", \"y\"") : MANUAL("\"x\""));
-    jot_array *x = jot_array_full(JOT_F64, 0, 8, 4), *y[3];
+    static const struct {
+        const char *mesh, *in, *message;
+    } cases[] = {
+        {"\"x\"=2, \"y\"=2]", "[{\"x\"}, {\"x\"}]",
+         "in_shardings does not say how value 0 is split"},
+        {"\"x\"=2, \"y\"=2]", "[{\"z\"}, {}]",
+         "in_shardings does not say how value 0 is split"},
+        {"\"x\"=2, \"y\"=2]", "[{\"x\"}]", "in_shardings does not say how value 0 is split"},
+        {"\"x\"=2, \"y\"=2]", "[{\"x\":(1)3}, {}]",
+         "in_shardings does not say how value 0 is split"},
+        {"\"x\"=2, \"y\"=2], device_ids=[0, 2, 1, 3]", "[{\"x\"}, {}]", "of devices in order"},
+        {"\"z\"=4]", "[{}, {}]", "manual_axes that are none of its mesh"},
+        {"\"x\"=5, \"y\"=1]", "[{\"x\"}, {}]", "jot_mesh_of: a mesh of 5 devices"},
+        {"\"x\"=3]", "[{\"x\"}, {}]", "3 devices, which 8 does not divide into"},
+        {"\"x\"=4]", "[{\"x\":(1)2}, {\"x\":(2)2}]", "axis 1 of 1 in 2 pieces"},
+    };
+    ck_assert_int_eq(jot_set_host_devices(4), JOT_OK);
+    char text[1000];
+    snprintf(text, sizeof text,
+             "sdy.mesh @grid = <[%s>\n"
+             "func.func @main(%%x: tensor<8x1xf64>) -> tensor<8x1xf64> {\n"
+             "  %%0 = sdy.manual_computation(%%x) in_shardings=[<@grid, %s>] "
+             "out_shardings=[<@grid, [{}, {}]>] manual_axes={\"x\"} (%%p: tensor<8x1xf64>) {\n"
+             "    sdy.return %%p : tensor<8x1xf64>\n"
+             "  } : (tensor<8x1xf64>) -> tensor<8x1xf64>\n"
+             "  return %%0 : tensor<8x1xf64>\n}\n",
+             cases[_i].mesh, cases[_i].in);
+    jot_program *p = read_text(text);
+    jot_array *x = jot_array_full(JOT_F64, 0, 8, 1), *y = NULL;
     jot_executable *f = jot_jit(jot_program_function(p, "main"));
     ck_assert(jot_call(f, JOT_IN(x), JOT_OUT(y)) != JOT_OK);
-    ck_assert_msg(strstr(jot_error_message(), messages[_i]), "%s", jot_error_message());
+    ck_assert_msg(strstr(jot_error_message(), "text.mlir:3: sdy.manual_computation") &&
+                      strstr(jot_error_message(), cases[_i].message),
+                  "%s", jot_error_message());
     jot_array_release(x);
     jot_executable_release(f);
     jot_program_release(p);
@@ -347,7 +547,9 @@ static void add(TCase *t)
                         (int)(sizeof collectives / sizeof *collectives));
     tcase_add_test(t, know_their_number);
     tcase_add_loop_test(t, run_on_the_devices_of_a_mesh, 0, 4);
-    tcase_add_loop_test(t, meshes_that_are_not_read, 0, 2);
+    tcase_add_loop_test(t, split_by_some_axes, 0, 2 * (int)(sizeof splits / sizeof *splits));
+    tcase_add_loop_test(t, manual_in_manual, 0, 4);
+    tcase_add_loop_test(t, meshes_that_are_not_read, 0, 9);
     tcase_add_loop_test(t, functions_on_meshes_are_written, 0, 2);
 }
 

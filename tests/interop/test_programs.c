@@ -328,7 +328,7 @@ static const struct refused refused[] = {
      "#stablehlo.replica_group_mesh_axes<mesh = @m, axes = [#stablehlo.axis_ref<name = "
      "\"x\">]>}> "
      ": (tensor<4xf32>) -> tensor<4xf32>",
-     "text.mlir:2: stablehlo.all_gather: replica_groups by whole axes of a mesh of the 1 "
+     "text.mlir:2: stablehlo.all_gather: replica_groups by axes of a mesh of the 1 "
      "devices"},
     {"%1 = \"mine.op\"(%x) : (tensor<4xf32>) -> tensor<4xf32>\n"
      "%0 = stablehlo.add %1, %1 : tensor<4xf32>",
