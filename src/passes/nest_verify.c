@@ -394,7 +394,7 @@ static void check_contract(struct verifier *v, const struct nest_statement *s)
     int a = (int)n->buffers.at[s->source[0]].dtype, b = (int)n->buffers.at[s->source[1]].dtype;
     if (a != b || a == JOT_BOOL)
         nest_fault(v, "its factors are %s and %s", verify_dtype_text(a), verify_dtype_text(b));
-    verify_accumulated(v, a, (int)n->buffers.at[s->buffer].dtype);
+    verify_accumulated(v, IR_fma, a, (int)n->buffers.at[s->buffer].dtype);
 }
 
 static void check_barrier(struct verifier *v, const struct nest_statement *s)

@@ -47,7 +47,7 @@ bool verify_is_scan_op(uint16_t op);
 bool verify_is_put_op(uint16_t op);
 bool verify_is_fold_op(uint16_t op);
 // That what combines elements of one type may be of another.
-void verify_accumulated(struct verifier *v, int from, int to);
+void verify_accumulated(struct verifier *v, uint16_t op, int from, int to);
 // `strict` is the order that the statement takes of what has one.
 void verify_combine(struct verifier *v, uint16_t op, uint32_t n, const nest_id *values,
                     int result, enum nest_order order, enum nest_order strict);

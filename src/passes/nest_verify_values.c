@@ -204,14 +204,14 @@ bool verify_is_fold_op(uint16_t op)
            (op < IR_OP_COUNT && ir_op_class((enum ir_op)op) == IR_CLASS_ARG);
 }
 
-// A half accumulates in f32 and may stay so.
-void verify_accumulated(struct verifier *v, int from, int to)
+// A half accumulates in f32, unless nothing is rounded.
+void verify_accumulated(struct verifier *v, uint16_t op, int from, int to)
 {
-    bool fits = from == to ||
-                (dtype_is_valid(from) && dtype_is_half((jot_dtype)from) && to == (int)JOT_F32);
-    if (!fits)
+    bool is_half = dtype_is_valid(from) && dtype_is_half((jot_dtype)from);
+    int wanted = is_half && !nest_is_free(op, (jot_dtype)from) ? (int)JOT_F32 : from;
+    if (to != wanted && !(is_half && to == (int)JOT_F32))
         nest_fault(v, "combining %s gives %s, not %s", verify_dtype_text(from),
-                   verify_dtype_text(from), verify_dtype_text(to));
+                   verify_dtype_text(wanted), verify_dtype_text(to));
 }
 
 static void check_order(struct verifier *v, uint16_t op, jot_dtype d, enum nest_order order,
@@ -245,7 +245,7 @@ void verify_combine(struct verifier *v, uint16_t op, uint32_t n, const nest_id *
                    verify_dtype_text(d));
     else
         check_order(v, op, (jot_dtype)d, order, strict);
-    verify_accumulated(v, d, result);
+    verify_accumulated(v, op, d, result);
 }
 
 void verify_combines(struct verifier *v, const struct nest_statement *s,
