@@ -3,6 +3,7 @@
 // others multiply like numbers, and forward and reverse mode agree.
 #include "trace_support.h"
 
+#include <float.h>
 #include <jot/decompose.h>
 #include <jot/fft.h>
 #include <jot/nn.h>
@@ -373,6 +374,138 @@ START_TEST(test_zeros_mapped)
 }
 END_TEST
 
+// -- Products -----------------------------------------------------------------------------------
+
+// The slopes of a product are products of the others, whatever the product of all is, and those of the
+// slopes likewise.  Products of long doubles do not leave the range on the way.
+
+enum { FACTORS = 8, MOST_FACTORS = 70 };
+
+static jot_value p_all(jot_value x) { return jot_prod(x); }
+static jot_value p_axes(jot_value x) { return jot_prod(jot_reshape(x, 2, -1, 2), 0, 2); }
+static jot_value p_axis(jot_value x) { return jot_prod(jot_reshape(x, 2, -1), 0); }
+static jot_value p_running(jot_value x) { return jot_cumprod(x, 0); }
+static jot_value p_from_end(jot_value x) { return jot_flip(jot_cumprod(jot_flip(x, 0), 0), 0); }
+
+static bool all_are_in(int k, int j, int n) { return k <= n && j < n; }
+static bool axes_are_in(int k, int j, int n) { return j % (n / 2) / 2 == k; }
+static bool axis_is_in(int k, int j, int n) { return j % (n / 2) == k; }
+static bool running_is_in(int k, int j, int n) { return j <= k && j < n; }
+static bool from_end_is_in(int k, int j, int n) { return j >= k && j < n; }
+
+static const struct product {
+    const char *name;
+    jot_value (*f)(jot_value x);
+    bool (*has)(int k, int j, int n); // whether factor j of n is in result k
+} products[] = {{"prod", p_all, all_are_in},
+                {"prod of two axes", p_axes, axes_are_in},
+                {"prod of an axis", p_axis, axis_is_in},
+                {"cumprod", p_running, running_is_in},
+                {"cumprod from the end", p_from_end, from_end_is_in}};
+enum { PRODUCTS = sizeof products / sizeof *products };
+
+static const double factors[][FACTORS] = {
+    {1e200, 1e200, 1e-300, 1, 1, 1, 1, 1},
+    {1e200, 1e-200, 1e200, 1e-200, -3, 1e300, 1e-300, 2},
+    {1e-300, 1e-300, 1e200, 1e250, 1e150, -2, 3, 1e-310},
+    {1e308, 1e308, 1e308, 1e-308, 1e-308, 5e-324, 7, -1},
+    {1e30, 1e30, 1e-30, 1e30, 1e-30, 1e-38, 1e-44, 3},
+    {2, 0, 3, 1e200, 1e200, 1e-300, 5, 1},
+    {2, -0.0, 3, 4, 0, 1e300, 1e300, 1},
+    {2, INFINITY, 3, -1, 1e-200, 1e-200, 4, 1},
+    {2, 3, NAN, 4, 0, 1, 1, 1},
+    {-INFINITY, 0, 2, 3, 4, 5, 6, 7},
+};
+enum { FACTOR_ROWS = sizeof factors / sizeof *factors };
+
+// Of result k without factors i and j; j is i for a first derivative.
+static long double product_of_others(const struct product *p, const double *x, int n, int k,
+                                     int i, int j)
+{
+    long double y = 1;
+    for (int at = 0; at < n; at++)
+        if (at != i && at != j && p->has(k, at, n))
+            y *= x[at];
+    return y;
+}
+
+static void check_product(const char *how, const struct product *p, const double *x, int n,
+                          double have, long double want, jot_dtype dtype)
+{
+    double narrow = dtype == JOT_F64 ? (double)want : (float)want,
+           epsilon = dtype == JOT_F64 ? DBL_EPSILON : FLT_EPSILON,
+           least = dtype == JOT_F64 ? 0x1p-1074 : 0x1p-149;
+    double room = (n + 1) * epsilon * fabs(narrow) + least;
+    bool is_same = isnan(want)     ? isnan(have)
+                   : isinf(narrow) ? have == narrow
+                                   : fabs(have - narrow) <= room;
+    ck_assert_msg(is_same, "%s of %s of %d numbers, %g, %g, %g, ... is %.17g, not %.17g", how,
+                  p->name, n, x[0], x[1], x[2], have, narrow);
+}
+
+static void check_slopes_of(const struct product *p, const char *how, jot_function f, int order,
+                            const double *in, int n, jot_dtype dtype)
+{
+    double x[MOST_FACTORS];
+    float narrow[MOST_FACTORS];
+    for (int i = 0; i < n; i++) {
+        narrow[i] = (float)in[i];
+        x[i] = dtype == JOT_F64 ? in[i] : narrow[i];
+    }
+    jot_array *a = dtype == JOT_F64 ? jot_array_from(x, n) : jot_array_from(narrow, n), *y;
+    jot_executable *e = jot_jit(f);
+    must(jot_call(e, JOT_IN(a), JOT_OUT(y)));
+    const void *data = jot_array_data(y);
+    int slopes = order == 1 ? 1 : n, count = (int)jot_array_size(y);
+    for (int at = 0; at < count; at++) {
+        int i = at / slopes % n, j = order == 1 ? i : at % n, k = at / slopes / n;
+        double have = dtype == JOT_F64 ? ((const double *)data)[at] : ((const float *)data)[at];
+        bool is_zero = (order == 2 && i == j) || !p->has(k, i, n) || !p->has(k, j, n);
+        check_product(how, p, x, n, have, is_zero ? 0 : product_of_others(p, x, n, k, i, j),
+                      dtype);
+    }
+    jot_executable_release(e);
+    jot_array_release(a), jot_array_release(y);
+}
+
+static void check_all_slopes(const struct product *p, const double *x, int n, jot_dtype dtype)
+{
+    jot_function f = jot_fn(p->f);
+    check_slopes_of(p, "jacfwd", jot_jacfwd(f), 1, x, n, dtype);
+    check_slopes_of(p, "jacrev", jot_jacrev(f), 1, x, n, dtype);
+    if (n > FACTORS)
+        return;
+    check_slopes_of(p, "jacfwd of jacrev", jot_jacfwd(jot_jacrev(f)), 2, x, n, dtype);
+    check_slopes_of(p, "jacrev of jacrev", jot_jacrev(jot_jacrev(f)), 2, x, n, dtype);
+    check_slopes_of(p, "jacrev of jacfwd", jot_jacrev(jot_jacfwd(f)), 2, x, n, dtype);
+}
+
+START_TEST(test_products)
+{
+    for (int row = 0; row < FACTOR_ROWS; row++) {
+        check_all_slopes(&products[_i], factors[row], FACTORS, JOT_F64);
+        check_all_slopes(&products[_i], factors[row], FACTORS, JOT_F32);
+    }
+}
+END_TEST
+
+// Of more factors than one row has.
+START_TEST(test_long_products)
+{
+    double x[MOST_FACTORS];
+    for (int i = 0; i < MOST_FACTORS; i++)
+        x[i] = (i % 7 == 3 ? -1 : 1) * ldexp(1 + i / 100.0, i % 2 ? 120 : -119);
+    for (int zero = 0; zero < 3; zero++) {
+        if (zero)
+            x[20 * zero] = 0;
+        for (int i = 0; i < 3; i++) {
+            check_all_slopes(&products[i], x, MOST_FACTORS - 2, JOT_F64);
+            check_all_slopes(&products[i], x, MOST_FACTORS - 2, JOT_F32);
+        }
+    }
+}
+END_TEST
+
 // -- Smooth places ------------------------------------------------------------------------------
 
 // Where formulas meet, and where those are equal of which one is the larger, functions have no kink.
@@ -536,6 +669,8 @@ static void add_tests(TCase *t)
     tcase_add_loop_test(t, test_zeros, 0, ZERO_COUNT);
     tcase_add_loop_test(t, test_smooth, 0, SMOOTH_COUNT);
     tcase_add_loop_test(t, test_nan, 0, EXTREMUM_COUNT);
+    tcase_add_loop_test(t, test_products, 0, PRODUCTS);
+    tcase_add_test(t, test_long_products);
     tcase_add_test(t, test_poly);
     tcase_add_loop_test(t, test_activations, 0, ACTIVATION_COUNT);
     tcase_add_loop_test(t, test_zeros_mapped, 0, ZERO_COUNT);

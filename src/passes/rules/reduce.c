@@ -152,7 +152,6 @@ static void jvp_prefix(struct jvp *c, combine *f)
     c->dy[0] = reverse ? ir_rev(B, t, 1, &axis) : t;
 }
 
-void jvp_cumprod(struct jvp *c) { jvp_prefix(c, combine_mul); }
 void jvp_cummax(struct jvp *c) { jvp_prefix(c, combine_max); }
 void jvp_cummin(struct jvp *c) { jvp_prefix(c, combine_min); }
 void jvp_cumlogsumexp(struct jvp *c) { jvp_prefix(c, combine_logaddexp); }
@@ -176,23 +175,32 @@ static ir_id gather_axes(struct ir_builder *b, ir_id x, int n, const int64_t *ax
     return ir_reshape(b, ir_transpose(b, x, order), kept + 1, dims);
 }
 
-// A binary tree of products, halves by halves; never a division, so zeros are no trouble.
+// Along short axes without overflow on the way.
+void jvp_cumprod(struct jvp *c)
+{
+    int64_t axis = ir_attr_int(c->n.attrs, IR_KEY_axis);
+    if (!rule_is_short(B, c->x[0], (int)axis)) {
+        jvp_prefix(c, combine_mul);
+        return;
+    }
+    bool reverse = ir_attr_int_or(c->n.attrs, IR_KEY_reverse, 0) != 0;
+    ir_id x = gather_axes(B, c->x[0], 1, &axis), dx = gather_axes(B, c->dx[0], 1, &axis);
+    ir_id t = rule_cumprod_tangent(B, x, dx, reverse);
+    if (t == IR_NONE)
+        return;
+    int64_t order[IR_MAX_RANK];
+    for (int i = 0; i < ir_type_in(B, t).rank; i++)
+        order[i] = i < axis ? i + 1 : i == axis ? 0 : i;
+    c->dy[0] = ir_transpose(B, t, order);
+}
+
 void jvp_reduce_prod(struct jvp *c)
 {
-    int n_axes;
-    const int64_t *axes = ir_attr_ints(c->n.attrs, IR_KEY_axes, &n_axes);
-    struct dual x = {gather_axes(B, c->x[0], n_axes, axes),
-                     gather_axes(B, c->dx[0], n_axes, axes)};
-    if (B->status != JOT_OK || extent(B, x.v, 0) == 0)
-        return;
-    for (int64_t n = extent(B, x.v, 0); n > 1 && B->status == JOT_OK; n = n / 2 + n % 2) {
-        int64_t half = n / 2;
-        struct dual y =
-            combine_mul(B, cut_dual(B, x, 0, 0, half, 1), cut_dual(B, x, 0, half, 2 * half, 1));
-        x = n % 2 ? join_dual(B, y, cut_dual(B, x, 0, n - 1, n, 1), 0) : y;
-    }
-    struct ir_type t = ir_type_in(B, c->y[0]);
-    c->dy[0] = ir_reshape(B, x.t, t.rank, ir_dims(B->module, t));
+    int n;
+    const int64_t *axes = ir_attr_ints(c->n.attrs, IR_KEY_axes, &n);
+    ir_id x = gather_axes(B, c->x[0], n, axes), dx = gather_axes(B, c->dx[0], n, axes);
+    if (B->status == JOT_OK && extent(B, x, 0) > 0)
+        c->dy[0] = rule_prod_tangent(B, x, dx);
 }
 
 // With the listed axes kept, of extent 1.

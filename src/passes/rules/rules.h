@@ -157,6 +157,11 @@ uint32_t rule_guarded(struct ir_module *m, uint32_t f, uint32_t first);
 bool rule_is_nonzero_number(const struct ir_graph *g, ir_id v);
 // Whether a scatter can update no element twice.
 bool rule_is_unique(const struct ir_builder *b, const struct ir_attrs *attrs, ir_id indices);
+// The tangent of the product of x along axis 0; that of the running product, for axes that are short
+// (product.c).
+ir_id rule_prod_tangent(struct ir_builder *b, ir_id x, ir_id dx);
+ir_id rule_cumprod_tangent(struct ir_builder *b, ir_id x, ir_id dx, bool reverse);
+bool rule_is_short(const struct ir_builder *b, ir_id x, int axis);
 // x with zeros replaced by 1.
 ir_id rule_replace_zero(struct ir_builder *b, ir_id x);
 // Fails with a message, behind which stands where the user made the op that the rule is of; with the
