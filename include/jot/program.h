@@ -37,12 +37,20 @@ JOT_BEGIN_C
 
 typedef struct jot_program jot_program;
 
-// The program in a file, or in n bytes of memory, which are copied; `name` stands for the file in
-// messages.  NULL with a message: the place in the file, and what is wrong there.  A large file is mapped: it
-// must not be written to or made shorter as long as the program.  Executables share large constants.
+// The program in a file, or in n bytes of memory; `name` stands for the file in messages.  NULL with a message:
+// the place in the file, and what is wrong there.  Neither is needed when it is read: constants are copied, once,
+// and executables share large ones.  A large file is mapped: it must not be written to or made shorter meanwhile.
 JOT_API JOT_MUST_USE jot_program *jot_program_read(const char *path);
 JOT_API JOT_MUST_USE jot_program *jot_program_from_memory(const char *name, const void *bytes,
                                                           size_t n);
+// The same, in which large constants of bytecode and of artefacts stay where they are in memory of the caller.  It may
+// be written to: those that are not aligned are moved by some bytes, or copied where there is no room for that.
+// release(bytes, ctx) is called, once, when neither the program nor an executable or array that was made of it
+// uses the memory any more, which may be at once; it may be NULL, and may be called from any thread.  On failure it
+// is not called.
+JOT_API JOT_MUST_USE jot_program *jot_program_borrow(const char *name, void *bytes, size_t n,
+                                                     void (*release)(void *bytes, void *ctx),
+                                                     void *ctx);
 // After the functions and executables that were made of it are done with.  NULL is fine.
 JOT_API void jot_program_release(jot_program *p);
 

@@ -82,12 +82,6 @@ jot_status file_read(const char *path, struct file_bytes *out)
                                 : status;
 }
 
-void file_rest(const struct file_bytes *f)
-{
-    if (f->is_mapped)
-        madvise(f->bytes, f->n, MADV_DONTNEED);
-}
-
 void file_release(struct file_bytes *f)
 {
     if (f->is_mapped)

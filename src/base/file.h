@@ -21,8 +21,6 @@ struct file_bytes {
 
 // JOT_ERR_IO names the path.
 jot_status file_read(const char *path, struct file_bytes *out);
-// Gives the memory of a map back until it is looked at again.
-void file_rest(const struct file_bytes *f);
 void file_release(struct file_bytes *f);
 
 #endif

@@ -144,12 +144,14 @@ static void read_strings(struct bytecode *b, struct bytes s)
     b->strings = arena_array(b->scratch, struct bytecode_string, b->n_strings);
     for (uint64_t i = b->n_strings; i-- > 0;)
         b->strings[i].n = bytecode_number(b, &s);
+    const unsigned char *begin = s.at;
+    const char *kept = arena_copy(b->arena, begin, (size_t)(s.end - s.at));
     for (uint64_t i = 0; i < b->n_strings && !b->status; i++) {
         struct bytes text = bytecode_bytes(b, &s, b->strings[i].n);
         if (text.at == text.end || text.end[-1])
             bytecode_fail(b, text.at, "a string that does not end");
-        b->strings[i] =
-            (struct bytecode_string){(const char *)text.at, (size_t)(text.end - text.at) - 1};
+        b->strings[i] = (struct bytecode_string){kept + (text.at - begin),
+                                                 (size_t)(text.end - text.at) - 1};
     }
 }
 

@@ -129,22 +129,6 @@ static struct vector field_vector(struct buffer *b, size_t table, int n, size_t 
     return b->status ? (struct vector){0} : v;
 }
 
-// Text at the end of an offset.
-static const char *text_at(struct buffer *b, size_t at)
-{
-    at = follow(b, at);
-    uint32_t n = number(b, at, 4);
-    if (!b->status && (n >= b->n - at - 4 || b->bytes[at + 4 + n]))
-        fail(b, at, "a string that does not end");
-    return b->status ? "" : (const char *)b->bytes + at + 4;
-}
-
-static const char *field_text(struct buffer *b, size_t table, int n)
-{
-    size_t at = field(b, table, n);
-    return at ? text_at(b, at) : "";
-}
-
 static void *make(struct buffer *b, size_t at, size_t bytes)
 {
     if (b->allowance < bytes)
@@ -153,6 +137,23 @@ static void *make(struct buffer *b, size_t at, size_t bytes)
         return NULL;
     b->allowance -= bytes;
     return arena_allocate(b->arena, bytes);
+}
+
+// A copy of the text at the end of an offset.
+static const char *text_at(struct buffer *b, size_t at)
+{
+    at = follow(b, at);
+    uint32_t n = number(b, at, 4);
+    if (!b->status && (n >= b->n - at - 4 || b->bytes[at + 4 + n]))
+        fail(b, at, "a string that does not end");
+    char *text = make(b, at, (size_t)n + 1);
+    return text ? memcpy(text, b->bytes + at + 4, (size_t)n + 1) : "";
+}
+
+static const char *field_text(struct buffer *b, size_t table, int n)
+{
+    size_t at = field(b, table, n);
+    return at ? text_at(b, at) : "";
 }
 
 static const char *const *texts_of(struct buffer *b, struct vector v)

@@ -31,14 +31,15 @@ struct jax_export {
     const char *const *platforms;                  // "cpu", "cuda", ...
     const char *const *ordered, *const *unordered; // effects
     const char *const *disabled; // checks: "platform", "custom_call:NAME", ...
-    const unsigned char *module; // portable bytecode, inside what was read
+    const unsigned char
+        *module; // portable bytecode, inside what was read, as long as that is there
     size_t module_size;
     const struct jax_export *vjp; // of this function, or NULL; released with it
 };
 
 // Whether the bytes are such a function: whether bytecode is where its module should be.
 bool jax_export_is(const void *bytes, size_t n);
-// The function in n bytes, which stay as they are while it lives; `file` names them in messages.
+// The function in n bytes; `file` names them in messages.
 jot_status jax_export_read(const char *file, const void *bytes, size_t n,
                            struct jax_export **out);
 void jax_export_release(struct jax_export *e); // NULL is fine

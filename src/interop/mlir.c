@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "interop/mlir.h"
 
+#include "base/dtype.h"
+#include "base/memory.h"
 #include "base/status.h"
 #include "base/strbuf.h"
 #include "runtime/array.h"
@@ -83,21 +85,74 @@ void mlir_release(struct mlir_program *p)
     arena_release(p->arena);
 }
 
-unsigned char *mlir_make_room(struct mlir_program *p, struct mlir_attr *a, size_t n)
+// ---- large constants
+
+void mlir_memory_leave(struct mlir_memory *m)
 {
-    jot_dtype dtype = mlir_elements[a->type->element].dtype;
+    if (!m || atomic_fetch_sub_explicit(&m->uses, 1, memory_order_acq_rel) > 1)
+        return;
+    if (m->release)
+        m->release(m->bytes, m->ctx);
+    memory_release(m);
+}
+
+static void leave(const void *data, void *memory)
+{
+    (void)data;
+    mlir_memory_leave(memory);
+}
+
+// Whether n bytes are elements of a type of jot, and many.
+static bool is_large(const struct mlir_attr *a, size_t n)
+{
     int64_t elements = mlir_elements_of(a->type);
-    size_t size = jot_dtype_size(dtype);
-    if (n < MLIR_LARGE || elements < 0 || n / size != (uint64_t)elements || n % size)
-        return arena_allocate(p->arena, n + 1);
-    vec_push(p->arena, &p->arrays, NULL);
-    jot_array *array = rt_array_create(dtype, a->type->rank, a->type->dims);
+    size_t size = jot_dtype_size(mlir_elements[a->type->element].dtype);
+    return n >= MLIR_LARGE && elements >= 0 && n / size == (uint64_t)elements && n % size == 0;
+}
+
+// Adds the array, unless memory is out.
+static void add_array(struct mlir_program *p, struct mlir_attr *a, jot_array *array)
+{
     if (!array)
         arena_exhausted();
     vec_last(&p->arrays) = array;
     a->array = array;
-    return array->data;
+    a->bytes = array->data;
 }
+
+bool mlir_stays(struct mlir_program *p, struct mlir_attr *a, const unsigned char *begin,
+                const unsigned char *at)
+{
+    if (!p->memory || !is_large(a, a->n))
+        return false;
+    jot_dtype dtype = mlir_elements[a->type->element].dtype;
+    size_t off = (uintptr_t)at % jot_dtype_size(dtype_real(dtype));
+    if (off > (size_t)(at - begin))
+        return false;
+    unsigned char *to = (unsigned char *)(uintptr_t)(at - off);
+    if (off)
+        memmove(to, at, a->n);
+    vec_push(p->arena, &p->arrays, NULL);
+    atomic_fetch_add_explicit(&p->memory->uses, 1, memory_order_relaxed);
+    jot_array *array =
+        rt_array_create_over(dtype, a->type->rank, a->type->dims, to, leave, p->memory);
+    if (!array)
+        mlir_memory_leave(p->memory);
+    add_array(p, a, array);
+    return true;
+}
+
+unsigned char *mlir_make_room(struct mlir_program *p, struct mlir_attr *a, size_t n)
+{
+    if (!is_large(a, n))
+        return arena_allocate(p->arena, n + 1);
+    vec_push(p->arena, &p->arrays, NULL);
+    jot_dtype dtype = mlir_elements[a->type->element].dtype;
+    add_array(p, a, rt_array_create(dtype, a->type->rank, a->type->dims));
+    return a->array->data;
+}
+
+// ---- asking
 
 const struct mlir_attr *mlir_attr_find(const struct mlir_op *op, const char *name)
 {

@@ -19,6 +19,7 @@
 #include "jot/status.h"
 
 #include <stdarg.h>
+#include <stdatomic.h>
 
 enum mlir_element {
 #define ELEMENT(name, text, bits, kind, vhlo, export, dtype) MLIR_##name,
@@ -80,7 +81,7 @@ struct mlir_named;
 
 // Bytes of a tensor are row-major and little-endian; one byte an element for i1 (0 or 1) and for
 // integers of less than eight bits (sign-extended where signed); pairs for complex numbers.  One
-// element stands for all of them in a splat.  They may lie in what the program was read from.
+// element stands for all of them in a splat.
 struct mlir_attr {
     enum mlir_attr_kind kind;
     bool is_splat;
@@ -146,9 +147,20 @@ struct mlir_function {
     struct mlir_place place;
 };
 
+// Memory that a program is read from, and in which its large constants may stay.
+struct mlir_memory {
+    atomic_int uses;
+    void *bytes;
+    void (*release)(void *bytes, void *ctx); // when nothing uses it any more; or NULL
+    void *ctx;
+};
+// One use less.
+void mlir_memory_leave(struct mlir_memory *m);
+
 struct mlir_program {
     struct arena *arena;
-    const char *file; // for messages
+    struct mlir_memory *memory; // while it is read, where large constants may stay in it
+    const char *file;           // for messages
     uint32_t n_functions, n_attrs;
     struct mlir_function *functions;
     const struct mlir_named *attrs; // of the module
@@ -187,12 +199,15 @@ const struct mlir_row *mlir_row_find(const char *dialect, const char *name, size
 // Regions in regions, attributes in attributes and types in types.
 enum { MLIR_MAX_DEPTH = 1000 };
 
-// The program in n bytes, which stay as they are while it lives; `file` names them in messages.  A
-// program of text may begin with anything but the four bytes of bytecode.
+// The program in n bytes, of which it keeps nothing; `file` names them in messages.  A program of text may
+// begin with anything but the four bytes of bytecode.
 jot_status mlir_read_text(const char *file, const void *bytes, size_t n,
                           struct mlir_program **out);
 jot_status mlir_read_bytecode(const char *file, const void *bytes, size_t n,
                               struct mlir_program **out);
+// The same of bytes in the memory, which each constant that stays there uses; NULL: none does.
+jot_status mlir_read_bytecode_in(struct mlir_memory *m, const char *file, const void *bytes,
+                                 size_t n, struct mlir_program **out);
 void mlir_release(struct mlir_program *p); // NULL is fine
 // A program in an arena of its own, which `make` fills in, inside a guard of that arena and of `scratch`.
 typedef jot_status mlir_maker(struct arena *scratch, struct mlir_program *p, void *ctx);
@@ -229,6 +244,10 @@ const char *mlir_text(const struct mlir_op *op, const char *name);
 
 // Bytes of a constant that is an array.
 #define MLIR_LARGE ((size_t)1 << 16)
+// Lets the elements of a dense attribute, a->n bytes at `at`, stay in the memory that the program is read from, as
+// an array; those that are not aligned are moved down, to `begin` at most.  False where they cannot stay.
+bool mlir_stays(struct mlir_program *p, struct mlir_attr *a, const unsigned char *begin,
+                const unsigned char *at);
 // Room for the elements of a dense attribute, whose type is set: n bytes, of an array where they are many and of
 // a type of jot.
 unsigned char *mlir_make_room(struct mlir_program *p, struct mlir_attr *a, size_t n);

@@ -456,6 +456,7 @@ static void read_ir(struct reader *r, struct bytes s)
 }
 
 struct request {
+    struct mlir_memory *memory;
     const char *file;
     const unsigned char *bytes;
     size_t n;
@@ -466,6 +467,7 @@ static jot_status read_with(struct arena *scratch, struct mlir_program *p, void 
     const struct request *q = ctx;
     struct reader *r = arena_new(scratch, struct reader);
     p->file = arena_text(p->arena, q->file);
+    p->memory = q->memory;
     r->program = p;
     r->b = (struct bytecode){.program = p,
                              .arena = p->arena,
@@ -478,11 +480,18 @@ static jot_status read_with(struct arena *scratch, struct mlir_program *p, void 
     struct bytes ir = bytecode_open(&r->b);
     if (!r->b.status)
         read_ir(r, ir);
+    p->memory = NULL;
     return r->b.status;
+}
+
+jot_status mlir_read_bytecode_in(struct mlir_memory *m, const char *file, const void *bytes,
+                                 size_t n, struct mlir_program **out)
+{
+    return mlir_make(read_with, &(struct request){m, file, bytes, n}, out);
 }
 
 jot_status mlir_read_bytecode(const char *file, const void *bytes, size_t n,
                               struct mlir_program **out)
 {
-    return mlir_make(read_with, &(struct request){file, bytes, n}, out);
+    return mlir_read_bytecode_in(NULL, file, bytes, n, out);
 }

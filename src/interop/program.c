@@ -6,6 +6,7 @@
 #include "interop/jax_export_call.h"
 #include "interop/refine.h"
 
+#include "base/file.h"
 #include "base/memory.h"
 #include "base/strbuf.h"
 #include "runtime/stack.h"
@@ -137,10 +138,18 @@ static bool begins_as_text(const unsigned char *bytes, size_t n)
     return true;
 }
 
-static jot_status read_tree(jot_program *p, const void *bytes, size_t n)
+// What a program is read from.
+struct source {
+    jot_program *p;
+    const void *bytes;
+    size_t n;
+    struct mlir_memory *memory; // of the bytes, or NULL
+};
+
+static jot_status read_tree(const struct source *s, jot_program *p, const void *bytes, size_t n)
 {
     if (is_bytecode(bytes, n))
-        return mlir_read_bytecode(p->file, bytes, n, &p->tree);
+        return mlir_read_bytecode_in(s->memory, p->file, bytes, n, &p->tree);
     if (!begins_as_text(bytes, n))
         return status_fail(
             JOT_ERR_ARGUMENT,
@@ -164,10 +173,10 @@ static jot_program *create(const char *file)
 }
 
 // The program of an artefact, and that of its gradient.
-static jot_status open_artefact(jot_program *p)
+static jot_status open_artefact(const struct source *s, jot_program *p)
 {
     const struct jax_export *e = p->artefact;
-    JOT_TRY(read_tree(p, e->module, e->module_size));
+    JOT_TRY(read_tree(s, p, e->module, e->module_size));
     JOT_TRY(open_program(p));
     JOT_TRY(jax_export_call_open(p));
     if (!e->vjp)
@@ -176,35 +185,26 @@ static jot_status open_artefact(jot_program *p)
     if (!p->vjp)
         return status_last();
     p->vjp->artefact = (struct jax_export *)(uintptr_t)e->vjp;
-    return open_artefact(p->vjp);
+    return open_artefact(s, p->vjp);
 }
 
-static jot_status open_bytes(void *ctx)
+static jot_status open_source(void *ctx)
 {
-    jot_program *p = ctx;
-    const struct file_bytes *b = &p->bytes;
-    if (!jax_export_is(b->bytes, b->n)) {
-        JOT_TRY(read_tree(p, b->bytes, b->n));
-        return open_program(p);
+    const struct source *s = ctx;
+    if (!jax_export_is(s->bytes, s->n)) {
+        JOT_TRY(read_tree(s, s->p, s->bytes, s->n));
+        return open_program(s->p);
     }
-    JOT_TRY(jax_export_read(p->file, b->bytes, b->n, &p->artefact));
-    return open_artefact(p);
+    JOT_TRY(jax_export_read(s->p->file, s->bytes, s->n, &s->p->artefact));
+    return open_artefact(s, s->p);
 }
 
-// Takes over the bytes.
-static jot_program *read_bytes(const char *name, struct file_bytes bytes)
+static jot_program *read_source(const char *name, struct source s)
 {
-    jot_program *p = create(name);
-    if (!p) {
-        file_release(&bytes);
-        return NULL;
-    }
-    p->bytes = bytes;
-    jot_status status = rt_stack_lend(STACK_OF_PROGRAM, open_bytes, p);
-    file_rest(&p->bytes);
-    if (status == JOT_OK)
-        return p;
-    jot_program_release(p);
+    s.p = create(name);
+    if (!s.p || rt_stack_lend(STACK_OF_PROGRAM, open_source, &s) == JOT_OK)
+        return s.p;
+    jot_program_release(s.p);
     return NULL;
 }
 
@@ -224,27 +224,46 @@ jot_program *program_of_tree(const char *file, struct mlir_program *tree)
 
 jot_program *jot_program_read(const char *path)
 {
-    struct file_bytes bytes;
+    struct file_bytes file;
     if (!path)
         return status_fail(JOT_ERR_ARGUMENT, "jot_program_read: path is NULL"), NULL;
-    if (file_read(path, &bytes) != JOT_OK)
+    if (file_read(path, &file) != JOT_OK)
         return NULL;
-    return read_bytes(path, bytes);
+    jot_program *p = read_source(path, (struct source){.bytes = file.bytes, .n = file.n});
+    file_release(&file);
+    return p;
+}
+
+static bool check_memory(const char *what, const char *name, const void *bytes, size_t n)
+{
+    if (name && (bytes || !n))
+        return true;
+    status_fail(JOT_ERR_ARGUMENT, "%s: %s is NULL", what, name ? "bytes" : "name");
+    return false;
 }
 
 jot_program *jot_program_from_memory(const char *name, const void *bytes, size_t n)
 {
-    if (!name || (n && !bytes)) {
-        status_fail(JOT_ERR_ARGUMENT, "jot_program_from_memory: %s is NULL",
-                    name ? "bytes" : "name");
+    return check_memory("jot_program_from_memory", name, bytes, n)
+               ? read_source(name, (struct source){.bytes = bytes, .n = n})
+               : NULL;
+}
+
+jot_program *jot_program_borrow(const char *name, void *bytes, size_t n,
+                                void (*release)(void *bytes, void *ctx), void *ctx)
+{
+    if (!check_memory("jot_program_borrow", name, bytes, n))
         return NULL;
-    }
-    void *copy = n < SIZE_MAX ? memory_allocate(n + 1) : NULL;
-    if (!copy)
+    struct mlir_memory *m = memory_allocate(sizeof *m);
+    if (!m)
         return status_out_of_memory(), NULL;
-    if (n)
-        memcpy(copy, bytes, n);
-    return read_bytes(name, (struct file_bytes){.bytes = copy, .n = n});
+    *m = (struct mlir_memory){.bytes = bytes, .release = release, .ctx = ctx};
+    atomic_init(&m->uses, 1);
+    jot_program *p = read_source(name, (struct source){.bytes = bytes, .n = n, .memory = m});
+    if (!p)
+        m->release = NULL;
+    mlir_memory_leave(m);
+    return p;
 }
 
 void jot_program_release(jot_program *p)
@@ -262,7 +281,6 @@ void jot_program_release(jot_program *p)
     }
     pthread_mutex_destroy(&p->lock);
     mlir_release(p->tree);
-    file_release(&p->bytes);
     memory_release(p->file);
     memory_release((void *)(uintptr_t)p->key);
     memory_release(p);

@@ -2,7 +2,6 @@
 #ifndef INTEROP_PROGRAM_H
 #define INTEROP_PROGRAM_H
 
-#include "base/file.h"
 #include "interop/jax_export.h"
 #include "interop/to_graph.h"
 
@@ -14,7 +13,6 @@ struct jot_program {
     struct mlir_program *tree;
     const struct mlir_program *flat; // the tree as it is traced (flatten_tuples.h)
     char *file;
-    struct file_bytes bytes;          // what it was read from
     struct graph_function *functions; // as those of the tree
     jot_program_signature *signatures;
     struct jax_export *artefact; // that the tree is of, or NULL

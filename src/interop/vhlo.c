@@ -161,17 +161,20 @@ static void set_unpacked(struct bytecode *b, struct mlir_attr *a, struct bytes p
     a->n = n;
 }
 
-// Flags as bytes of 0 and 1; integers of less than a byte as a byte.  What is small stays where it is.
-static void set_elements(struct bytecode *b, struct mlir_attr *a, struct bytes s)
+// Flags as bytes of 0 and 1; integers of less than a byte as a byte.  begin: of the attribute, of which nothing else
+// is read any more.
+static void set_elements(struct bytecode *b, struct mlir_attr *a, const unsigned char *begin,
+                         struct bytes s)
 {
     const struct mlir_element_row *e = &mlir_elements[a->type->element];
     size_t n = (size_t)(s.end - s.at);
     bool is_narrow = e->bits < 8 && e->kind != 'f';
-    unsigned char *kept =
-        is_narrow || n >= MLIR_LARGE ? mlir_make_room(b->program, a, n) : NULL;
-    a->bytes = kept ? kept : s.at;
     a->n = n;
-    if (kept && !is_narrow)
+    if (!is_narrow && mlir_stays(b->program, a, begin, s.at))
+        return;
+    unsigned char *kept = mlir_make_room(b->program, a, n);
+    a->bytes = kept;
+    if (!is_narrow && n)
         memcpy(kept, s.at, n);
     for (size_t i = 0; i < n && is_narrow; i++) {
         uint64_t bits = s.at[i] & ((1u << e->bits) - 1);
@@ -210,7 +213,7 @@ static const struct mlir_attr *read_dense(struct bytecode *b, struct bytes *s)
     if (is_packed)
         set_unpacked(b, a, blob, (size_t)n);
     else
-        set_elements(b, a, blob);
+        set_elements(b, a, at, blob);
     return a;
 }
 
@@ -361,7 +364,7 @@ static const struct mlir_attr *read_dense_array(struct bytecode *b, struct bytes
         b, &(struct mlir_type){
                .kind = MLIR_TENSOR, .element = type->element, .rank = 1, .dims = dims});
     blob.end = blob.at + n * element;
-    set_elements(b, a, blob);
+    set_elements(b, a, blob.at, blob);
     const struct mlir_attr *numbers = bytecode_numbers(b, a);
     return numbers ? numbers : a;
 }

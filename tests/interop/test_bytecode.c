@@ -183,6 +183,60 @@ START_TEST(jax_reads_what_is_written)
 }
 END_TEST
 
+static void count_release(void *bytes, void *ctx)
+{
+    (void)bytes;
+    ++*(int *)ctx;
+}
+
+// Wherever the bytes begin: numbers of four bytes stay there, those of eight where there is room to move them.
+START_TEST(large_constants_stay)
+{
+    enum { N = 1 << 15 };
+    struct mlir_program *p = NULL, *q = NULL;
+    struct strbuf text, written;
+    struct arena *arena = arena_create();
+    text = strbuf_make(arena), written = strbuf_make(arena);
+    strbuf_add(&text, "func.func @main() {\n  %0 = stablehlo.constant dense<\"0x");
+    for (int i = 0; i < N; i++)
+        strbuf_printf(&text, "%02x%02x0000", i & 255, i >> 8 & 255);
+    strbuf_printf(&text, "\"> : tensor<%dxi32>\n  %%1 = stablehlo.constant dense<\"0x", N);
+    for (int i = 0; i < N; i++)
+        strbuf_printf(&text, "%02x%02x000000000000", i & 255, i >> 8 & 255);
+    strbuf_printf(&text, "\"> : tensor<%dxi64>\n  return\n}", N);
+    ck_assert_msg(mlir_read_text("t", text.text, text.length, &p) == JOT_OK, "%s",
+                  jot_error_message());
+    ck_assert_int_eq(mlir_write_bytecode(&written, p), JOT_OK);
+    mlir_release(p);
+    unsigned char *bytes = malloc(written.length + 8);
+    int n_released = 0, n_stay = 0;
+    for (int at = 0; at < 8; at++) {
+        struct mlir_memory *m = memory_allocate_zeroed(sizeof *m);
+        *m = (struct mlir_memory){.bytes = bytes, .release = count_release, .ctx = &n_released};
+        atomic_init(&m->uses, 1);
+        memcpy(bytes + at, written.text, written.length);
+        ck_assert_msg(mlir_read_bytecode_in(m, "w", bytes + at, written.length, &q) == JOT_OK,
+                      "%s", jot_error_message());
+        mlir_memory_leave(m);
+        for (int k = 0; k < 2; k++) {
+            const struct mlir_attr *a = mlir_attr_find(q->functions[0].body->ops[k], "value");
+            bool stays = a->bytes > bytes && a->bytes < bytes + 8 + written.length;
+            ck_assert(a->array && (uintptr_t)a->bytes % (k ? 8 : 4) == 0 && (stays || k));
+            n_stay += stays;
+            for (int64_t i = 0; i < N; i++)
+                ck_assert(
+                    i == (k ? ((const int64_t *)a->bytes)[i] : ((const int32_t *)a->bytes)[i]));
+        }
+        ck_assert_int_eq(n_released, at);
+        mlir_release(q);
+        ck_assert_int_eq(n_released, at + 1);
+    }
+    ck_assert_int_ge(n_stay, 8 + 5);
+    free(bytes);
+    arena_release(arena);
+}
+END_TEST
+
 // Reads, writes and makes for extents with ever more memory: whatever is out gives its status, and
 // nothing is kept.
 START_TEST(runs_out_of_memory)
@@ -284,6 +338,7 @@ static void add_tests(TCase *t)
     tcase_add_test(t, jax_reads_what_is_written);
     tcase_add_test(t, keeps_what_is_no_table);
     tcase_add_test(t, refuses_to_write);
+    tcase_add_test(t, large_constants_stay);
     tcase_add_test(t, runs_out_of_memory);
 }
 
