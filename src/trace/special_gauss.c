@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Gauss' hypergeometric function and Owen's T, in double precision.
 #include "trace/formula.h"
-#include "trace/lanes.h"
+#include "trace/special_parts.h"
 
 #include "jot/numeric.h"
 #include "jot/special.h"
@@ -17,10 +17,13 @@
 // to 1.  So c - a - b may be whole, where the formula for 1 - x has logarithms.  It is well
 // conditioned for c - a - b >= 0, as the other solution, (1-x)^(c-a-b), falls there; elsewhere
 // by F = (1-x)^(c-a-b) F(c-a, c-b; c; x), and below 0 by (1-x)^-a F(a, c-b; c; x/(x-1)) (DLMF
-// 15.10.1, 15.8.1).
+// 15.10.1, 15.8.1); but near 0, where summands fall fast, by the series itself: there the
+// derivatives of these factors cancel.
 
 struct gauss {
-    jot_value a, b, c, end; // end: 1 - x of where it is wanted
+    jot_value a, b, c;
+    jot_value first, end; // how far the first step goes, and 1 - x of where it is wanted
+    bool is_derived;      // in a, b or c: of derivatives the first summand is 0
 };
 
 // The index, two terms, the sums for F and F' of a step; how far it goes, 1 - x where it starts
@@ -49,7 +52,10 @@ static void gauss_step(jot_value *v, void *ctx)
     three = over(three, mul(mul(next, add(next, one)), mul(x0, rest)));
     jot_value after = jot_where(is_first, two, three);
 
-    jot_value small = mul(num(DBL_EPSILON / 64), jot_abs(sum));
+    jot_value most = jot_abs(sum);
+    if (p->is_derived)
+        most = jot_minimum(most, jot_abs(sub(sum, one)));
+    jot_value small = mul(num(DBL_EPSILON / 64), most);
     jot_value is_still = jot_less_equal(add(jot_abs(v[G_NEXT]), jot_abs(after)), small);
     jot_value is_done = either(is_still, jot_less(num(2000), k));
     // The next step starts where this one ends.
@@ -64,13 +70,12 @@ static void gauss_step(jot_value *v, void *ctx)
     v[G_REST] = jot_where(is_done, here, rest);
 }
 
-// For 0 < end <= 1; the last sum stands as the first term of a step of 0.
+// For 0 < end; the last sum stands as the first term of a step of 0.
 static jot_value gauss_from_0(struct gauss p)
 {
     jot_value zero = jot_zeros_like(p.end), one = jot_ones_like(p.end);
-    jot_value h = sub(one, at_least(p.end, num(0.5)));
-    jot_value first = over(mul(mul(p.a, p.b), h), p.c);
-    jot_value v[G_CARRIES] = {zero, one, first, zero, zero, h, one};
+    jot_value first = over(mul(mul(p.a, p.b), p.first), p.c);
+    jot_value v[G_CARRIES] = {zero, one, first, zero, zero, p.first, one};
     jot_while_at(gauss_goes_on, gauss_step, &p, G_CARRIES, v, NULL, "jot_hyp2f1");
     return v[G_TERM];
 }
@@ -111,10 +116,45 @@ static jot_value gauss_ended(struct ended p)
     return v[2];
 }
 
-// is_derived: in a, b and c, not by a series that ends where they are: its summands from there on are 0
-// and their derivatives are not.
+// Which parameter F is derived in, or none.
+enum derived { IN_A, IN_B, IN_C, IN_NONE };
+
+// Of a and b the one that stays as it is, and the one that is taken from c.
+struct pair {
+    jot_value kept, left;
+};
+
+// Summands of one sign have derivatives of one sign in what is left and in c, if c is the larger.
+// A series that ends has no derivative behind its end.
+static struct pair pair_of(jot_value a, jot_value b, jot_value c, enum derived in)
+{
+    jot_value is_first = jot_less(a, b);
+    jot_value low = jot_where(is_first, a, b), high = jot_where(is_first, b, a);
+    if (in == IN_NONE)
+        return (struct pair){low, high};
+    jot_value left = in == IN_A   ? a
+                     : in == IN_B ? b
+                                  : high,
+              kept = in == IN_A   ? b
+                     : in == IN_B ? a
+                                  : low;
+    jot_value rest = sub(c, left), turns = is_pole(rest);
+    if (in == IN_C)
+        turns = either(turns, jot_less(rest, mul(num(0.125), c)));
+    return (struct pair){jot_where(turns, left, kept), jot_where(turns, kept, left)};
+}
+
+// Whether a summand is at most 1/4 of the one before.
+static jot_value is_near(jot_value a, jot_value b, jot_value c, jot_value x)
+{
+    jot_value positive = jot_less(num(0), c), safe = jot_where(positive, c, num(1));
+    jot_value ratio =
+        mul(jot_maximum(jot_abs(a), num(1)), jot_maximum(over(jot_abs(b), safe), num(1)));
+    return both(positive, jot_less_equal(mul(jot_abs(x), ratio), num(0.25)));
+}
+
 static jot_value gauss(jot_value in_a, jot_value in_b, jot_value in_c, jot_value in,
-                       bool is_derived)
+                       enum derived in_which)
 {
     jot_value a = wide(in_a), b = wide(in_b), c = wide(in_c), x = wide(in);
     jot_value zero = num(0), one = num(1), is_first = jot_less(a, b);
@@ -130,23 +170,28 @@ static jot_value gauss(jot_value in_a, jot_value in_b, jot_value in_c, jot_value
     jot_value goes =
         both(both(is_fine, jot_logical_not(either(ends, is_infinite))), jot_less(x, one));
 
-    jot_value is_below = jot_less(x, zero);
     jot_value y = jot_where(goes, sub(one, x), one), gap = sub(sub(c, low), high);
-    jot_value is_falling = both(jot_logical_not(is_below), jot_less(gap, zero));
-    jot_value kept = low, left = high;
-    if (is_derived) {
-        jot_value ends_low = is_pole(sub(c, low)), ends_high = is_pole(sub(c, high));
-        is_falling = both(is_falling, jot_logical_not(either(ends_low, ends_high)));
-        kept = jot_where(ends_high, high, low);
-        left = jot_where(ends_high, low, high);
+    jot_value turns = jot_logical_not(is_near(a, b, c, x));
+    jot_value is_below = both(turns, jot_less(x, zero));
+    jot_value is_falling = both(both(turns, jot_less(zero, x)), jot_less(gap, zero));
+    struct pair p = pair_of(a, b, c, in_which);
+    if (in_which != IN_NONE) {
+        jot_value ends_falling = either(is_pole(sub(c, low)), is_pole(sub(c, high)));
+        is_falling = both(is_falling, jot_logical_not(ends_falling));
     }
-    jot_value turned = jot_where(is_falling, sub(c, kept), kept);
-    jot_value other = jot_where(either(is_below, is_falling), sub(c, left), left);
-    jot_value order = jot_where(is_below, jot_neg(kept), jot_where(is_falling, gap, zero));
-    jot_value end = jot_where(is_below, over(one, y), y);
-    struct gauss p = {jot_where(goes, turned, zero), jot_where(goes, other, zero),
-                      jot_where(goes, c, one), end};
-    jot_value f = mul(gauss_from_0(p), jot_power(y, order));
+    jot_value turned = jot_where(is_falling, sub(c, p.kept), p.kept);
+    jot_value other = jot_where(either(is_below, is_falling), sub(c, p.left), p.left);
+    jot_value order = jot_where(is_below, jot_neg(p.kept), jot_where(is_falling, gap, zero));
+    jot_value at = jot_where(is_below, over(x, sub(x, one)), x);
+    jot_value is_one_step = jot_less_equal(at, num(0.5));
+    jot_value end = jot_where(is_one_step, sub(one, at), jot_where(is_below, over(one, y), y));
+    jot_value half = num(0.5), first = jot_where(is_one_step, at, half);
+    struct gauss from = {jot_where(goes, turned, zero), jot_where(goes, other, zero),
+                         jot_where(goes, c, one),       jot_where(goes, first, half),
+                         jot_where(goes, end, half),    in_which != IN_NONE};
+    jot_value factor = jot_power(y, order), lost = special_rounding(one, jot_neg(x), y);
+    factor = mul(factor, add(one, mul(order, over(jot_where(is_below, lost, zero), y))));
+    jot_value f = mul(gauss_from_0(from), factor);
 
     jot_value is_ended = both(both(ends, is_fine), jot_logical_not(is_infinite));
     jot_value sum = gauss_ended(
@@ -166,12 +211,12 @@ static jot_value gauss(jot_value in_a, jot_value in_b, jot_value in_c, jot_value
 
 static jot_value hyp2f1(jot_value a, jot_value b, jot_value c, jot_value x)
 {
-    return gauss(a, b, c, x, false);
+    return gauss(a, b, c, x, IN_NONE);
 }
 
-static jot_value hyp2f1_derived(jot_value a, jot_value b, jot_value c, jot_value x)
+static void hyp2f1_derived(const jot_value *x, jot_value *out, void *ctx)
 {
-    return gauss(a, b, c, x, true);
+    *out = gauss(x[0], x[1], x[2], x[3], *(const enum derived *)ctx);
 }
 
 // In x, dF/dx = a b/c F(a + 1, b + 1; c + 1; x); in a, b and c forward through the series, which
@@ -183,10 +228,12 @@ static jot_value hyp2f1_rule(jot_value a, jot_value b, jot_value c, jot_value x,
     jot_value all = mul(dx, mul(over(mul(a, b), c), f)), tangents[] = {da, db, dc};
     jot_value ends = both(either(is_pole(a), is_pole(b)), jot_not_equal(x, num(0)));
     jot_value none = both(both(is_pole(sub(c, a)), is_pole(sub(c, b))), jot_less(x, num(0)));
+    none = both(none, jot_logical_not(is_near(wide(a), wide(b), wide(c), wide(x))));
     ends = either(ends, none);
-    jot_function whole =
-        jot_function_plain("jot_hyp2f1", "jot_hyp2f1", 4, (void (*)(void))hyp2f1_derived);
+    static const enum derived parameters[] = {IN_A, IN_B, IN_C};
     for (int i = 0; i < 3; i++) {
+        jot_function whole = jot_function_uniform("jot_hyp2f1", "jot_hyp2f1", hyp2f1_derived, 4,
+                                                  1, (void *)(uintptr_t)&parameters[i]);
         const int which[] = {i, JOT_END};
         jot_value in[] = {a, b, c, x, jot_ones_like(a)}, out[2];
         jot_apply_at(jot_jvp_of(whole, "jot_hyp2f1", which), 5, in, 2, out, NULL);

@@ -22,6 +22,12 @@ jot_value special_chosen(jot_value flag, jot_value a, double idle)
     return jot_where(flag, a, num(idle));
 }
 
+jot_value special_rounding(jot_value x, jot_value y, jot_value sum)
+{
+    jot_value part = sub(sum, x);
+    return add(sub(x, sub(sum, part)), sub(y, part));
+}
+
 // With w = 1/(2 + mu) and s = mu w it is w - 2 mu w^3 (1/3 + s^2/5 + ...).
 jot_value special_excess_near(jot_value mu)
 {

@@ -131,13 +131,6 @@ jot_value jot_beta(jot_value a, jot_value b)
 
 // ---- The rising factorial
 
-// x + y is the sum and what it has been rounded by.
-static jot_value rounding(jot_value x, jot_value y, jot_value sum)
-{
-    jot_value part = sub(sum, x);
-    return add(sub(x, sub(sum, part)), sub(y, part));
-}
-
 // log(Gamma(x + e)) - log(Gamma(x)) of an e that is nothing beside x, by the first terms of digamma.
 static jot_value moved(jot_value x, jot_value e)
 {
@@ -185,7 +178,7 @@ static jot_value poch(jot_value z, jot_value m)
     jot_value down = r.down, positive = r.positive;
     jot_value s = chosen(positive, r.least, 1), q = chosen(positive, r.size, 1);
     jot_value t = chosen(positive, r.most, 2);
-    jot_value error = chosen(positive, rounding(z, m, end), 0);
+    jot_value error = chosen(positive, special_rounding(z, m, end), 0);
     // Of s < 10 beyond 30 it is (s)_10 (s + 10)_(q - 10).
     jot_value s_is_far = is_far(s),
               near = both(jot_less(s, num(far)), jot_less(t, num(3 * far)));
@@ -207,6 +200,11 @@ static jot_value poch(jot_value z, jot_value m)
     y = jot_where(down, over(one(), y), y);
     jot_value plain = jot_exp(sub(jot_lgamma(end), jot_lgamma(z)));
     plain = jot_where(both(jot_equal(m, num(0)), jot_is_nan(plain)), one(), plain);
+    // Where the logarithms of both gammas are infinite.
+    jot_value is_far_end = jot_equal(end, num(INFINITY)), is_pole = jot_equal(end, num(0));
+    jot_value limit = jot_where(either(is_pole, jot_less(num(0), m)), num(INFINITY), num(0));
+    jot_value ends = either(is_far_end, both(is_pole, jot_less(num(0), z)));
+    plain = jot_where(both(ends, jot_not_equal(m, num(0))), limit, plain);
     return jot_where(positive, y, plain);
 }
 
@@ -269,7 +267,7 @@ static struct choice choice_of(jot_value n, jot_value k)
     c.n = chosen(c.some, n, 0);
     c.k = chosen(c.some, k, 0);
     c.other = sub(c.n, c.k);
-    c.rounding = rounding(c.n, jot_neg(c.k), c.other);
+    c.rounding = special_rounding(c.n, jot_neg(c.k), c.other);
     c.k_is_least = jot_less_equal(c.k, c.other);
     c.least = jot_where(c.k_is_least, c.k, c.other);
     c.most = jot_where(c.k_is_least, c.other, c.k);
@@ -309,13 +307,24 @@ static jot_value comb(jot_value n, jot_value k)
 }
 
 // d log = (digamma(n + 1) - digamma(n - k + 1)) dn + (digamma(n - k + 1) - digamma(k + 1)) dk
-static jot_value comb_rule(jot_value n, jot_value k, jot_value dn, jot_value dk)
+static jot_value comb_slope(jot_value n, jot_value k, jot_value dn, jot_value dk)
 {
     struct choice c = choice_of(n, k);
     jot_value in_n = special_digamma_difference(c.k, add(c.other, one()));
     jot_value in_k = special_digamma_difference(sub(c.most, c.least), add(c.least, one()));
     in_k = jot_where(c.k_is_least, in_k, jot_neg(in_k));
-    return mul(comb(n, k), add(mul(dn, in_n), mul(dk, in_k)));
+    return add(mul(dn, in_n), mul(dk, in_k));
+}
+
+static jot_value comb_last_rule(jot_value n, jot_value k, jot_value dn, jot_value dk)
+{
+    return mul(comb(n, k), comb_slope(n, k, dn, dk));
+}
+
+static jot_value comb_rule(jot_value n, jot_value k, jot_value dn, jot_value dk)
+{
+    jot_value y = TRACE_RULED("jot_comb", comb, comb_last_rule, n, k);
+    return mul(y, comb_slope(n, k, dn, dk));
 }
 
 jot_value jot_comb(jot_value n, jot_value k)

@@ -123,6 +123,8 @@ jot_value jot_expn(jot_value n, jot_value x)
 
 struct kummer {
     jot_value a, b, x; // x >= 0
+    // Where a is b - a0, a0; there derivatives in b move a as well.
+    jot_value moves_a, a0;
 };
 
 // index, term, sum, and the derivatives of both in a and in b
@@ -149,7 +151,9 @@ static void kummer_step(jot_value *c, void *ctx)
     c[K_INDEX] = add(c[K_INDEX], num(1));
     jot_value step = over(p->x, mul(down, c[K_INDEX])), ratio = mul(up, step);
     c[K_TERM_A] = add(mul(c[K_TERM_A], ratio), mul(c[K_TERM], step));
-    c[K_TERM_B] = sub(mul(c[K_TERM_B], ratio), mul(c[K_TERM], over(ratio, down)));
+    // up/down has the derivative -up/down^2, or a0/down^2 where up moves with down.
+    jot_value slope = over(jot_where(p->moves_a, p->a0, jot_neg(up)), down);
+    c[K_TERM_B] = add(mul(c[K_TERM_B], ratio), mul(mul(c[K_TERM], step), slope));
     c[K_TERM] = mul(c[K_TERM], ratio);
     for (int i = K_TERM; i < K_CARRIES; i += 2)
         c[i + 1] = add(c[i + 1], c[i]);
@@ -159,7 +163,7 @@ static void kummer_step(jot_value *c, void *ctx)
 static void kummer(jot_value a, jot_value b, jot_value x, jot_value *out)
 {
     jot_value is_negative = jot_less(x, num(0));
-    struct kummer p = {jot_where(is_negative, sub(b, a), a), b, jot_abs(x)};
+    struct kummer p = {jot_where(is_negative, sub(b, a), a), b, jot_abs(x), is_negative, a};
     jot_value is_fine = jot_is_finite(add(add(a, b), x));
     p.x = jot_where(is_fine, p.x, num(0));
     jot_value zero = jot_zeros_like(x), one = jot_ones_like(x);
@@ -168,10 +172,8 @@ static void kummer(jot_value a, jot_value b, jot_value x, jot_value *out)
     kummer_step(c, &p);
     jot_while_at(kummer_goes_on, kummer_step, &p, K_CARRIES, c, NULL, "jot_hyp1f1");
     jot_value scale = jot_where(is_negative, jot_exp(x), one);
-    jot_value d_a = c[K_SUM_A], d_b = c[K_SUM_B];
-    d_b = jot_where(is_negative, add(d_a, d_b), d_b);
-    d_a = jot_where(is_negative, jot_neg(d_a), d_a);
-    jot_value sums[] = {c[K_SUM], d_a, d_b};
+    jot_value d_a = jot_where(is_negative, jot_neg(c[K_SUM_A]), c[K_SUM_A]);
+    jot_value sums[] = {c[K_SUM], d_a, c[K_SUM_B]};
     for (int i = 0; i < 3; i++)
         out[i] = jot_where(is_fine, mul(scale, sums[i]), num(NAN));
 }

@@ -458,7 +458,7 @@ row("beta", lambda a, b: mp.exp(betaln(a, b)), of_gamma, lambda d: two(0.1, 30, 
 row("betaln", betaln, of_gamma, lambda d: two(0.01, 30, 0.01, 30, 12)(d) + two(1e-6, 1e6, 1e-6, 1e6, 12)(d), deepest=3)
 row("poch", lambda z, m: mp.exp(log_gamma(z + m) - log_gamma(z)), of_gamma, lambda d: two(0.01, 30, 0.01, 10, 12)(d) + two(1e-3, 1e5, 0.01, 5, 8)(d), deepest=3)
 row("comb", lambda n, k: mp.exp(log_gamma(n + 1) - log_gamma(k + 1) - log_gamma(n - k + 1)), lambda n, k: [min(n - k + 1, n) / 8, min(k + 1, n - k + 1) / 8],
-    lambda d: [(n, single(n * d.random.random())) for n in d.logarithmic(16, 0.5, 300, False)], deepest=3)
+    lambda d: [(n, single(n * d.random.random())) for n in d.logarithmic(16, 0.5, 300, False)] + [(single(6.12711716), single(0.488492042))], deepest=3)
 row("betainc", lambda a, b, x: mp.betainc(a, b, 0, x, regularized=True), lambda a, b, x: [a / 8, b / 8, min(x, 1 - x) / 8],
     lambda d: [(a, b, x) for (a, b), x in zip(two(0.1, 30, 0.1, 30, 10)(d), d.even(10, 0.05, 0.95))], third=True, deepest=2)
 for n in (0, 1):
@@ -466,9 +466,13 @@ for n in (0, 1):
     row("i%de" % n, lambda x, n=n: mp.besseli(n, x) * mp.exp(-abs(x)), near_0(entire), both(moderate(-16, 16), unary(lambda d: d.logarithmic(5, 8, 5000))), deepest=3)
 for n in (0, 1, 3):
     row("bessel_jn_%d" % n, fixed(mp.besselj, n), entire, both(moderate(-12, 12), unary(lambda d: d.logarithmic(5, 8, 500))), deepest=3)
-row("hyp1f1", mp.hyp1f1, lambda a, b, x: [mp.mpf(1) / 8, b / 8, mp.mpf(1) / 8], lambda d: [(a, b, x) for (a, b), x in zip(two(0.2, 8, 0.2, 8, 10)(d), d.even(10, -20, 20))], deepest=3)
+row("hyp1f1", mp.hyp1f1, lambda a, b, x: [mp.mpf(1) / 8, b / 8, mp.mpf(1) / 8], lambda d: [(a, b, x) for (a, b), x in zip(two(0.2, 8, 0.2, 8, 10)(d), d.even(10, -20, 20))]
+    + [tuple(map(single, p)) for p in ((0.292676091, 7.90702963, -19.1351089), (0.293203384, 2.75228643, -9.87114811))], deepest=3)
 row("hyp2f1", lambda a, b, c, x: mp.hyp2f1(a, b, c, x), lambda a, b, c, x: [mp.mpf(1) / 8, mp.mpf(1) / 8, c / 8, (1 - x) / 8],
-    lambda d: [(a, b, c, x) for (a, b), c, x in zip(two(0.2, 4, 0.2, 4, 8)(d), d.even(8, 0.5, 8), d.even(8, -3, 0.9))], second=False, third=False, deepest=2)
+    lambda d: [(a, b, c, x) for (a, b), c, x in zip(two(0.2, 4, 0.2, 4, 8)(d), d.even(8, 0.5, 8), d.even(8, -3, 0.9))]
+    + [tuple(map(single, p)) for p in ((0.298617065, 0.245830074, 4.79880762, -0.00334212068), (0.219458923, 0.327183247, 6.86048555, -1.17926717),
+                                       (2.96800399, 1.13361537, 2.95350957, -1.32221711), (0.28043282, 0.366156936, 6.31122017, 0.766776502),
+                                       (0.75, 1.25, 2.5, 1e-20))], second=False, third=False, deepest=2)
 row("xlogy", lambda x, y: x * mp.log(y), powers, logs)
 row("xlog1py", lambda x, y: x * mp.log1p(y), lambda x, y: [abs(x) / 8, (1 + y) / 8], lambda d: logs(d) + [(x, y) for x, (y,) in zip(d.even(8, -3, 3), [(t,) for t in d.near(-1) if t > -1])])
 row("entr", lambda x: -x * mp.log(x), powers, both(POSITIVE, unary(lambda d: d.near(1 / math.e, 1))))

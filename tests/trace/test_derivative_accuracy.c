@@ -495,6 +495,9 @@ static const struct end ends[] = {
     END(jot_dawsn, 1, "00", F64, -INFINITY, 0, 0),
     END(jot_rel_entr, 2, "0", F64, 1e200, 1e-200, 922.03403719761827),
     END(jot_logit, 1, "0", F64, 0, 0, INFINITY),
+    END(jot_poch, 2, "0", F64, DBL_MAX, DBL_MAX, INFINITY),
+    END(jot_poch, 2, "1", F64, DBL_MAX, DBL_MAX, INFINITY),
+    END(jot_poch, 2, "0", F32, FLT_MAX, FLT_MAX, INFINITY),
 };
 enum { END_COUNT = sizeof ends / sizeof *ends };
 
