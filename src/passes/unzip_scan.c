@@ -279,8 +279,7 @@ static jot_status split_by_policy(struct unzip *u, const struct known_linear *s)
     if (k > 1 && k < length)
         return split_every(u, s, k);
     struct known_linear whole = *s;
-    if (k != 1)
-        whole.scan.checkpoint = IR_CHECKPOINT_ALL;
+    whole.scan.checkpoint = k == 1 ? 1 : IR_CHECKPOINT_ALL;
     return unzip_trips(u->b, &whole, INT64_MAX, &tape);
 }
 

@@ -300,6 +300,22 @@ START_TEST(automatic_keeps_within_the_budget)
     ck_assert_int_eq(kept(chain(most, width, IR_CHECKPOINT_AUTO), mask), 3 * most * width);
     // 30000 trips: k = 100 carries and 3 * 100 residuals.
     ck_assert_int_eq(kept(chain(30000, width, IR_CHECKPOINT_AUTO), mask), 300 * width);
+    // What a trip keeps is much more than its carry: the carries of all trips, and residuals of one.
+    uint32_t f = parse("jot ir 1\n"
+                       "function @0(%x: f64[]) {\n"
+                       "  %b = broadcast_in_dim %x {dims=[4194304], axes=[]} : f64[4194304]\n"
+                       "  %i = iota {dtype=f64, dims=[4194304], axis=0} : f64[4194304]\n"
+                       "  %p = mul %b, %i : f64[4194304]\n"
+                       "  %q = sin %p : f64[4194304]\n"
+                       "  %y = reduce_sum %q {axes=[0]} : f64[]\n"
+                       "  return %y\n"
+                       "}\n"
+                       "function @1 f(%x: f64[]) {\n"
+                       "  %y = scan %x {reverse=0, length=50, n_consts=0, n_carry=1, "
+                       "functions=[@0]} : f64[]\n"
+                       "  return %y\n"
+                       "}\n");
+    ck_assert_int_eq(kept(f, mask), 50);
 }
 END_TEST
 
