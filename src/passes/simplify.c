@@ -10,6 +10,7 @@
 // Needs all differentiation and mapping done: it erases `variable`, `stop_gradient`, the
 // derivative rules of calls, and mul_z and guard (support.c).  Keeps parameters and results.
 #include "base/status.h"
+#include "ir/control.h"
 #include "passes/transform.h"
 
 enum { ROUNDS = 4 };
@@ -140,6 +141,44 @@ static ir_id simplify_call(struct simplifier *s, const struct ir_node *n, const 
     return ir_call(s->b, op, 1, &f, (int)n->n_in, in);
 }
 
+static void simplify_nodes(struct simplifier *s);
+
+// A loop of one trip is its body, over the only row of each operand.  The nodes of the body are made here
+// and nowhere else, so those of loops in one another once.
+static void run_once(struct simplifier *s, const struct ir_node *n, const struct ir_scan *scan,
+                     const ir_id *in, ir_id *out)
+{
+    struct ir_builder *b = s->b;
+    struct ir_module *m = b->module;
+    const struct ir_graph *g = ir_function(m, pass_support(m, scan->body));
+    struct simplifier trip = {.b = b,
+                              .g = g,
+                              .map = pass_no_values(m, g->values.count),
+                              .uses = pass_count_uses(m, g)};
+    for (uint32_t i = 0; i < n->n_in; i++) {
+        struct ir_type t = ir_type_of(g, i);
+        trip.map[i] = ir_reshape(b, in[i], t.rank, ir_dims(m, t));
+    }
+    simplify_nodes(&trip);
+    b->where = n->where;
+    for (uint32_t i = 0; i < n->n_out; i++) {
+        struct ir_type t = ir_type_of(s->g, n->out + i);
+        out[i] = ir_reshape(b, trip.map[g->outputs.at[i]], t.rank, ir_dims(m, t));
+    }
+}
+
+static void simplify_loop(struct simplifier *s, const struct ir_node *n, const ir_id *in,
+                          ir_id *out)
+{
+    struct ir_scan scan = {0};
+    if (n->op == IR_scan)
+        scan = ir_scan_of(n);
+    if (scan.length == 1)
+        run_once(s, n, &scan, in, out);
+    else
+        pass_simplify_control(s->b, n, in, out);
+}
+
 static void simplify_node(struct simplifier *s, const struct ir_node *n)
 {
     struct ir_builder *b = s->b;
@@ -148,7 +187,7 @@ static void simplify_node(struct simplifier *s, const struct ir_node *n)
         in[i] = s->map[ir_operand(s->g, n, i)];
     b->where = n->where;
     if (ir_op_class((enum ir_op)n->op) == IR_CLASS_CONTROL) {
-        pass_simplify_control(b, n, in, s->map + n->out);
+        simplify_loop(s, n, in, s->map + n->out);
         return;
     }
     ir_id y = IR_NONE;
@@ -172,6 +211,12 @@ static void simplify_node(struct simplifier *s, const struct ir_node *n)
         s->map[n->out + i] = y == IR_NONE ? IR_NONE : y + i;
 }
 
+static void simplify_nodes(struct simplifier *s)
+{
+    for (uint32_t i = s->g->n_params; i < s->g->nodes.count; i++)
+        simplify_node(s, &s->g->nodes.at[i]);
+}
+
 static uint32_t round_of(struct ir_module *m, uint32_t f)
 {
     const struct ir_graph *g = ir_function(m, f);
@@ -181,8 +226,7 @@ static uint32_t round_of(struct ir_module *m, uint32_t f)
                            .map = pass_no_values(m, g->values.count),
                            .uses = pass_count_uses(m, g)};
     pass_copy_params(&b, g, NULL, true, s.map);
-    for (uint32_t i = g->n_params; i < g->nodes.count; i++)
-        simplify_node(&s, &g->nodes.at[i]);
+    simplify_nodes(&s);
     for (uint32_t i = 0; i < g->outputs.count; i++)
         ir_output(&b, s.map[g->outputs.at[i]]);
     uint32_t made = ir_finish_function(&b);

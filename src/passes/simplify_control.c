@@ -236,22 +236,6 @@ static void skip_scan(struct control *c, const struct ir_scan *s)
                         : ir_zeros(c->b, ir_type_stack(m, body_result(body(c, 0), i), 0));
 }
 
-// One trip: the body, over the only row of each operand.
-static void run_once(struct control *c, const struct ir_scan *s)
-{
-    struct ir_builder *b = c->b;
-    ir_id *in = arena_copy(b->module->arena, c->in, c->n->n_in * sizeof *in);
-    for (uint32_t i = (uint32_t)(s->n_consts + s->n_carry); i < c->n->n_in; i++) {
-        struct ir_type t = ir_type_in(b, in[i]);
-        in[i] = ir_reshape(b, in[i], t.rank - 1, ir_dims(b->module, t) + 1);
-    }
-    ir_inline(b, body(c, 0), in, c->out);
-    for (uint32_t i = (uint32_t)s->n_carry; i < c->n->n_out; i++) {
-        struct ir_type t = ir_type_stack(b->module, ir_type_in(b, c->out[i]), 1);
-        c->out[i] = ir_reshape(b, c->out[i], t.rank, ir_dims(b->module, t));
-    }
-}
-
 // Rows out that are rows in, or a const in every trip, or other rows out.
 static void take_plain_rows(struct control *c, const struct ir_scan *s)
 {
@@ -272,8 +256,8 @@ static void simplify_scan(struct control *c)
 {
     struct ir_node n = {.attrs = c->n->attrs};
     struct ir_scan s = ir_scan_of(&n);
-    if (s.length == 0 || s.length == 1) {
-        (s.length ? run_once : skip_scan)(c, &s);
+    if (s.length == 0) {
+        skip_scan(c, &s);
         return;
     }
     struct loop l = make_loop(c, s.n_consts, (uint32_t)s.n_carry);
