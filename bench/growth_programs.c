@@ -423,6 +423,21 @@ static void nested_fors(const jot_value *in, jot_value *out, void *ctx)
     out[0] = jot_sum(x);
 }
 
+// Each of them keeps a value for its gradient.
+static jot_value kept_of(jot_value x, int n)
+{
+    if (n == 0)
+        return jot_sin(x);
+    JOT_FOR (i, 1, x)
+        x = jot_mul(x, kept_of(jot_mul(x, 0.5), n - 1));
+    return x;
+}
+
+static void kept_fors(const jot_value *in, jot_value *out, void *ctx)
+{
+    out[0] = jot_sum(kept_of(in[0], size_of(ctx)));
+}
+
 static jot_value ifs_of(jot_value x, int n)
 {
     if (n == 0)
@@ -729,6 +744,8 @@ const struct growth_family growth_families[] = {
     {"loops_grad", loops, 1, true, JOT_F32, 1, 1000, 40000, 500},
     {"nested_whiles", nested_whiles, 1, false, JOT_F32, 1, 1000, 8000, 150},
     {"nested_fors", nested_fors, 1, false, JOT_F32, 1, 1000, 8000, 50},
+    {"nested_fors_grad", nested_fors, 1, true, JOT_F32, 1, 8, 0, 0},
+    {"kept_fors_grad", kept_fors, 1, true, JOT_F32, 1, 100, 8000, 50},
     {"nested_ifs", nested_ifs, 1, false, JOT_F32, 1, 1000, 8000, 20},
     {"nested_ifs_grad", nested_ifs, 1, true, JOT_F32, 1, 1000, 10000, 40},
     {"else_ifs", else_ifs, 1, false, JOT_F32, 1, 1000, 5000, 10},

@@ -8,9 +8,9 @@
 //
 // Values that linear nodes read are the residuals.  Constants are made again, and so is what only
 // changes the index of a residual: then its source is kept.  Inputs and results are not kept
-// twice.  Residuals that come out of calls, or that branches hand on from branches in them, are packed,
-// those of an element type that vary alike into one vector, when they are many: a tower of calls would
-// hand up twice as many at every level, and one of branches those of all levels below.
+// twice, nor slices of what is no larger than they are together.  Residuals that come out of calls, or that loops and branches hand on from loops and branches in
+// them, are packed, those of an element type that vary alike into one vector, when they are many: a tower
+// of calls would hand up twice as many at every level, and one of loops those of all levels below.
 //
 // Needs nothing.  Keeps the order of nodes.
 #include "base/status.h"
@@ -59,22 +59,25 @@ struct cut {
     const struct ir_graph *g; // of u
     enum supply *supply;      // by value: of those that are not linear
     bool *live;               // by value: linear ones that results need
-    uint32_t *vector;         // by value: that of residuals that share one, or IR_NONE
-    VEC(ir_id) vectors;       // the first residual of each
+    bool *apart;        // by value: slices that are residuals are no smaller, all together
+    uint32_t *vector;   // by value: that of residuals that share one, or IR_NONE
+    VEC(ir_id) vectors; // the first residual of each
 };
 
 enum { MANY = 16 }; // residuals handed on
+
+static bool hands_on(const struct ir_node *n) { return n->op == IR_cond || n->op == IR_scan; }
 
 static bool is_handed_on(const struct ir_graph *g, ir_id v)
 {
     const struct ir_node *n = ir_node_of(g, v);
     const int64_t *bodies;
-    int n_bodies = n->op == IR_cond ? ir_bodies_of(n, &bodies) : 0;
+    int n_bodies = hands_on(n) ? ir_bodies_of(n, &bodies) : 0;
     bool is_inner = false;
     for (int i = 0; i < n_bodies; i++) {
         const struct ir_graph *body = ir_function(g->module, (uint32_t)bodies[i]);
         ir_id inner = body->outputs.at[v - n->out];
-        is_inner = is_inner || ir_node_of(body, inner)->op == IR_cond;
+        is_inner = is_inner || hands_on(ir_node_of(body, inner));
     }
     return is_inner || ir_op_class(n->op) == IR_CLASS_CALL;
 }
@@ -149,6 +152,62 @@ static void unpack(const struct cut *c, struct ir_builder *b, ir_id whole, uint3
     }
 }
 
+// Whether what the node gives is made again from its operands.
+static bool is_made_again(const struct cut *c, const struct ir_node *n, const bool *constant)
+{
+    return n->n_out == 1 && (is_remade(n->op) || constant[n->out] ||
+                             (n->op == IR_slice && c->apart[ir_operand(c->g, n, 0)]));
+}
+
+// What linear nodes that results need read, from the last node backward.
+static void find_supply(struct cut *c, const bool *constant)
+{
+    const struct ir_graph *g = c->g;
+    memset(c->supply, 0, g->values.count * sizeof *c->supply);
+    for (uint32_t i = 0; i < g->outputs.count; i++)
+        c->live[g->outputs.at[i]] = c->u->linear[g->outputs.at[i]];
+    for (uint32_t at = g->nodes.count; at-- > 0;) {
+        const struct ir_node *n = &g->nodes.at[at];
+        bool wanted = false;
+        if (node_is_linear(c->u, n)) {
+            for (uint32_t i = 0; i < n->n_out; i++)
+                wanted = wanted || c->live[n->out + i];
+        } else {
+            bool remade = is_made_again(c, n, constant);
+            for (uint32_t i = 0; i < n->n_out; i++) {
+                if (c->supply[n->out + i] == UNUSED)
+                    continue;
+                c->supply[n->out + i] = remade ? REMADE : RESIDUAL;
+                wanted = remade;
+            }
+        }
+        for (uint32_t i = 0; wanted && i < n->n_in; i++) {
+            ir_id v = ir_operand(g, n, i);
+            if (c->u->linear[v])
+                c->live[v] = true;
+            else
+                c->supply[v] = RESIDUAL;
+        }
+    }
+}
+
+// Whether there are values that residuals take apart, as the linear part does what it unpacks.
+static bool find_apart(struct cut *c)
+{
+    const struct ir_graph *g = c->g;
+    int64_t *count = arena_array(g->module->arena, int64_t, g->values.count + 1);
+    bool any = false;
+    ir_for_each_node (g, n) {
+        if (n->op != IR_slice || c->supply[n->out] != RESIDUAL)
+            continue;
+        ir_id v = ir_operand(g, n, 0);
+        count[v] += ir_count(g->module, ir_type_of(g, n->out));
+        c->apart[v] = count[v] >= ir_count(g->module, ir_type_of(g, v));
+        any = any || c->apart[v];
+    }
+    return any;
+}
+
 static struct cut choose_residuals(const struct unzipped *u)
 {
     const struct ir_graph *g = u->g;
@@ -157,33 +216,12 @@ static struct cut choose_residuals(const struct unzipped *u)
                     .g = g,
                     .supply = arena_array(arena, enum supply, g->values.count + 1),
                     .live = arena_array(arena, bool, g->values.count + 1),
+                    .apart = arena_array(arena, bool, g->values.count + 1),
                     .vector = pass_no_values(g->module, g->values.count)};
     bool *constant = find_constant(g);
-    for (uint32_t i = 0; i < g->outputs.count; i++)
-        c.live[g->outputs.at[i]] = u->linear[g->outputs.at[i]];
-    for (uint32_t at = g->nodes.count; at-- > 0;) {
-        const struct ir_node *n = &g->nodes.at[at];
-        bool wanted = false;
-        if (node_is_linear(u, n)) {
-            for (uint32_t i = 0; i < n->n_out; i++)
-                wanted = wanted || c.live[n->out + i];
-        } else {
-            bool remade = n->n_out == 1 && (is_remade(n->op) || constant[n->out]);
-            for (uint32_t i = 0; i < n->n_out; i++) {
-                if (c.supply[n->out + i] == UNUSED)
-                    continue;
-                c.supply[n->out + i] = remade ? REMADE : RESIDUAL;
-                wanted = remade;
-            }
-        }
-        for (uint32_t i = 0; wanted && i < n->n_in; i++) {
-            ir_id v = ir_operand(g, n, i);
-            if (u->linear[v])
-                c.live[v] = true;
-            else
-                c.supply[v] = RESIDUAL;
-        }
-    }
+    find_supply(&c, constant);
+    if (find_apart(&c))
+        find_supply(&c, constant);
     choose_packed(&c);
     return c;
 }

@@ -10,7 +10,8 @@
 // on; what depends on consts alone is computed once, outside; rows out are used.  What cheap
 // elementwise ops make of these is made again.  The rest becomes rows out of the known loop:
 // either as it is, or the carries before each trip from which it can be made, whichever is less.
-// The value of a carry after each trip is the same stack, moved by one trip.
+// The value of a carry after each trip is the same stack, moved by one trip.  Stacks of loops in one
+// another have an axis for each of them: rows of MOST_AXES are kept as vectors.
 //
 // A carry is linear when it is in some trip: the body is separated until no carry is added.
 //
@@ -21,6 +22,8 @@
 #include "ir/control.h"
 #include "passes/body.h"
 #include "passes/cost.h"
+
+enum { MOST_AXES = IR_MAX_RANK / 2 }; // of a row: maps may add more
 
 struct split_loop {
     struct ir_builder *b;
@@ -270,6 +273,14 @@ static void hoist(struct split_loop *l)
 
 // -- The known loop ---------------------------------------------------------------------------
 
+static ir_id make_row(struct ir_builder *b, ir_id v)
+{
+    if (v == IR_NONE || ir_type_in(b, v).rank < MOST_AXES)
+        return v;
+    int64_t count = ir_count(b->module, ir_type_in(b, v));
+    return ir_reshape(b, v, 1, &count);
+}
+
 static jot_status build_known(struct split_loop *l)
 {
     uint32_t n_known = body_count(l->linear_out, false, 0, l->n_out);
@@ -284,7 +295,7 @@ static jot_status build_known(struct split_loop *l)
         if (!l->linear_out[i])
             ir_output(&b, map[l->known->outputs.at[l->result_place[i]]]);
     for (uint32_t i = 0; i < l->stacks.count; i++)
-        ir_output(&b, map[l->stacks.at[i]]);
+        ir_output(&b, make_row(&b, map[l->stacks.at[i]]));
     struct ir_scan known = l->scan;
     JOT_TRY(pass_finish(&b, &known.body));
     known.n_consts = (int)body_count(l->linear_in, false, 0, l->n_consts);
@@ -348,7 +359,9 @@ static int take_leaves(struct split_loop *l, bool consts, struct body *w, ir_id 
     int n = 0;
     for (ir_id v = 0; v < l->known->values.count; v++)
         if (l->leaf[v] && l->invariant[v] == consts) {
-            map[v] = ir_param(&w->b, ir_type_of(l->known, v));
+            struct ir_type t = ir_type_of(l->known, v), given = ir_type_in(l->b, l->value[v]);
+            map[v] = ir_param(&w->b, consts ? given : ir_type_row(l->m, given));
+            map[v] = ir_reshape(&w->b, map[v], t.rank, ir_dims(l->m, t));
             x[n++] = l->value[v];
         }
     return n;

@@ -716,6 +716,60 @@ START_TEST(test_idle)
 }
 END_TEST
 
+// Loops in one another, more than an array has axes, with values kept at each level and branches between
+// them; as loops of C, they are written out.
+static jot_value deep(jot_value x, int levels, bool is_written_out)
+{
+    int trips = levels % 14 == 4 ? 2 : 1;
+    if (levels == 0)
+        return jot_sin(x);
+    if (is_written_out) {
+        for (int i = 0; i < trips; i++)
+            x = jot_mul(x, jot_cos(jot_mul(0.2, deep(jot_mul(x, 0.99), levels - 1, true))));
+        return x;
+    }
+    JOT_FOR (i, trips, x) {
+        jot_value y = jot_mul(x, 0.99);
+        JOT_IF (levels % 5 ? jot_from(true) : jot_greater(jot_sum(x), -1e3), y)
+            y = deep(y, levels - 1, false);
+        else
+            y = jot_sin(y);
+        x = jot_mul(x, jot_cos(jot_mul(0.2, y)));
+    }
+    return x;
+}
+
+static jot_value deep_loops(jot_value x) { return deep(x, 40, false); }
+static jot_value deep_written_out(jot_value x) { return deep(x, 40, true); }
+
+START_TEST(test_deep_loops)
+{
+    const double x[3] = {0.3, 1.1, -0.7};
+    jot_array *in[] = {jot_array_from(x, 3)}, *out[2][2];
+    jot_function f[] = {jot_fn(deep_loops), jot_fn(deep_written_out)};
+    for (int i = 0; i < 2; i++) {
+        jot_executable *e = jot_jit(jot_vmap(jot_grad(f[i])));
+        jot_executable *second = jot_jit(jot_vmap(jot_jvp(jot_grad(f[i]))));
+        must(jot_call_list(e, 1, in, 1, &out[i][0]));
+        jot_array *both[] = {in[0], in[0]}, *all[2];
+        must(jot_call_list(second, 2, both, 2, all));
+        out[i][1] = all[1];
+        jot_array_release(all[0]);
+        jot_executable_release(e);
+        jot_executable_release(second);
+    }
+    for (int i = 0; i < 6; i++) {
+        double got = ((const double *)jot_array_data(out[0][i / 3]))[i % 3];
+        double want = ((const double *)jot_array_data(out[1][i / 3]))[i % 3];
+        ck_assert_msg(fabs(got - want) <= 1e-11 * fabs(want), "%d: %.17g, not %.17g", i, got,
+                      want);
+    }
+    jot_arrays_release(2, out[0]);
+    jot_arrays_release(2, out[1]);
+    jot_arrays_release(1, in);
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("control");
@@ -733,6 +787,7 @@ int main(void)
     tcase_add_test(t, test_numbers_in_branches);
     tcase_add_test(t, test_map);
     tcase_add_test(t, test_idle);
+    tcase_add_test(t, test_deep_loops);
     suite_add_tcase(s, t);
     SRunner *r = srunner_create(s);
     srunner_run_all(r, CK_ENV);
