@@ -356,11 +356,15 @@ static jot_value density(jot_value a, jot_value x)
     return jot_where(inside, over(mul(b, prefactor(b, y)), y), at_0);
 }
 
-// log(x/a), near 0 without the rounding of the quotient.
+// log(x/a), near 0 without the rounding of the quotient, and where the quotient has no digits left.
 static jot_value log_quotient(jot_value x, jot_value a)
 {
     jot_value mu = relative_excess(a, x), near = jot_less(jot_abs(mu), num(0.5));
-    return jot_where(near, jot_log1p(special_chosen(near, mu, 0)), jot_log(over(x, a)));
+    double least = jot_value_dtype(a) == JOT_F64 ? 0x1p-1000 : 0x1p-100;
+    jot_value quotient = over(x, a), is_tiny = jot_less(quotient, num(least));
+    jot_value far = jot_where(is_tiny, sub(jot_log(x), jot_log(a)),
+                              jot_log(jot_where(is_tiny, one(), quotient)));
+    return jot_where(near, jot_log1p(special_chosen(near, mu, 0)), far);
 }
 
 // d log(D) / da = log(x) - digamma(a + 1), of which both may be far larger.
@@ -407,6 +411,12 @@ static jot_value slope_of(jot_value a, jot_value x, bool is_sample)
     border = both(border, both(jot_less(num(0), a), jot_less_equal(num(0), x)));
     jot_value at_0 = jot_where(jot_equal(x, num(0)), trace_without_slope(x), num(0));
     border = jot_where(border, at_0, trace_nan_of(2, (jot_value[]){a, x}));
+    if (!is_sample) { // P(a, x) = 1 - a E1(x) + ... beside a = 0
+        jot_value at_least = both(jot_equal(a, num(0)), jot_less(num(0), x));
+        jot_value of_least =
+            add(jot_exp1(special_chosen(at_least, x, 1)), trace_without_slope(a));
+        border = jot_where(at_least, jot_neg(of_least), border);
+    }
     return jot_where(w.inside, is_sample ? sloped : jot_neg(sloped), border);
 }
 

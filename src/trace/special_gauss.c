@@ -304,9 +304,15 @@ static jot_value owens_t(jot_value in_h, jot_value in_a)
 // dT/dh = -erf(a h/sqrt(2)) e^(-h^2/2)/(2 sqrt(2 pi)), dT/da the integrand at a.
 static jot_value owens_t_rule(jot_value h, jot_value a, jot_value dh, jot_value da)
 {
-    jot_value half = mul(mul(h, h), num(-0.5)), rise = add(num(1), mul(a, a));
-    jot_value in_h = mul(jot_erf(mul(mul(a, h), num(M_SQRT1_2))), jot_exp(half));
-    jot_value in_a = over(jot_exp(mul(half, rise)), rise);
+    jot_value least = jot_minimum(jot_abs(h), jot_abs(a)),
+              most = jot_maximum(jot_abs(h), jot_abs(a));
+    jot_value is_limit = both(jot_equal(least, num(0)), jot_equal(most, num(INFINITY)));
+    jot_value none = trace_without_slope(special_chosen(is_limit, least, 1));
+    jot_value product = jot_where(is_limit, none, mul(a, h)), half = num(-0.5);
+    jot_value by_h = jot_exp(mul(half, mul(h, h)));
+    jot_value in_h = mul(jot_erf(mul(product, num(M_SQRT1_2))), by_h);
+    jot_value by_both = mul(by_h, jot_exp(mul(half, mul(product, product))));
+    jot_value in_a = over(by_both, add(num(1), mul(a, a)));
     return add(mul(dh, mul(in_h, num(-0.19947114020071634))),
                mul(da, mul(in_a, num(0.5 * M_1_PI))));
 }

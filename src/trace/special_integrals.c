@@ -100,7 +100,16 @@ static jot_value expi(jot_value in)
     return jot_astype(y, jot_value_dtype(in));
 }
 
-static jot_value expi_rule(jot_value x, jot_value dx) { return mul(dx, over(jot_exp(x), x)); }
+// e^x/x, which may be a number where e^x is none.
+static jot_value expi_rule(jot_value in, jot_value dx)
+{
+    const double shift = 40;
+    jot_value x = wide(in), is_small = is_below(x, 690);
+    jot_value power = jot_exp(jot_where(is_small, x, sub(x, num(shift))));
+    jot_value y = mul(over(power, x), jot_where(is_small, num(1), num(exp(shift))));
+    y = jot_where(jot_equal(x, num(INFINITY)), jot_exp(x), y);
+    return mul(dx, jot_astype(y, jot_value_dtype(in)));
+}
 
 SPECIAL(expi)
 
@@ -208,9 +217,14 @@ static jot_value fresnel_c(jot_value in)
     return odd(jot_where(r.is_near, near, far), in);
 }
 
+// pi/2 (x^2 mod 4), whose slope is pi x.  Numbers from 2/epsilon on are even.
 static jot_value angle_of(jot_value x)
 {
-    return mul(num(M_PI_2), jot_rem(jot_square(x), num(4)));
+    jot_value here = jot_stop_gradient(x), half = num(0.5);
+    jot_value is_even = jot_less(num(2 / trace_epsilon(jot_value_dtype(x))), jot_abs(here));
+    jot_value square = jot_square(jot_where(both(is_even, jot_is_finite(here)), num(0), here));
+    jot_value moved = mul(sub(x, here), add(mul(half, x), mul(half, here)));
+    return add(mul(num(M_PI_2), jot_rem(square, num(4))), mul(num(M_PI), moved));
 }
 static jot_value fresnel_s_rule(jot_value x, jot_value dx)
 {

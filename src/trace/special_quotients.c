@@ -215,6 +215,9 @@ static jot_value poch_slope(jot_value z, jot_value m, jot_value dz, jot_value dm
 {
     jot_value end = add(z, m), at_end = jot_digamma(end);
     struct rise r = rise_of(z, m, end);
+    // At 0 the rising factorial is 0 and its slope is not.
+    jot_value is_at_0 = both(jot_equal(z, num(0)), is_positive(m));
+    r.positive = either(r.positive, is_at_0);
     jot_value is_low = both(both(r.positive, jot_logical_not(r.down)), jot_less(z, one()));
     jot_value least = jot_where(is_low, add(z, one()), r.least);
     jot_value y = value(jot_where(is_low, least, z), m);

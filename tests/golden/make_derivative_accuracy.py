@@ -444,7 +444,7 @@ row("fresnel_c", mp.fresnelc, lambda x: [1 / (8 + 8 * abs(x))], both(moderate(-4
 row("exp1", mp.e1, lambda x: [min(x, 1) / 8], both(POSITIVE, moderate(0, 80)), deepest=3)
 for n in (0, 1, 2, 5):
     row("expn_%d" % n, fixed(mp.expint, n), lambda x: [min(x, 1) / 8], unary(lambda d: d.logarithmic(8, 1e-12, 1, False) + d.even(12, 0, 80)), deepest=3)
-row("expi", mp.ei, lambda x: [min(abs(x), 1) / 8], both(moderate(-80, 80), moderate(-2, 2, 8, 0.3725074)), deepest=3)
+row("expi", mp.ei, lambda x: [min(abs(x), 1) / 8], both(moderate(-80, 80), moderate(-2, 2, 8, 0.3725074), unary(lambda d: [690.5, 712.5, single(90.5)])), deepest=3)
 row("si", mp.si, entire, both(moderate(-9, 9), unary(lambda d: d.logarithmic(6, 1, 1e4))), deepest=3)
 row("ci", mp.ci, lambda x: [min(x, 1) / 8], both(moderate(0, 9), unary(lambda d: d.logarithmic(6, 1, 1e4, False))), deepest=3)
 row("spence", lambda x: mp.polylog(2, 1 - x), lambda x: [min(x, 1 + abs(x - 1)) / 8], both(unary(lambda d: [x for x in d.whole_range(False) if 1e-100 < x < 1e30]), moderate(0, 4, 8, 1)), deepest=3)

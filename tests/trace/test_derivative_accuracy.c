@@ -408,6 +408,9 @@ struct end {
     double x[2], want;
 };
 
+static jot_value fresnel_s(jot_value x) { return jot_fresnel(x).s; }
+static jot_value fresnel_c(jot_value x) { return jot_fresnel(x).c; }
+
 #define END(f, arity, order, dtype, x, y, want)                                                \
     {#f, order, (void (*)(void))(f), arity, JOT_##dtype, {x, y}, want}
 static const struct end ends[] = {
@@ -495,6 +498,23 @@ static const struct end ends[] = {
     END(jot_dawsn, 1, "00", F64, -INFINITY, 0, 0),
     END(jot_rel_entr, 2, "0", F64, 1e200, 1e-200, 922.03403719761827),
     END(jot_logit, 1, "0", F64, 0, 0, INFINITY),
+    END(jot_owens_t, 2, "1", F64, 0, 1e300, 0),
+    END(jot_owens_t, 2, "1", F64, 1e-300, 1e300, 0),
+    END(jot_owens_t, 2, "1", F64, 0, INFINITY, 0),
+    END(jot_owens_t, 2, "0", F64, INFINITY, 0, 0),
+    END(jot_gammainc, 2, "0", F64, 2, 5e-324, 0),
+    END(jot_gammainc, 2, "0", F32, 30, 1e-45, 0),
+    END(jot_gammainc, 2, "0", F64, 0, 1, -0.21938393439552027),
+    END(jot_gammaincc, 2, "0", F32, 0, 0.5, 0.55977359477616081),
+    END(jot_expi, 1, "0", F64, 712, 0, 2.3184146982986436e306),
+    END(jot_expi, 1, "0", F32, 91, 0, 3.6454946135557611e37),
+    END(jot_expi, 1, "0", F64, INFINITY, 0, INFINITY),
+    END(jot_expi, 1, "00", F64, INFINITY, 0, INFINITY),
+    END(fresnel_s, 1, "0", F64, 1e300, 0, 0),
+    END(fresnel_s, 1, "00", F64, 1e300, 0, 3.1415926535897932e300),
+    END(fresnel_c, 1, "0", F32, -1e30, 0, 1),
+    END(jot_poch, 2, "0", F64, 0, 2, 1),
+    END(jot_poch, 2, "0", F64, 0, 0.5, 1.7724538509055160),
     END(jot_poch, 2, "0", F64, DBL_MAX, DBL_MAX, INFINITY),
     END(jot_poch, 2, "1", F64, DBL_MAX, DBL_MAX, INFINITY),
     END(jot_poch, 2, "0", F32, FLT_MAX, FLT_MAX, INFINITY),
