@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Special functions that are made of a few operations.
 #include "trace/formula.h"
-#include "trace/lanes.h"
+#include "trace/special_parts.h"
 
 #include "jot/special.h"
 
@@ -132,7 +132,27 @@ jot_value jot_rel_entr(jot_value p, jot_value q)
     return trace_defined(2, (jot_value[]){p, q}, y);
 }
 
-jot_value jot_kl_div(jot_value p, jot_value q) { return add(sub(jot_rel_entr(p, q), p), q); }
+// p log(p/q) - p + q of p, q > 0 that are close: p (nu - log(1 + nu)) with nu = (q - p)/p.
+static jot_value divergence(jot_value p, jot_value q)
+{
+    return mul(p, special_excess(over(sub(q, p), p), one()));
+}
+
+static jot_value divergence_rule(jot_value p, jot_value q, jot_value dp, jot_value dq)
+{
+    jot_value log = TRACE_RULED("jot_kl_div", log_quotient, log_quotient_rule, p, q);
+    return add(trace_along(dp, log), trace_along(dq, over(sub(q, p), q)));
+}
+
+jot_value jot_kl_div(jot_value p, jot_value q)
+{
+    jot_value is_close = both(jot_less(num(0), p), jot_less(num(0), q));
+    is_close = both(is_close, jot_less(jot_abs(sub(q, p)), mul(num(0.25), p)));
+    jot_value a = jot_where(is_close, p, one()), b = jot_where(is_close, q, one());
+    jot_value close =
+        TRACE_RULED("jot_kl_div", divergence, divergence_rule, floating(a), floating(b));
+    return jot_where(is_close, close, add(sub(jot_rel_entr(p, q), p), q));
+}
 
 static jot_value logit(jot_value x) { return jot_log(over(x, sub(one(), x))); }
 

@@ -74,7 +74,7 @@ TABLE = [
     ("xlog1py", lambda x, y: x * mp.log1p(y) if x else mp.mpf(0), [(0, -1), (0, 2), (1.5, 0.25)], 4),
     ("entr", lambda x: -x * mp.log(x) if x > 0 else mp.mpf(0) if x == 0 else -inf, [0, 0.25, 3, -1], 4),
     ("rel_entr", lambda p, q: p * mp.log(p / q) if p and q else mp.mpf(0) if q else inf, [(0, 2), (0, 0), (1, 0), (0.5, 2)], 4),
-    ("kl_div", lambda p, q: p * mp.log(p / q) - p + q if p else q, [(0, 2), (0.5, 2), (3, 1)], 16),
+    ("kl_div", lambda p, q: p * mp.log(p / q) - p + q if p else q, [(0, 2), (0.5, 2), (3, 1), (0.5, 0.501953125), (2.0 ** -60, 2.0 ** -60 * (1 - 2.0 ** -12)), (3, 3 + 2.0 ** -22), (0.25, 0.3125)], 16),
     ("logit", lambda x: mp.log(x / (1 - x)), [0.125, 0.25, 0.875], 8),
     ("ndtr", mp.ncdf, [-5, -0.5, 0, 1.5, 4], 16),
     ("log_ndtr", lambda x: mp.log(mp.ncdf(x)) if x > -40 else mp.log(mp.erfc(-x / mp.sqrt(2)) / 2), [-100, -25, -15, -5, -0.5, 0, 1.5, 4], 64),
