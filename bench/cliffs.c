@@ -81,6 +81,19 @@ static jot_value joined_slopes(jot_value x, jot_value w)
 {
     return jot_concatenate(0, jot_reshape(slopes(x), -1), jot_mul(-2.0, w));
 }
+// Each element and its neighbours of rows between others, or of an array that has them all.
+static jot_value around(jot_value all)
+{
+    jot_value x = jot_slice(all, 0, 1, -1), wide = jot_pad(x, 0, 1, 1, 1);
+    jot_value sides = jot_add(jot_slice(wide, 1, 0, -2), jot_slice(wide, 1, 2, JOT_END));
+    return jot_add(sides, jot_add(jot_slice(all, 0, 0, -2), jot_slice(all, 0, 2, JOT_END)));
+}
+static jot_value around_joined(jot_value above, jot_value x, jot_value below)
+{
+    return around(jot_concatenate(0, above, x, below));
+}
+FUNCTION(neighbours_joined, jot_fn(around_joined))
+FUNCTION(neighbours, jot_fn(around))
 FUNCTION(parts_joined, jot_fn(joined))
 FUNCTION(parts_alone, jot_fn(parts))
 FUNCTION(slopes_joined, jot_fn(joined_slopes))
@@ -371,6 +384,8 @@ static const struct row {
     {"product of three", three_factors, three_by_hand, IN(BLEND)},
     {"parts joined", parts_joined, parts_alone, IN(F64(30000, 11), F64(30000)),
      IN_NEIGHBOUR(F64(30000, 11))},
+    {"neighbours joined", neighbours_joined, neighbours,
+     IN(F32(4, 512), F32(500, 512), F32(4, 512)), IN_NEIGHBOUR(F32(508, 512)), .factor = 2},
     {"gradients joined", slopes_joined, slopes_alone, IN(F64(30000, 11), F64(30000)),
      IN_NEIGHBOUR(F64(30000, 11))},
     {"recurrent weights split", lstm_split, lstm,

@@ -383,13 +383,24 @@ static struct cg_value load_vector_if(struct cg_lowering *l, LLVMTypeRef lane,
     return cg_merge(l, v, inside, zero, before);
 }
 
+// The parts of the index, or of one near element 0 where `all` says that no lane counts: a masked access of none
+// looks for its page all the same, which takes long where there is none.
+static struct cg_parts split_near(struct cg_lowering *l, const struct nest_index *x,
+                                  LLVMValueRef all)
+{
+    struct cg_parts p = cg_split_index(l, x);
+    if (all && !l->gpu && l->lanes > 1)
+        p.uniform = LLVMBuildSelect(l->m.b, all, p.uniform, cg_int(l->module, 0), "");
+    return p;
+}
+
 struct cg_value cg_load_at(struct cg_lowering *l, LLVMValueRef base, jot_dtype d,
-                           const struct nest_index *x, LLVMValueRef guard)
+                           const struct nest_index *x, LLVMValueRef guard, LLVMValueRef all)
 {
     LLVMTypeRef lane = cg_memory_type(l->module, d);
     unsigned align = l->align ? l->align : dtype_get(dtype_real(d))->bytes;
     bool is_complex = dtype_is_complex(d);
-    struct cg_parts p = cg_split_index(l, x);
+    struct cg_parts p = split_near(l, x, all);
     struct cg_value v;
     bool uniform = !p.factor && !p.varying && (!guard || cg_lanes_of(guard) == 1);
     if (l->lanes == 1 || uniform) {
@@ -474,11 +485,12 @@ static void speak_for_all(struct cg_lowering *l, struct cg_value *v, LLVMValueRe
 }
 
 void cg_store_at(struct cg_lowering *l, LLVMValueRef base, jot_dtype d,
-                 const struct nest_index *x, LLVMValueRef guard, struct cg_value v)
+                 const struct nest_index *x, LLVMValueRef guard, LLVMValueRef all,
+                 struct cg_value v)
 {
     LLVMTypeRef lane = cg_memory_type(l->module, d);
     unsigned align = l->align ? l->align : dtype_get(dtype_real(d))->bytes;
-    struct cg_parts p = cg_split_index(l, x);
+    struct cg_parts p = split_near(l, x, all);
     v.re = cg_to_memory(l, v.re, d);
     bool same_place = l->lanes > 1 && !p.factor && !p.varying;
     if (l->lanes > 1 && !same_place) {
@@ -560,6 +572,18 @@ static struct cg_value load_staged(struct cg_lowering *l, const struct nest_stat
     return (struct cg_value){cg_from_memory(l, v, d), NULL};
 }
 
+// What the guard says of all lanes at once: the parts of its `and` that are the same in all of them; or NULL.
+static LLVMValueRef guard_of_all(struct cg_lowering *l, nest_id guard)
+{
+    if (guard == NEST_NONE || cg_lanes_of(l->values[guard].re) == 1)
+        return guard == NEST_NONE ? NULL : l->values[guard].re;
+    const struct nest_statement *s =
+        &l->nest->statements.at[l->nest->values.at[guard].statement];
+    return s->kind == NEST_OP && s->op == IR_and
+               ? cg_and_masks(l, guard_of_all(l, s->in[0]), guard_of_all(l, s->in[1]))
+               : NULL;
+}
+
 struct cg_value cg_load(struct cg_lowering *l, const struct nest_statement *s)
 {
     jot_dtype d = l->nest->buffers.at[s->buffer].dtype;
@@ -596,7 +620,7 @@ struct cg_value cg_load(struct cg_lowering *l, const struct nest_statement *s)
     LLVMValueRef base = cg_buffer_base(l, s->buffer);
     l->align = l->gpu ? cg_gpu_alignment(l, s) : 0;
     l->is_constant = l->gpu && cg_gpu_is_constant(l, s);
-    struct cg_value v = cg_load_at(l, base, d, &s->index, guard);
+    struct cg_value v = cg_load_at(l, base, d, &s->index, guard, guard_of_all(l, s->guard));
     l->is_constant = false;
     l->align = 0;
     return v;
@@ -626,7 +650,7 @@ void cg_store(struct cg_lowering *l, const struct nest_statement *s, struct cg_v
     LLVMValueRef base = cg_buffer_base(l, s->buffer);
     l->streams = cg_is_streamed(l, s->buffer, false);
     l->align = l->gpu ? cg_gpu_alignment(l, s) : 0;
-    cg_store_at(l, base, d, &s->index, guard, v);
+    cg_store_at(l, base, d, &s->index, guard, guard_of_all(l, s->guard), v);
     l->streams = false;
     l->align = 0;
 }

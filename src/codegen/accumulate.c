@@ -252,16 +252,16 @@ static void accumulate_row(struct cg_lowering *l, const struct cg_accumulator *a
     jot_dtype part = dtype_real(a->dtype);
     LLVMValueRef re = cg_at(l, lane, a->base[0], row),
                  im = a->base[1] ? cg_at(l, lane, a->base[1], row) : NULL;
-    struct cg_value old = {cg_load_at(l, re, part, x, guard).re,
-                           im ? cg_load_at(l, im, part, x, guard).re : NULL};
+    struct cg_value old = {cg_load_at(l, re, part, x, guard, NULL).re,
+                           im ? cg_load_at(l, im, part, x, guard, NULL).re : NULL};
     struct cg_element before = {{0}};
     from_value(l, a, cg_wide_value(l, old), &before);
     struct cg_element t =
         updated(l, a, &before, cg_wide_value(l, v), cg_wide_value(l, v2), NULL, NULL);
     struct cg_value fresh = cg_element_value(l, a, &t);
-    cg_store_at(l, re, part, x, guard, (struct cg_value){fresh.re, NULL});
+    cg_store_at(l, re, part, x, guard, NULL, (struct cg_value){fresh.re, NULL});
     if (im)
-        cg_store_at(l, im, part, x, guard, (struct cg_value){fresh.im, NULL});
+        cg_store_at(l, im, part, x, guard, NULL, (struct cg_value){fresh.im, NULL});
 }
 
 void cg_accumulate(struct cg_lowering *l, const struct cg_accumulator *a, LLVMValueRef slot,

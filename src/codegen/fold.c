@@ -523,7 +523,7 @@ static void store_put(struct cg_lowering *l, struct cg_fold_plan *p, uint32_t i)
         LLVMTypeRef lane = cg_memory_type(l->module, d);
         LLVMBuildStore(l->m.b, v.re, cg_at(l, lane, base, at));
     } else {
-        cg_store_at(l, base, d, &s->index, NULL, v);
+        cg_store_at(l, base, d, &s->index, NULL, NULL, v);
     }
     while (depth)
         cg_loop_close(l, &loops[--depth]);

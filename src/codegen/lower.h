@@ -133,11 +133,12 @@ void cg_store_row(struct cg_lowering *l, LLVMValueRef v, LLVMValueRef at, unsign
                   LLVMValueRef mask, bool streams);
 // Ends a function that may have streamed: other threads see what it stored.
 void cg_end_streams(struct cg_lowering *l);
-// The same on memory at base with elements of dtype d.
+// The same on memory at base with elements of dtype d.  `all`: what the guard says of all lanes at once, or NULL.
 struct cg_value cg_load_at(struct cg_lowering *l, LLVMValueRef base, jot_dtype d,
-                           const struct nest_index *x, LLVMValueRef guard);
+                           const struct nest_index *x, LLVMValueRef guard, LLVMValueRef all);
 void cg_store_at(struct cg_lowering *l, LLVMValueRef base, jot_dtype d,
-                 const struct nest_index *x, LLVMValueRef guard, struct cg_value v);
+                 const struct nest_index *x, LLVMValueRef guard, LLVMValueRef all,
+                 struct cg_value v);
 // Of real numbers of an operand, at a place that no guard and no value decides.
 bool cg_is_plain_load(const struct cg_lowering *l, const struct nest_statement *s);
 // Copies what a transposed load reads in a tile to memory where it is close together: row i is what

@@ -232,7 +232,7 @@ static void lower_late(struct cg_lowering *l, const struct nest_statement *s, st
                 lower_wanted(l, s, p, id, turn, lane);
         } else if (x->kind == NEST_PUT) {
             cg_store_at(l, cg_buffer_base(l, x->buffer), l->nest->buffers.at[x->buffer].dtype,
-                        &x->index, guarded, l->values[x->in[0]]);
+                        &x->index, guarded, NULL, l->values[x->in[0]]);
         } else {
             cg_lower_statement(l, id);
         }

@@ -608,6 +608,35 @@ START_TEST(masked_rows)
 }
 END_TEST
 
+// A masked load of no lane takes long where its page is not there, so it is at the start of the array.
+START_TEST(masked_loads_stay_near)
+{
+    static const char joined[] = "kernel joined(x: f32[512], y: f32[512], z: out f32[1024]) {"
+                                 "  %0 = const 0x0000000000000001 : i64"
+                                 "  par i < 2, j < 512 {"
+                                 "    %1 = index i : i64"
+                                 "    %2 = lt %1, %0 : bool"
+                                 "    %3 = load x[j] if %2 : f32"
+                                 "    %4 = ge %1, %0 : bool"
+                                 "    %5 = load y[512*i + j - 512] if %4 : f32"
+                                 "    %6 = select %2, %3, %5 : f32"
+                                 "    put z[512*i + j] = %6"
+                                 "  }"
+                                 "}";
+    int n;
+    struct nest **nests;
+    struct strbuf program = strbuf_make(nest_check_arena);
+    ck_assert_int_eq(nest_parse(nest_check_arena, joined, &n, &nests), JOT_OK);
+    nest_program_print(&program, run_native_wrap(nest_check_arena, nests[0]));
+    struct cg_request request = {.want = CG_WANT_LLVM, .program = program.text};
+    struct cg_response r;
+    jot_codegen_entry(&request, &r);
+    ck_assert_int_eq(r.status, JOT_OK);
+    ck_assert_msg(strstr(r.llvm, ", i64 0\n") && strstr(r.llvm, "select i1"), "%s", r.llvm);
+    r.release(&r);
+}
+END_TEST
+
 static int occurrences(const char *text, const char *word)
 {
     int n = 0;
@@ -693,6 +722,7 @@ int main(void)
     tcase_set_timeout(c, 60);
     tcase_add_checked_fixture(c, nest_check_setup, nest_check_teardown);
     tcase_add_test(c, masked_rows);
+    tcase_add_test(c, masked_loads_stay_near);
     tcase_add_loop_test(c, state_in_registers, 0, COUNT(processors));
     tcase_add_loop_test(c, numbers_in_memory, 0, COUNT(processors));
     suite_add_tcase(s, c);

@@ -143,7 +143,8 @@ static void contract(struct cg_lowering *l, const struct nest_statement *s)
     l->axes[s->axes[n]] = terms.index;
     struct cg_value v[2], acc;
     for (int i = 0; i < 2; i++)
-        v[i] = cg_load_at(l, cg_buffer_base(l, s->source[i]), d, &s->source_index[i], NULL);
+        v[i] =
+            cg_load_at(l, cg_buffer_base(l, s->source[i]), d, &s->source_index[i], NULL, NULL);
     acc.re = LLVMBuildLoad2(b, lane, sum[0], "");
     acc.im = is_complex ? LLVMBuildLoad2(b, lane, sum[1], "") : NULL;
     acc = cg_combine_fma(&l->m, d, acc, v[0], v[1]);
@@ -153,7 +154,7 @@ static void contract(struct cg_lowering *l, const struct nest_statement *s)
     cg_loop_close(l, &terms);
     acc.re = LLVMBuildLoad2(b, lane, sum[0], "");
     acc.im = is_complex ? LLVMBuildLoad2(b, lane, sum[1], "") : NULL;
-    cg_store_at(l, cg_buffer_base(l, s->buffer), d, &s->index, NULL, acc);
+    cg_store_at(l, cg_buffer_base(l, s->buffer), d, &s->index, NULL, NULL, acc);
     while (n)
         cg_loop_close(l, &loops[--n]);
 }
