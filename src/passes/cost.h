@@ -39,6 +39,11 @@ enum cost_constant {
     COST_LONG_PHASE = 50,
     // Microseconds of a kernel that pay for making parts of it beside what devices exchange.
     COST_BESIDE = 3,
+    // Trips of a loop for which lanes exchange borders at once; what they do twice is such a share of their rows, or
+    // so few bytes (deep_halos.c).
+    COST_HALO_TRIPS = 8,
+    COST_HALO_SHARE = 64,
+    COST_HALO_BYTES = 32 * 1024,
     // A par whose kernel becomes several (fission.c) has so few points, and beside long scans,
     // which have more elements than that, so few.
     COST_PART_POINTS = 1 << 16,

@@ -580,7 +580,7 @@ static void decide_index(struct schedule *s, ir_id v)
         group_store_update(s, v, &l);
     else if ((s->is_output[v] || s->is_forced[v]) && group_store_in_loop(s, v, &l))
         return;
-    else if ((s->is_output[v] || s->is_forced[v]) && group_store_parts(s, v, &l))
+    else if (group_store_parts(s, v, &l))
         return;
     else if (s->is_output[v] || s->is_forced[v])
         store_alone(s, v, &l, s->part_of[v] == IR_NONE ? "result" : "a part of a result");

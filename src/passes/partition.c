@@ -10,7 +10,7 @@
 // the same pieces stays in them, also through ops of which each device can do its part alone.  So do
 // parameters that only shard_maps and such ops read, in the same pieces all, and results that they give.
 //
-// Needs all differentiation and mapping done, and simplifies; pass_exchange follows.
+// Needs all differentiation and mapping done, and simplifies; pass_deep_halos and pass_exchange follow.
 #include "passes/partition.h"
 
 #include "base/status.h"
@@ -254,5 +254,6 @@ jot_status pass_partition(struct ir_module *m, uint32_t f, struct pass_partition
     }
     uint32_t made;
     JOT_TRY(pass_finish(&s.b, &made));
+    made = pass_deep_halos(m, made);
     return pass_exchange(m, made, p.mesh.n_axes, p.mesh.grid, &out->f);
 }

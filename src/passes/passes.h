@@ -169,6 +169,10 @@ uint32_t pass_half_products(struct ir_module *m, uint32_t f);
 // Products of f32 that allow it as products of TF32 numbers.  After all differentiation.
 uint32_t pass_three_products(struct ir_module *m, uint32_t f);
 
+// Lanes of loops exchange borders once for several trips.  After all differentiation and mapping, of functions
+// whose lanes are those of a mesh.
+uint32_t pass_deep_halos(struct ir_module *m, uint32_t f);
+
 // f of one device of a mesh whose axes are named axes of the module: collectives over them become
 // exchanges between its devices.  The last parameter, i32[rank], is new: where the device is in the mesh.
 // After all differentiation and mapping.

@@ -311,14 +311,16 @@ static void store_in_parts(struct overlap *l, ir_id v)
     l->is_stored[v] = true;
 }
 
-// What has memory whatever the kernels are: results and operands of steps.
+static bool is_barrier(const struct ir_node *n) { return n->op == IR_barrier && n->n_in == 1; }
+
+// What has memory whatever the kernels are: results, operands of steps and what a barrier is of.
 static bool *find_stored(const struct ir_graph *g)
 {
     bool *is_stored = arena_array(g->module->arena, bool, g->values.count + 1);
     for (uint32_t i = 0; i < g->outputs.count; i++)
         is_stored[g->outputs.at[i]] = true;
     ir_for_each_node (g, n)
-        for (uint32_t i = 0; i < n->n_in && node_is_steps(n); i++)
+        for (uint32_t i = 0; i < n->n_in && (node_is_steps(n) || is_barrier(n)); i++)
             is_stored[ir_operand(g, n, i)] = true;
     return is_stored;
 }

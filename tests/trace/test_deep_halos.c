@@ -1,0 +1,308 @@
+// SPDX-License-Identifier: Apache-2.0
+// Loops whose lanes exchange borders, on several devices, which do so once for several trips, against one
+// device, where lanes exchange them in each.
+#include "lanes_support.h"
+
+enum { ROWS = 48, COLUMNS = 5, TRIPS = 19, MOST = 8 };
+static int n_devices; // of the mesh "i"
+
+// Pairs that send to the next lane and to the one before: on a line, or around a ring.
+static int next[2][2 * MOST + 1], before[2][2 * MOST + 1];
+
+static void set_pairs(void)
+{
+    for (int ring = 0; ring < 2; ring++) {
+        int n = 0;
+        for (int i = 0; i < n_devices - !ring; i++, n += 2) {
+            next[ring][n] = before[ring][n + 1] = i;
+            next[ring][n + 1] = before[ring][n] = (i + 1) % n_devices;
+        }
+        next[ring][n] = before[ring][n] = JOT_END;
+    }
+}
+
+// x with h rows of each neighbour along the axis.
+static jot_value with_halo_along(jot_value x, int axis, int h, bool ring)
+{
+    jot_value last = jot_slice(x, axis, -h, JOT_END), first = jot_slice(x, axis, 0, h);
+    return jot_concatenate(axis, jot_ppermute_pairs(last, "i", next[ring]), x,
+                           jot_ppermute_pairs(first, "i", before[ring]));
+}
+static jot_value with_halo(jot_value x, int h, bool ring)
+{
+    return with_halo_along(x, 0, h, ring);
+}
+
+static jot_value between(jot_value e, int from, int to)
+{
+    return jot_slice(e, 0, from, to ? to : JOT_END);
+}
+
+static jot_value spread(jot_value u, bool ring)
+{
+    jot_value e = with_halo(u, 1, ring), wide = jot_pad(u, 0.0, 1, 1, 1);
+    jot_value sides = jot_add(jot_slice(wide, 1, 0, -2), jot_slice(wide, 1, 2, JOT_END));
+    jot_value ends = jot_add(between(e, 0, -2), between(e, 2, 0));
+    return jot_add(u, jot_mul(0.2, jot_sub(jot_add(sides, ends), jot_mul(4, u))));
+}
+
+static jot_value heat(jot_value u)
+{
+    JOT_FOR (t, TRIPS, u)
+        u = spread(u, false);
+    return u;
+}
+static jot_value heat_in_a_ring(jot_value u)
+{
+    JOT_FOR (t, TRIPS, u)
+        u = jot_sin(spread(u, true));
+    return u;
+}
+// Lanes without a neighbour read zeros, of which each trip would make something else.
+static jot_value from_zeros(jot_value u)
+{
+    JOT_FOR (t, TRIPS, u) {
+        jot_value e = with_halo(u, 1, false);
+        u = jot_cos(jot_sub(between(e, 0, -2), jot_div(between(e, 2, 0), jot_add(2, u))));
+    }
+    return u;
+}
+static jot_value upwind(jot_value u)
+{
+    JOT_FOR (t, TRIPS, u) {
+        jot_value last = jot_slice(u, 0, -1, JOT_END);
+        jot_value e = jot_concatenate(0, jot_ppermute_pairs(last, "i", next[0]), u);
+        u = jot_sub(u, jot_mul(0.3, jot_sub(u, between(e, 0, -1))));
+    }
+    return u;
+}
+static jot_value downwind(jot_value u)
+{
+    JOT_FOR (t, TRIPS, u) {
+        jot_value first = jot_slice(u, 0, 0, 1);
+        jot_value e = jot_concatenate(0, u, jot_ppermute_pairs(first, "i", before[1]));
+        u = jot_add(u, jot_mul(0.3, jot_sub(between(e, 1, 0), u)));
+    }
+    return u;
+}
+// Two halos in a trip, the second of what was made with the first.
+static jot_value two_stages(jot_value u)
+{
+    JOT_FOR (t, TRIPS, u)
+        u = jot_mul(0.5, jot_add(u, jot_sin(spread(spread(u, false), false))));
+    return u;
+}
+static jot_value wave(jot_value u)
+{
+    jot_value v = jot_cos(u);
+    JOT_FOR (t, TRIPS, u, v) {
+        v = jot_add(v, jot_mul(0.1, jot_sub(spread(u, false), u)));
+        u = jot_add(u, jot_mul(0.1, v));
+    }
+    return jot_add(u, jot_mul(2, v));
+}
+static jot_value wide_stencil(jot_value u)
+{
+    JOT_FOR (t, TRIPS, u) {
+        jot_value e = with_halo(u, 2, false);
+        jot_value far = jot_sub(between(e, 0, -4), between(e, 4, 0));
+        u = jot_add(u, jot_mul(0.1, jot_add(far, jot_mul(jot_sin(u), between(e, 1, -3)))));
+    }
+    return u;
+}
+// What no trip changes: a field of each lane, one that all lanes have, and what is known of a row by its number.
+static jot_value with_fields(jot_value u)
+{
+    jot_value own = jot_exp(jot_neg(jot_square(u))),
+              rows = jot_arange(JOT_F64, ROWS / n_devices);
+    jot_value number = jot_add(jot_mul(jot_axis_index("i"), ROWS / n_devices), rows);
+    jot_value profile = jot_sin(rows), edge = jot_equal(number, ROWS - 1);
+    JOT_FOR (t, TRIPS, u) {
+        u = jot_add(spread(jot_mul(own, u), false), jot_mul(0.1, jot_expand_dims(profile, 1)));
+        u = jot_where(jot_expand_dims(edge, 1), 1, jot_sin(u));
+    }
+    return u;
+}
+// A step that all lanes have, which shrinks; and the trip's number.
+static jot_value with_scalars(jot_value u)
+{
+    jot_value dt = jot_from_double(0.3);
+    JOT_FOR (t, TRIPS, u, dt) {
+        u = jot_add(
+            u, jot_mul(dt, jot_sub(spread(u, false), jot_mul(0.01, jot_convert(t, JOT_F64)))));
+        dt = jot_mul(0.9, dt);
+    }
+    return jot_mul(u, dt);
+}
+static jot_value with_rows_out(jot_value u)
+{
+    jot_value path, scale = jot_linspace(JOT_F64, 0.5, 1, TRIPS);
+    JOT_SCAN ((u), (scale), (path)) {
+        u = jot_mul(scale, spread(u, false));
+        path = jot_sum(u, 0, JOT_KEEPDIMS);
+    }
+    return jot_add(
+        u, jot_sum(jot_mul(path, jot_reshape(jot_arange(JOT_F64, TRIPS), TRIPS, 1, 1)), 0));
+}
+static jot_value backward(jot_value u)
+{
+    jot_value path, scale = jot_linspace(JOT_F64, 0.5, 1, TRIPS);
+    JOT_SCAN ((u), (scale), (path), .reverse = true) {
+        u = jot_mul(scale, spread(u, true));
+        path = jot_slice(u, 0, 0, 1);
+    }
+    return jot_add(
+        u, jot_sum(jot_mul(path, jot_reshape(jot_arange(JOT_F64, TRIPS), TRIPS, 1, 1)), 0));
+}
+static jot_value along_columns(jot_value u)
+{
+    u = jot_transpose(u);
+    JOT_FOR (t, TRIPS, u) {
+        jot_value e = with_halo_along(u, 1, 1, false);
+        jot_value sum = jot_add(jot_slice(e, 1, 0, -2), jot_slice(e, 1, 2, JOT_END));
+        u = jot_sin(jot_add(jot_mul(0.5, jot_flip(u, 0)), jot_mul(0.3, sum)));
+    }
+    return jot_transpose(u);
+}
+static jot_value of_complex(jot_value u)
+{
+    jot_value z = jot_complex(u, jot_sin(u));
+    JOT_FOR (t, TRIPS, z)
+        z = jot_mul(jot_add(z, spread(z, false)), jot_complex(0.1, 0.4));
+    return jot_add(jot_real(z), jot_imag(z));
+}
+static jot_value turned_around(jot_value u) // and back
+{
+    JOT_FOR (t, TRIPS, u) {
+        jot_value w = jot_transpose(jot_reshape(jot_transpose(u), COLUMNS, -1));
+        u = jot_add(jot_mul(0.5, w), jot_mul(0.4, spread(w, false)));
+    }
+    return u;
+}
+static jot_value with_gradient(jot_value u);
+
+// What needs a lane as a whole stays.
+static jot_value with_norm(jot_value u)
+{
+    JOT_FOR (t, TRIPS, u)
+        u = jot_div(spread(u, false), jot_add(1, jot_pmax(jot_max(u), "i")));
+    return u;
+}
+static jot_value with_own_sum(jot_value u)
+{
+    JOT_FOR (t, TRIPS, u)
+        u = jot_sub(spread(u, false), jot_mul(0.1, jot_mean(u)));
+    return u;
+}
+static jot_value flipped(jot_value u)
+{
+    JOT_FOR (t, TRIPS, u)
+        u = jot_flip(spread(u, false), 0);
+    return u;
+}
+static jot_value two_rings(jot_value u)
+{
+    JOT_FOR (t, TRIPS, u)
+        u = spread(jot_sin(spread(u, true)), false);
+    return u;
+}
+static jot_value staggered(jot_value u)
+{
+    jot_value faces = jot_concatenate(0, u, jot_slice(u, 0, 0, 1));
+    JOT_FOR (t, TRIPS, u) {
+        jot_value e = jot_mul(faces, jot_pad(u, 1.0, 0, 0, 1));
+        u = jot_sub(spread(u, false), jot_sub(between(e, 1, 0), between(e, 0, -1)));
+    }
+    return u;
+}
+
+static const struct row {
+    const char *name;
+    jot_value (*f)(jot_value);
+    bool is_deep; // exchanges are fewer than trips
+} rows[] = {
+    {"heat", heat, true},
+    {"heat in a ring", heat_in_a_ring, true},
+    {"from zeros", from_zeros, true},
+    {"upwind", upwind, true},
+    {"downwind", downwind, true},
+    {"two stages", two_stages, true},
+    {"wave", wave, true},
+    {"a wide stencil", wide_stencil, true},
+    {"fields", with_fields, true},
+    {"scalars", with_scalars, true},
+    {"rows out", with_rows_out, true},
+    {"backward", backward, true},
+    {"along columns", along_columns, true},
+    {"complex", of_complex, true},
+    {"turned around", turned_around, true},
+    {"gradient", with_gradient, false},
+    {"a norm", with_norm, false},
+    {"a sum of its own", with_own_sum, false},
+    {"flipped", flipped, false},
+    {"two rings", two_rings, false},
+    {"staggered", staggered, false},
+};
+
+static jot_value total(jot_value u)
+{
+    return jot_psum(jot_sum(jot_sin(heat_in_a_ring(u))), "i");
+}
+static jot_value with_gradient(jot_value u)
+{
+    jot_value g;
+    jot_apply(jot_grad(jot_fn(total)), 1, &u, 1, &g);
+    return g;
+}
+
+static jot_array *result(jot_executable *e, jot_array *x)
+{
+    jot_array *y = NULL;
+    ck_assert_msg(e != NULL, "%s", jot_error_message());
+    must(jot_call(e, JOT_IN(x), JOT_OUT(y)));
+    return y;
+}
+
+START_TEST(devices_do_what_lanes_do)
+{
+    const struct row *r = &rows[_i];
+    must(jot_set_host_devices(MOST));
+    for (n_devices = 2; n_devices <= MOST; n_devices++) {
+        if (ROWS % n_devices ||
+            n_devices > jot_device_count(jot_device_kind_of(jot_default_device())))
+            continue;
+        set_pairs();
+        jot_mesh *mesh =
+            jot_mesh_of(jot_device_kind_of(jot_default_device()), {"i", n_devices});
+        jot_function f =
+            jot_shard_map(jot_function_plain(r->name, r->name, 1, (void (*)(void))r->f), mesh,
+                          JOT_SPLITS("i"), JOT_SPLITS("i"));
+        jot_executable *all = jot_jit(f), *one = jot_jit(f, .device = jot_host());
+        jot_array *x = NUMBERS(ROWS * COLUMNS, ROWS, COLUMNS), *y = result(all, x),
+                  *want = result(one, x);
+        const double *a = jot_array_data(y), *b = jot_array_data(want);
+        for (int i = 0; i < ROWS * COLUMNS; i++)
+            ck_assert_msg(fabs(a[i] - b[i]) <= 1e-14 * (1 + fabs(b[i])),
+                          "%s on %d: element %d is %.17g, not %.17g", r->name, n_devices, i,
+                          a[i], b[i]);
+        char trips[32];
+        snprintf(trips, sizeof trips, "trips %d ", TRIPS);
+        bool is_deep = !strstr(jot_executable_text(all, "schedule"), trips);
+        ck_assert_msg(is_deep == r->is_deep, "%s on %d: %s", r->name, n_devices,
+                      jot_executable_text(all, "schedule"));
+        jot_executable_release(all), jot_executable_release(one);
+        release_all(x, y, want);
+    }
+}
+END_TEST
+
+static void add(TCase *t)
+{
+    tcase_add_loop_test(t, devices_do_what_lanes_do, 0, sizeof rows / sizeof *rows);
+}
+
+int main(void)
+{
+    setenv("FAKE_CUDA_COUNT", "8", 1);
+    return run_suite("trace/deep_halos", add);
+}
