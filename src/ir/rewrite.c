@@ -140,13 +140,21 @@ static ir_id drop_identity(struct ir_rewrite *r)
     return same_type(r, 0) ? r->in[0] : IR_NONE;
 }
 
+// Whether the node is a reshape, or a broadcast that is one: it only adds axes of one element.
+static bool is_reshape(const struct ir_graph *g, const struct ir_node *n)
+{
+    return n->op == IR_reshape || (n->op == IR_broadcast_in_dim &&
+                                   ir_count(g->module, ir_type_of(g, n->out)) ==
+                                       ir_count(g->module, ir_type_of(g, ir_operand(g, n, 0))));
+}
+
 // reshape(reshape(x)) = reshape(x)
 static ir_id merge_reshape(struct ir_rewrite *r)
 {
     if (same_type(r, 0))
         return r->in[0];
     const struct ir_node *n = maker(r, 0);
-    if (n->op != IR_reshape)
+    if (!is_reshape(r->b->graph, n))
         return IR_NONE;
     return ir_reshape(r->b, ir_operand(r->b->graph, n, 0), r->type.rank,
                       ir_dims(r->b->module, r->type));

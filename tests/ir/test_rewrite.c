@@ -68,6 +68,19 @@ static ir_id two_reshapes(struct ir_builder *b, ir_id x, int which)
     return ir_reshape(b, x, 3, shapes[which / 4]);
 }
 
+// An axis of one element, which leaves, and one that repeats, which stays.
+START_TEST(test_added_axes)
+{
+    struct ir_builder b = ir_builder_make(module, "axes", IR_BUILD_IDENTITIES);
+    ir_id x = ir_param(&b, ir_type_make(module, JOT_F32, 3, cube));
+    const int64_t one[] = {2, 1, 3, 4}, two[] = {2, 2, 3, 4}, axes[] = {0, 2, 3}, flat[] = {48};
+    ck_assert_int_eq(ir_reshape(&b, ir_broadcast_in_dim(&b, x, 4, one, axes), 3, cube), x);
+    ir_id y = ir_reshape(&b, ir_broadcast_in_dim(&b, x, 4, two, axes), 1, flat);
+    ck_assert_int_eq(ir_node_of(b.graph, ir_operand(b.graph, ir_node_of(b.graph, y), 0))->op,
+                     IR_broadcast_in_dim);
+}
+END_TEST
+
 START_TEST(test_transposes) { check_pair(two_transposes, _i); }
 END_TEST
 
@@ -295,6 +308,7 @@ static void add_tests(TCase *t)
     tcase_add_loop_test(t, test_transposes, 0, 36);
     tcase_add_loop_test(t, test_broadcasts, 0, 20);
     tcase_add_loop_test(t, test_reshapes, 0, 16);
+    tcase_add_test(t, test_added_axes);
     tcase_add_test(t, test_ops_that_do_nothing);
     tcase_add_test(t, test_known_places);
     tcase_add_loop_test(t, test_windows_at_numbers, 0, 16);
