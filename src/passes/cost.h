@@ -90,6 +90,7 @@ enum cost_constant {
     COST_TAPE_OF_LANE = 32 << 10, // bytes that a lane keeps from loop to loop, and in tables
     COST_TAPE_OF_FEW = 256 << 10, // the same of one lane of the few that a core has at once
     COST_TAPE_OF_ALL = 16 << 20,  // of all lanes: more is expected to fall out of all caches
+    COST_TRIPS_BYTES = 64 << 20,  // what a product of all trips of a loop adds to memory
     COST_TAPE_BYTES = 256 << 20,  // residuals of a loop that are kept without being asked for
 
     // The most code that one piece may become, in operations, which are about as many as

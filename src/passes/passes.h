@@ -150,6 +150,10 @@ uint32_t pass_count_trips(struct ir_module *m, uint32_t f);
 // What a loop does not change is computed in front of it.  After all differentiation.
 uint32_t pass_hoist(struct ir_module *m, uint32_t f);
 
+// Products that a loop makes trip by trip are made of all trips at once where that is possible.  After
+// all differentiation.
+uint32_t pass_loop_products(struct ir_module *m, uint32_t f);
+
 // For a GPU: many updates of rows are made in the order of their places.  After all differentiation.
 uint32_t pass_sort_updates(struct ir_module *m, uint32_t f);
 
