@@ -82,8 +82,10 @@ static jot_status lower_all(struct cg_module *m, struct arena *arena,
     for (uint32_t i = 0; i < program->nests.count; i++)
         if (map_jam(program->nests.at[i]))
             nest_collapse(program->nests.at[i]);
-    for (uint32_t i = 0; i < program->nests.count; i++)
+    for (uint32_t i = 0; i < program->nests.count; i++) {
+        map_stage(program->nests.at[i]);
         JOT_TRY(cg_kernel_lower(m, arena, program->nests.at[i], (int)i, &kernels[i]));
+    }
     for (uint32_t i = 0; i < program->steps.count; i++)
         if (nest_loop_is_phases(program, i)) {
             cg_phases_lower(m, arena, program, i, kernels, &phases[i]);

@@ -362,6 +362,8 @@ bool cg_is_put_later(const struct cg_lowering *l, nest_id fold, nest_id put);
 void cg_lower_contract(struct cg_lowering *l, const struct nest_statement *s);
 // units.c: how many points of a map in such a loop go together, as one long vector; 1: one by one.
 unsigned cg_units(const struct cg_lowering *l, nest_id map);
+// Whether the map is a copy of rows that lie far apart (map/map.h): then it is made.
+bool cg_lower_copy(struct cg_lowering *l, nest_id map);
 void cg_lower_units(struct cg_lowering *l, nest_id map, unsigned n);
 
 // seq.c

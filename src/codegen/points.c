@@ -250,6 +250,8 @@ static void set_lanes(struct cg_lowering *l, nest_id axis, LLVMValueRef at, LLVM
 static void lower_part(struct cg_lowering *l, nest_id id)
 {
     unsigned units = cg_units(l, id);
+    if (cg_lower_copy(l, id))
+        return;
     if (units > 1)
         cg_lower_units(l, id, units);
     else

@@ -6,6 +6,7 @@
 //       put h[j] = tanh (z[j] + b[j])     becomes      h[j .. j + 3] = tanh (z[j .. j + 3] + ...)
 //     }                                              }
 #include "codegen/access.h"
+#include "map/map.h"
 
 #include <string.h>
 
@@ -128,4 +129,92 @@ void cg_lower_units(struct cg_lowering *l, nest_id map, unsigned n)
     }
     cg_loop_close(l, &loop);
     memcpy(l->values, outside, l->nest->values.count * sizeof *l->values);
+}
+
+// ---- Copies
+
+// A row of each lane, far from those of the others, and rows of all lanes in a local.
+struct copy {
+    const struct nest_statement *far;
+    nest_id unit, local;
+    bool is_load;
+    jot_dtype dtype;
+    unsigned width; // of a tile: lanes and elements
+};
+
+static LLVMValueRef far_row(struct cg_lowering *l, const struct copy *c, unsigned lane)
+{
+    struct cg_parts p = cg_split_index(l, &c->far->index);
+    LLVMValueRef far = cg_int(l->module, lane * p.factor);
+    // Lanes past the end load the row of lane 0.
+    if (c->is_load)
+        far = LLVMBuildSelect(l->m.b, cg_extract(&l->m, l->mask, lane, 1), far,
+                              cg_int(l->module, 0), "");
+    return cg_at(l, cg_memory_type(l->module, c->dtype), cg_buffer_base(l, c->far->buffer),
+                 cg_add(l, p.uniform, far));
+}
+
+// Lanes from number `lane` on of element i of the local, from the element `at` on.
+static LLVMValueRef near_row(struct cg_lowering *l, const struct copy *c, LLVMValueRef at,
+                             unsigned i, unsigned lane)
+{
+    const struct cg_buffer *b = &l->buffers[c->local];
+    LLVMValueRef place = cg_times(l, cg_add(l, at, cg_int(l->module, i)), b->row);
+    place = cg_add(l, place, cg_int(l->module, lane));
+    place = b->offset ? cg_add(l, place, b->offset) : place;
+    return cg_at(l, cg_memory_type(l->module, c->dtype), b->base, place);
+}
+
+// The tiles of all lanes for elements from `at` on.
+static void copy_tiles(struct cg_lowering *l, const struct copy *c, LLVMValueRef at)
+{
+    LLVMValueRef rows[MOST_LANES];
+    LLVMTypeRef type = cg_with_lanes(cg_memory_type(l->module, c->dtype), c->width);
+    unsigned align = dtype_get(c->dtype)->bytes;
+    l->axes[c->unit] = at;
+    for (unsigned lane = 0; lane < l->lanes; lane += c->width) {
+        for (unsigned i = 0; i < c->width; i++)
+            rows[i] = cg_load_row(
+                l, type, c->is_load ? far_row(l, c, lane + i) : near_row(l, c, at, i, lane),
+                align, NULL);
+        cg_transpose(l, rows, c->width);
+        for (unsigned i = 0; i < c->width; i++) {
+            if (c->is_load) {
+                cg_store_row(l, rows[i], near_row(l, c, at, i, lane), align, NULL, false);
+                continue;
+            }
+            LLVMValueRef mask = cg_extract(&l->m, l->mask, lane + i, 1);
+            cg_store_row(l, rows[i], far_row(l, c, lane + i), align,
+                         cg_splat(&l->m, mask, c->width), false);
+        }
+    }
+}
+
+bool cg_lower_copy(struct cg_lowering *l, nest_id map)
+{
+    const struct nest_statement *s = cg_statement(l, map);
+    if (!map_is_copy(l->nest, s, l->vector_axis))
+        return false;
+    const struct nest_block *b = &l->nest->blocks.at[s->body];
+    const struct nest_statement *x = cg_statement(l, b->statements.at[0]),
+                                *y = cg_statement(l, b->statements.at[1]);
+    struct copy c = {
+        .unit = s->axes[0], .is_load = is_point_local(l, y->buffer), .dtype = x->dtype};
+    c.far = c.is_load ? x : y;
+    c.local = c.is_load ? y->buffer : x->buffer;
+    c.width = l->module->vector_bytes / dtype_get(c.dtype)->bytes;
+    int64_t extent = cg_extent(l, s);
+    while (c.width > l->lanes || c.width > extent)
+        c.width /= 2;
+    if (!is_point_local(l, c.local) || c.width < 2)
+        return false;
+    struct cg_loop loop =
+        cg_loop_open(l, cg_int(l->module, 0), cg_int(l->module, extent - extent % c.width),
+                     cg_int(l->module, c.width));
+    copy_tiles(l, &c, loop.index);
+    cg_loop_close(l, &loop);
+    // The last ones once more with some before them.
+    if (extent % c.width)
+        copy_tiles(l, &c, cg_int(l->module, extent - c.width));
+    return true;
 }

@@ -24,6 +24,11 @@ struct map_host {
 // Unroll-and-jam: writes several elements of an axis of points side by side, where folds load much that is the same
 // for all of them.  Whether it has changed the nest.
 bool map_jam(struct nest *n);
+// Staging: writes rows of points that lie far apart as copies to locals of the points, and from them.
+void map_stage(struct nest *n);
+// Whether the map, in a loop over points along the axis, is such a copy: an element of a local, and one of memory whose
+// row lies apart from that of the next point.
+bool map_is_copy(const struct nest *n, const struct nest_statement *map, nest_id point);
 // Gives the axes of the nest their levels, in place of those that they have.
 void map_to_host(struct nest *n, const struct map_host *host);
 

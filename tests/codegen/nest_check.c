@@ -170,6 +170,7 @@ static void check_mapped(const struct waiting *w, void *const *buffers)
     uint64_t draw = nest_check_random();
     if (map_jam(n))
         nest_collapse(n);
+    map_stage(n);
     map_to_host(n, &(struct map_host){16u << draw % 3, draw / 3 % 3});
     ck_assert_msg(!nest_verify(n, &report), "%s\n%s", report.text, text_of(n));
     ck_assert_msg(nest_equal(n, parse(text_of(n))), "%s", text_of(n));

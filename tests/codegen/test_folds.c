@@ -258,7 +258,8 @@ static const char row_sums[] =
     "    fold i < %d {\n      %%1 = load x[%d*n + i] : %s\n      %%2 = load z[i] : %s\n"
     "      %%3 = mul %%1, %%2 : %s\n      yield reduce_sum %%3 sum64\n    } -> %%4 : %s\n"
     "    map i2 < %d {\n      %%5 = load z[i2] : %s\n      %%6 = mul %%4, %%5 : %s\n"
-    "      put y[%d*n + i2] = %%6\n    }\n  }\n}\n";
+    "      %%10 = load x[%d*n + i2] : %s\n      %%11 = add %%6, %%10 : %s\n"
+    "      put y[%d*n + i2] = %%11\n    }\n  }\n}\n";
 
 static void check_row_sums(const char *d, int n, int k)
 {
@@ -271,7 +272,7 @@ static void check_row_sums(const char *d, int n, int k)
              k, d, d, d);
     for (int i = 0; i < 2; i++) {
         snprintf(text, sizeof text, row_sums, d, n * k, d, k * k, d, n * k, d, k, d, k, n, k, k,
-                 d, i ? map : product, k, k, d, d, d, d, k, d, d, k);
+                 d, i ? map : product, k, k, d, d, d, d, k, d, d, k, d, d, k);
         nest_check_text(text);
     }
 }

@@ -158,11 +158,61 @@ START_TEST(elements_go_side_by_side)
 }
 END_TEST
 
+// The map of a loop over points, x: f32[4096], and what stands there once rows are staged; or the same.
+#define POINTS(map)                                                                            \
+    "kernel k(x: f32[4096], w: f32[64], y: out f32[4096]) {\n  local a: f32[8] @ point\n"      \
+    "  local z: f32[8] @ point\n  par n < 512 {\n    map i < 8 {\n"                            \
+    "      %0 = load x[8*n + i] : f32\n      put a[i] = %0\n    }\n"                           \
+    "    contract z[j] = a[k], w[j + 8*k] for j < 8 over k < 8\n" map "  }\n}\n"
+static const struct {
+    const char *what, *text, *has[2];
+} stages[] = {
+    {"a row that is loaded twice, and one that is put",
+     POINTS("    map l < 8 {\n      %1 = load z[l] : f32\n      %2 = load x[8*n + l] : f32\n"
+            "      %3 = mul %1, %2 : f32\n      %4 = load x[8*n + l] : f32\n"
+            "      %5 = add %3, %4 : f32\n      put y[8*n + l] = %5\n    }\n"),
+     {"      %1 = load x[8*n + k] : f32\n      put x_2[k] = %1\n",
+      "      %5 = load x_2[l] : f32\n      %6 = add %4, %5 : f32\n      put y_2[l] = %6\n    "
+      "}\n"
+      "    map k < 8 {\n      %7 = load y_2[k] : f32\n      put y[8*n + k] = %7\n"}},
+    {"a copy is one already",
+     POINTS("    map l < 8 {\n      %1 = load z[l] : f32\n      put y[8*n + l] = %1\n    }\n"),
+     {NULL, NULL}},
+    {"neighbouring points lie together",
+     POINTS("    map l < 8 {\n      %1 = load z[l] : f32\n      %2 = tanh %1 : f32\n"
+            "      put y[n + 512*l] = %2\n    }\n"),
+     {NULL, NULL}},
+    {"and a guard is kept where it is",
+     POINTS("    map l < 8 {\n      %1 = load z[l] : f32\n      %2 = lt %1, %1 : bool\n"
+            "      %3 = load x[8*n + l] if %2 : f32\n      put z[l] = %3\n    }\n"
+            "    map m < 8 {\n      %4 = load z[m] : f32\n      put y[8*n + m] = %4\n    }\n"),
+     {NULL, NULL}},
+};
+
+START_TEST(rows_are_staged)
+{
+    struct nest *n = parse(stages[_i].text);
+    struct strbuf report = strbuf_make(arena);
+    const char *before = print(n);
+    map_stage(n);
+    const char *after = print(n);
+    ck_assert_msg(!nest_verify(n, &report), "%s%s", report.text, after);
+    for (int i = 0; i < 2 && stages[_i].has[i]; i++)
+        ck_assert_msg(strstr(after, stages[_i].has[i]), "%s: no '%s' in\n%s", stages[_i].what,
+                      stages[_i].has[i], after);
+    if (!stages[_i].has[0])
+        ck_assert_str_eq(before, after);
+    map_stage(n);
+    ck_assert_str_eq(after, print(n));
+}
+END_TEST
+
 static void add_tests(TCase *t)
 {
     tcase_add_checked_fixture(t, setup, teardown);
     tcase_add_loop_test(t, levels_of_a_processor, 0, (int)(sizeof rows / sizeof *rows));
     tcase_add_loop_test(t, elements_go_side_by_side, 0, (int)(sizeof jams / sizeof *jams));
+    tcase_add_loop_test(t, rows_are_staged, 0, (int)(sizeof stages / sizeof *stages));
 }
 
 int main(void) { return suite_run("map", add_tests); }
