@@ -536,9 +536,42 @@ START_TEST(numbers_are_read)
 }
 END_TEST
 
+// Zeros that two updates begin with are in memory; what compares with them reads none.
+static const char zeros_beside[] =
+    "jot ir 1\n"
+    "function @0 f(%0: f64[512], %1: i32[4,1], %2: f64[4]) {\n"
+    "  %3 = const {data=0} : f64[]\n"
+    "  %4 = broadcast_in_dim %3 {dims=[512], axes=[]} : f64[512]\n"
+    "  %5 = scatter_add %4, %1, %2 {offset_dims=[], collapsed_dims=[0], operand_batch=[], "
+    "index_batch=[], index_map=[0], unique=0, mode=2} : f64[512]\n"
+    "  %6 = scatter_max %4, %1, %2 {offset_dims=[], collapsed_dims=[0], operand_batch=[], "
+    "index_batch=[], index_map=[0], unique=0, mode=2} : f64[512]\n"
+    "  %7 = max %0, %4 : f64[512]\n"
+    "  return %5, %6, %7, %4\n"
+    "}\n";
+
+START_TEST(numbers_in_memory_are_not_read)
+{
+    uint32_t f = parse(zeros_beside), found = 0;
+    struct nest_program *p = schedule(f);
+    check_program(f, p);
+    check_run(f, p, draw_inputs(f, seed));
+    for (uint32_t i = 0; i < p->nests.count; i++) {
+        const struct nest *n = p->nests.at[i];
+        bool compares = false;
+        for (uint32_t k = 0; k < n->statements.count; k++)
+            compares |= n->statements.at[k].kind == NEST_OP &&
+                        n->statements.at[k].op == IR_max && count_kind(n, NEST_LOAD) == 1;
+        found += compares;
+    }
+    require_of(found == 1, "a number is read", f, p);
+}
+END_TEST
+
 static void add_tests(TCase *t)
 {
     tcase_add_test(t, long_programs);
+    tcase_add_test(t, numbers_in_memory_are_not_read);
     tcase_add_loop_test(t, numbers_are_read, 0, sizeof layers / sizeof *layers);
     tcase_add_loop_test(t, random_programs, 0, 4);
     tcase_add_test(t, softmax_is_one_kernel);
