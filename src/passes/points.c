@@ -252,8 +252,10 @@ static bool fits(const struct points *p, uint32_t step, const struct sets *of)
         return false;
     if (t->kind == POINTS_LAYER)
         return !of->shared[s->memories[0]] && !of->made[s->memories[1]];
+    // One of memory alone is the library's.
     if (t->kind == POINTS_GRADIENT)
-        return !of->shared[s->memories[0]] && !of->shared[s->memories[1]];
+        return (of->made[s->memories[0]] || of->made[s->memories[1]]) &&
+               !of->shared[s->memories[0]] && !of->shared[s->memories[1]];
     const struct nest_block *body = &t->nest->blocks.at[0];
     const struct nest_statement *loop = &t->nest->statements.at[t->loop];
     if (!has_plain_buffers(t->nest) || !range_stays_own(p, step, 0, 0, t->at, of) ||

@@ -77,6 +77,35 @@ START_TEST(products_over_points)
 }
 END_TEST
 
+// A product over points of what is in memory stays the library's, beside layers of the same points.
+START_TEST(products_of_memory_stay)
+{
+    uint32_t f = simplified(parse(
+        "jot ir 1\n"
+        "function @0 net(%0: f64[300,8], %1: f64[8,20], %2: f64[300,20], %3: f64[20,8]) {\n"
+        "  %4 = dot_general %0, %1 {lhs_contract=[1], rhs_contract=[0], lhs_batch=[], "
+        "rhs_batch=[], precision=0} : f64[300,20]\n"
+        "  %5 = tanh %4 : f64[300,20]\n"
+        "  %6 = dot_general %5, %3 {lhs_contract=[1], rhs_contract=[0], lhs_batch=[], "
+        "rhs_batch=[], precision=0} : f64[300,8]\n"
+        "  %7 = dot_general %0, %2 {lhs_contract=[0], rhs_contract=[0], lhs_batch=[], "
+        "rhs_batch=[], precision=0} : f64[8,20]\n"
+        "  %8 = dot_general %0, %5 {lhs_contract=[0], rhs_contract=[0], lhs_batch=[], "
+        "rhs_batch=[], precision=0} : f64[8,20]\n"
+        "  return %6, %7, %8\n"
+        "}\n"));
+    struct nest_program *p = schedule(f);
+    check_program(f, p);
+    int library = 0, products = 0;
+    for (uint32_t i = 0; i < p->steps.count; i++)
+        library += p->steps.at[i].kind == NEST_STEP_GEMM;
+    for (uint32_t i = 0; i < p->nests.count; i++)
+        products += count_products(p->nests.at[i]);
+    require_of(library == 1 && products == 1, "not one product by the library", f, p);
+    close_program(f, p, 1e-11);
+}
+END_TEST
+
 // Three layers, the first from `in` numbers, the last to `out`, and the gradient in their weights.  A
 // product with a side below 8 is no library's: it comes as sums of columns over the points.
 static const char three_layers[] =
@@ -147,6 +176,7 @@ END_TEST
 static void add_tests(TCase *t)
 {
     tcase_add_test(t, products_over_points);
+    tcase_add_test(t, products_of_memory_stay);
     tcase_add_test(t, products_of_any_sides);
 }
 
