@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A nest as functions of the kernel ABI, and how they are to be run.
 //
-// One loop of independent points is split over chunks of one of its axes.  A fold at the top is
+// Loops of independent points are split over chunks of one of their axes, a function for each.  A fold at the top is
 // split over its blocks: each chunk leaves the results of its blocks in memory, and a
 // second function of one chunk combines them in the fixed tree and goes on with what follows, so
 // the bits do not depend on how many threads there are.  Anything else is one function, run once.
@@ -159,7 +159,7 @@ static int64_t chunk_unit(struct cg_lowering *l, nest_id loop, nest_id split)
     return axis == split ? (int64_t)lanes * cg_choose_chunks(l, loop, axis, lanes) : 1;
 }
 
-static void lower_points_kernel(struct cg_lowering *l, nest_id loop, struct cg_kernel *out)
+static void lower_points_kernel(struct cg_lowering *l, nest_id loop, struct cg_kernel_step *out)
 {
     const struct nest_statement *s = cg_statement(l, loop);
     nest_id split = split_axis(l->nest, s);
@@ -167,8 +167,60 @@ static void lower_points_kernel(struct cg_lowering *l, nest_id loop, struct cg_k
     cg_prefetch_find(l, loop);
     cg_lower_points(l, loop, split, LLVMGetParam(l->function, 1), LLVMGetParam(l->function, 2));
     double factor = nest_has_time(l->nest, s->body) ? EVEN : 1;
-    set_step(&out->steps[0], out->steps[0].symbol, l->nest->axes.at[split].extent,
+    set_step(out, out->symbol, l->nest->axes.at[split].extent,
              factor * map_cost(l->nest, loop, NULL), chunk_unit(l, loop, split));
+}
+
+// Whether the loops of a nest are points, some of them worth threads, and what stands between can be done once for
+// each of them.
+static bool has_loops_of_points(const struct nest *n, uint32_t loops)
+{
+    nest_id *scopes = arena_array(n->arena, nest_id, n->buffers.count + 1);
+    const struct nest_block *body = &n->blocks.at[0];
+    double most = 0;
+    nest_local_scopes(n, scopes);
+    for (uint32_t i = 0; i < n->buffers.count; i++)
+        if (n->buffers.at[i].role == NEST_LOCAL && scopes[i] == NEST_NONE)
+            return false;
+    for (uint32_t i = 0; i < body->statements.count; i++) {
+        const struct nest_statement *s = &n->statements.at[body->statements.at[i]];
+        bool is_points = s->kind == NEST_PAR || s->kind == NEST_MAP;
+        if (!is_points && s->kind != NEST_OP && s->kind != NEST_CONST &&
+            s->kind != NEST_INDEX &&
+            (s->kind != NEST_LOAD || n->buffers.at[s->buffer].role != NEST_IN))
+            return false;
+        if (is_points)
+            most = fmax(most, map_cost(n, body->statements.at[i], NULL));
+    }
+    return loops > 1 && loops <= CG_KERNEL_STEPS && most > PARALLEL_COST;
+}
+
+// A function for each loop; l is the first.
+static void lower_loops(struct cg_lowering *l, const struct nest_block *body, int number,
+                        struct cg_kernel *out)
+{
+    static const char *const suffixes[CG_KERNEL_STEPS] = {"", "_1", "_2", "_3"};
+    struct cg_lowering at = *l;
+    out->n_steps = 0;
+    for (uint32_t i = 0; i < body->statements.count && at.status == JOT_OK; i++) {
+        if (!is_loop(cg_statement(l, body->statements.at[i])->kind))
+            continue;
+        struct cg_kernel_step *step = &out->steps[out->n_steps];
+        *step = (struct cg_kernel_step){
+            .symbol = symbol_name(l->arena, number, suffixes[out->n_steps])};
+        if (out->n_steps++) {
+            at = begin_function(l->module, l->arena, l->nest, l->m.by_function, step->symbol);
+            bind_buffers(&at);
+        }
+        for (uint32_t k = 0; k < i; k++)
+            if (!is_loop(cg_statement(l, body->statements.at[k])->kind))
+                cg_lower_statement(&at, body->statements.at[k]);
+        lower_points_kernel(&at, body->statements.at[i], step);
+        end_function(&at);
+        step->scratch_bytes = at.scratch_bytes;
+    }
+    l->status = at.status;
+    l->message = at.message;
 }
 
 // Bytes of one row of the results of an accumulator.
@@ -272,10 +324,12 @@ static jot_status lower_kernel(struct cg_module *module, struct arena *arena, st
         cg_extent(&l, only) > fold_block(cg_extent(&l, only)) &&
         map_cost(nest, body->statements.at[at], NULL) > PARALLEL_COST) {
         lower_fold_kernel(&l, body, at, number, out);
+    } else if (has_loops_of_points(nest, loops)) {
+        lower_loops(&l, body, number, out);
     } else {
         if (only && ends && (only->kind == NEST_PAR || only->kind == NEST_MAP)) {
             lower_simple(&l, body, 0, at);
-            lower_points_kernel(&l, body->statements.at[at], out);
+            lower_points_kernel(&l, body->statements.at[at], &out->steps[0]);
         } else {
             l.top = loops ? body->statements.at[at] : NEST_NONE;
             lower_simple(&l, body, 0, body->statements.count);

@@ -490,9 +490,10 @@ struct cg_kernel_step {
     uint32_t block;  // threads of a block on a GPU
     bool exact_grid; // a block for every chunk
 };
+#define CG_KERNEL_STEPS 4
 struct cg_kernel {
-    int n_steps; // 1, or 2: a parallel fold and its end; up to 4 on a GPU
-    struct cg_kernel_step steps[4];
+    int n_steps; // 1; 2 of a parallel fold and its end; as many as loops of points; several on a GPU
+    struct cg_kernel_step steps[CG_KERNEL_STEPS];
     uint64_t partial_bytes; // of results of chunks: the operand after the nest's own
     bool has_counter;       // a u32, 0 before and after: the operand after that (on a GPU)
     int64_t trips;          // of the loop around it that it makes at once (gpu/trips.c), 0: one

@@ -351,11 +351,13 @@ START_TEST(products_of_few_rows)
     const char *d = dtypes[_i], *sum = _i == 4 ? "f32" : d;
     const char *order = _i == 2 ? "free" : "sum64";
     static const int lengths[] = {40, 64, 300, 600};
-    for (int rows = 2; rows <= 9; rows++)
+    static const int counts[] = {2, 3, 4, 5, 6, 7, 8, 9, 11, 17, 31};
+    for (int at = 0; at < 11; at++)
         for (int turned = 0; turned < 2; turned++) {
-            int k = lengths[(rows + turned + _i) % 4];
+            int rows = counts[at];
+            int k = lengths[(at + turned + _i) % 4];
             struct strbuf s = strbuf_make(nest_check_arena);
-            if (!sample_takes((size_t)(2 * rows + turned + _i), 3))
+            if (!sample_takes((size_t)(2 * at + turned + _i), 3))
                 continue;
             strbuf_printf(&s,
                           "kernel rows(x: %s[%d], w: %s[%d], c: f32[80], y: out %s[%d], "
@@ -377,6 +379,31 @@ START_TEST(products_of_few_rows)
                           _i == 4 ? 7 : 5);
             nest_check_text(s.text);
         }
+    nest_check_end();
+}
+END_TEST
+
+// Rows that go side by side with what is theirs: maxima, locals, maps.
+START_TEST(products_of_rows_with_locals)
+{
+    static const int counts[] = {2, 5, 11, 18, 31};
+    struct strbuf s = strbuf_make(nest_check_arena);
+    int n = counts[_i];
+    strbuf_printf(
+        &s,
+        "kernel rows(x: f32[%d], w: f32[24000], y: out f32[%d], z: out f32[%d]) {\n"
+        "  local row: f32[300] @ point\n  local twice: f32[300] @ point\n"
+        "  par i < %d {\n    fold k < 300 {\n      %%0 = load x[300*i + k] : f32\n"
+        "      put row[k] = %%0\n      yield reduce_max %%0 free\n    } -> %%1 : f32\n",
+        300 * n, 80 * n, n, n);
+    strbuf_printf(&s,
+                  "    map k < 300 {\n      %%2 = load row[k] : f32\n"
+                  "      %%3 = mul %%2, %%1 : f32\n      put twice[k] = %%3\n    }\n"
+                  "    map j < 80 {\n      fold k < 300 {\n        %%4 = load twice[k] : f32\n"
+                  "        %%5 = load w[j + 80*k] : f32\n        yield fma %%4 %%5 sum64\n"
+                  "      } -> %%6 : f32\n      put y[80*i + j] = %%6\n    }\n"
+                  "    put z[i] = %%1\n  }\n}\n");
+    nest_check_text(s.text);
     nest_check_end();
 }
 END_TEST
@@ -403,6 +430,7 @@ int main(void)
     tcase_add_loop_test(bits, numbers_of_rows, 0, 8);
     tcase_add_loop_test(bits, large_fold, 0, 6);
     tcase_add_loop_test(bits, products_of_few_rows, 0, 5);
+    tcase_add_loop_test(bits, products_of_rows_with_locals, 0, 5);
     suite_add_tcase(s, bits);
     SRunner *r = srunner_create(s);
     srunner_run_all(r, CK_ENV);
