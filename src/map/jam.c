@@ -11,13 +11,15 @@
 //                                                    put y[j] = %5; put y[1024 + j] = %6 ...
 //
 // It is worth it where a long fold reads much memory that is the same for all elements of the axis: a product of a
-// few rows reads its matrix once.  Each element keeps its operations and their order.
+// few rows reads its matrix once.  Few elements go in parts of a body, one behind the other; of more, groups of
+// them are a loop, and what is left is a loop behind it.  Each element keeps its operations and their order.
 #include "map/map.h"
 #include "passes/cost.h"
 
 enum {
-    MOST_ELEMENTS = 8,                 // of the axis that go together
-    LONG_FOLD = 4 * COST_ACCUMULATORS, // turns
+    MOST_ELEMENTS = 8,     // that go together
+    MOST_OF_OWN_LANES = 5, // the same where a fold has 64 accumulators in lanes
+    LEAST_ELEMENTS = 4,    // of a group, where there are many
 };
 
 static const struct nest_statement *statement(const struct nest *n, nest_id id)
@@ -27,100 +29,202 @@ static const struct nest_statement *statement(const struct nest *n, nest_id id)
 
 // ---- What depends on an axis
 
-static bool any_varies(const bool *varies, uint32_t count, const nest_id *values)
+// What a walk over the body of a loop finds.
+struct found {
+    const struct nest *n;
+    nest_id axis, lanes; // of the loop
+    nest_id *scopes;     // by buffer
+    bool *varies;        // by value: with the axis
+    bool *has_copies;    // by buffer: each element has its own
+    bool *inside;        // by axis: walked for each element
+    bool *is_inside;     // by statement: the loop, and what is in it
+    bool again;          // what has copies was not known yet
+    double shared;       // bytes that long folds load for all elements of the axis
+    uint32_t combines;   // of a fold, those that vary, at most
+    bool has_own_lanes;  // a fold
+};
+
+static bool any_varies(const struct found *f, uint32_t count, const nest_id *values)
 {
     for (uint32_t i = 0; i < count; i++)
-        if (varies[values[i]])
+        if (f->varies[values[i]])
             return true;
     return false;
 }
 
-static bool index_varies(const struct nest_index *x, nest_id axis, const bool *varies)
+static bool statement_varies(const struct found *f, const struct nest_statement *s)
 {
-    if (nest_index_factor(x, axis))
+    if (nest_index_factor(&s->index, f->axis) || any_varies(f, s->n_in, s->in) ||
+        (s->guard != NEST_NONE && f->varies[s->guard]))
         return true;
-    for (uint32_t i = 0; i < x->count; i++)
-        if (x->terms[i].is_value && varies[x->terms[i].id])
+    for (uint32_t i = 0; i < s->index.count; i++)
+        if (s->index.terms[i].is_value && f->varies[s->index.terms[i].id])
             return true;
-    return false;
+    return s->kind == NEST_LOAD && f->has_copies[s->buffer];
 }
 
-static bool statement_varies(const struct nest_statement *s, nest_id axis, const bool *varies)
-{
-    return any_varies(varies, s->n_in, s->in) || index_varies(&s->index, axis, varies) ||
-           (s->guard != NEST_NONE && varies[s->guard]);
-}
-
-static void mark(bool *varies, nest_id first, uint32_t count, bool does)
+static void mark(const struct found *f, nest_id first, uint32_t count, bool does)
 {
     for (uint32_t i = 0; i < count; i++)
-        varies[first + i] = does;
+        f->varies[first + i] = does;
 }
 
-// The bytes that a load in the fold meets over all points and turns.
-static double bytes_met(const struct nest *n, const struct nest_statement *load)
+// The bytes that a load meets from one element of the axis to the next.
+static double bytes_between(const struct found *f, const struct nest_statement *load)
 {
-    double count = (double)n->buffers.at[load->buffer].count, met = 1;
-    for (uint32_t i = 0; i < load->index.count; i++)
-        met *= load->index.terms[i].is_value
-                   ? count
-                   : (double)n->axes.at[load->index.terms[i].id].extent;
+    double count = (double)f->n->buffers.at[load->buffer].count, met = 1;
+    for (uint32_t i = 0; i < load->index.count; i++) {
+        const struct nest_term *t = &load->index.terms[i];
+        double extent = t->is_value ? count : (double)f->n->axes.at[t->id].extent;
+        if (!t->is_value && !f->inside[t->id])
+            extent = t->id != f->lanes            ? 1
+                     : extent < COST_ACCUMULATORS ? extent
+                                                  : COST_ACCUMULATORS;
+        met *= extent;
+    }
     return (met < count ? met : count) * dtype_get(load->dtype)->bytes;
 }
 
-// What a walk finds; false where a statement stands that has no copies side by side.
-struct found {
-    nest_id axis;
-    bool *varies;  // values, with the axis
-    double shared; // bytes that long folds load for all elements of it
-    bool work_is_loads;
-};
+static bool look(struct found *f, uint32_t block, nest_id points, nest_id fold);
 
-static bool look(const struct nest *n, uint32_t block, bool in_fold, struct found *f)
+static bool look_at_fold(struct found *f, nest_id id, nest_id points)
 {
-    const struct nest_block *b = &n->blocks.at[block];
+    const struct nest_statement *s = statement(f->n, id);
+    nest_id result = s->result, lanes;
+    uint32_t combines = 0;
+    double before = f->shared;
+    if (!look(f, s->body, points, id))
+        return false;
+    for (uint32_t k = 0; k < s->n_combines; k++) {
+        const struct nest_combine *c = &s->combines[k];
+        uint32_t results = nest_combine_results(c->op);
+        bool does = any_varies(f, c->n, c->value);
+        mark(f, result, results, does);
+        result += results;
+        combines += does;
+    }
+    if (f->shared > before) {
+        f->combines = combines > f->combines ? combines : f->combines;
+        map_cost(f->n, points, &lanes);
+        f->has_own_lanes |=
+            lanes == NEST_NONE || map_folds_by_lane(f->n, statement(f->n, points), s, lanes);
+    }
+    return true;
+}
+
+// Of the block, which stands in the loop `points` and, but for NEST_NONE, a fold there.  False where a statement
+// stands that has no copies side by side, or they are not worth it.
+static bool look(struct found *f, uint32_t block, nest_id points, nest_id fold)
+{
+    const struct nest_block *b = &f->n->blocks.at[block];
     for (uint32_t i = 0; i < b->statements.count; i++) {
-        const struct nest_statement *s = statement(n, b->statements.at[i]);
-        bool does = statement_varies(s, f->axis, f->varies);
+        nest_id id = b->statements.at[i];
+        const struct nest_statement *s = statement(f->n, id);
+        bool does = statement_varies(f, s), is_loop = s->body != NEST_NONE;
+        f->is_inside[id] = true;
+        for (uint32_t k = 0; is_loop && k < s->n_axes; k++)
+            f->inside[s->axes[k]] = true;
         switch (s->kind) {
         case NEST_LOAD:
-            if (n->buffers.at[s->buffer].role == NEST_LOCAL)
-                return false;
-            if (in_fold && !does && s->guard == NEST_NONE)
-                f->shared += bytes_met(n, s);
+            if (fold != NEST_NONE && !does && s->guard == NEST_NONE &&
+                nest_extent(f->n, statement(f->n, fold)) >= COST_JAM_TERMS)
+                f->shared += bytes_between(f, s);
             break;
         case NEST_OP:
-            f->work_is_loads &= !in_fold || !cost_is_expensive(s->op, s->dtype);
+            if (fold != NEST_NONE && does && cost_is_expensive(s->op, s->dtype))
+                return false;
             break;
         case NEST_CONST:
         case NEST_INDEX:
             break;
         case NEST_PUT:
-            if (s->op || in_fold || n->buffers.at[s->buffer].role == NEST_LOCAL)
+            if (s->op)
                 return false;
+            if (does && f->scopes[s->buffer] != NEST_NONE &&
+                f->is_inside[f->scopes[s->buffer]] && !f->has_copies[s->buffer])
+                f->again = f->has_copies[s->buffer] = true;
             break;
-        case NEST_FOLD: {
-            if (in_fold || nest_extent(n, s) < LONG_FOLD || !look(n, s->body, true, f))
+        case NEST_FOLD:
+            if (!look_at_fold(f, id, points))
                 return false;
-            nest_id result = s->result;
-            for (uint32_t k = 0; k < s->n_combines; k++) {
-                const struct nest_combine *c = &s->combines[k];
-                uint32_t results = nest_combine_results(c->op);
-                mark(f->varies, result, results, any_varies(f->varies, c->n, c->value));
-                result += results;
-            }
             continue;
-        }
         case NEST_PAR:
-            if (!look(n, s->body, false, f))
+        case NEST_MAP:
+            if (!look(f, s->body, fold == NEST_NONE ? id : points, fold))
                 return false;
             continue;
         default:
             return false;
         }
-        mark(f->varies, s->result, s->n_results, does);
+        mark(f, s->result, s->n_results, does);
     }
     return true;
+}
+
+// ---- How many go together
+
+// Of a loop over points.
+struct choice {
+    struct found found;
+    int64_t most; // elements together, 0: none
+};
+
+static struct choice look_at_axis(const struct nest *n, nest_id loop, uint32_t at,
+                                  nest_id lanes)
+{
+    const struct nest_statement *s = statement(n, loop);
+    struct choice c = {
+        .found = {.n = n,
+                  .axis = s->axes[at],
+                  .lanes = lanes,
+                  .scopes = arena_array(n->arena, nest_id, n->buffers.count + 1),
+                  .varies = arena_array(n->arena, bool, n->values.count + 1),
+                  .has_copies = arena_array(n->arena, bool, n->buffers.count + 1),
+                  .inside = arena_array(n->arena, bool, n->axes.count + 1),
+                  .is_inside = arena_array(n->arena, bool, n->statements.count + 1)}};
+    struct found *f = &c.found;
+    nest_local_scopes(n, f->scopes);
+    f->is_inside[loop] = true;
+    for (uint32_t i = at + 1; i < s->n_axes; i++)
+        f->inside[s->axes[i]] = true;
+    do {
+        f->again = false;
+        f->shared = 0;
+        if (!look(f, s->body, loop, NEST_NONE))
+            return c;
+    } while (f->again);
+    int64_t most = f->has_own_lanes ? MOST_OF_OWN_LANES : MOST_ELEMENTS;
+    int64_t code = nest_code(n, s->body, 1, 1, COST_EXPANDED_OPS);
+    most /= f->combines ? f->combines : 1;
+    most = most < COST_EXPANDED_OPS / code ? most : COST_EXPANDED_OPS / code;
+    c.most = most > 1 && n->axes.at[f->axis].extent > 1 ? most : 0;
+    return c;
+}
+
+// The choices of the loops of the block, by statement.
+static bool choose(const struct nest *n, uint32_t block, struct choice *choices)
+{
+    const struct nest_block *b = &n->blocks.at[block];
+    bool any = false;
+    for (uint32_t i = 0; i < b->statements.count; i++) {
+        nest_id loop = b->statements.at[i], lanes;
+        const struct nest_statement *s = statement(n, loop);
+        if (s->kind != NEST_PAR && s->kind != NEST_MAP)
+            continue;
+        struct choice *best = &choices[loop];
+        map_cost(n, loop, &lanes);
+        for (uint32_t k = 0; k < s->n_axes; k++) {
+            if (s->axes[k] == lanes)
+                continue;
+            struct choice c = look_at_axis(n, loop, k, lanes);
+            double least = c.found.has_own_lanes ? COST_JAM_BYTES : COST_NEAR_BYTES;
+            if (c.most && c.found.shared > least &&
+                (!best->most || c.found.shared > best->found.shared))
+                *best = c;
+        }
+        any |= best->most || choose(n, s->body, choices);
+    }
+    return any;
 }
 
 // ---- Copies
@@ -128,11 +232,16 @@ static bool look(const struct nest *n, uint32_t block, bool in_fold, struct foun
 struct jam {
     const struct nest *from;
     struct nest_builder b;
-    nest_id axis;
-    int64_t elements; // of it that go together
-    const bool *varies;
+    const struct choice *choices;  // by statement
+    nest_id *axes;                 // by axis of `from`: that of the copy
+    bool *is_used;                 // by buffer
+    const struct found *f;         // of the loop whose elements go together, or NULL
+    int64_t step, first, elements; // those are number step * axis + first and the next
     nest_id *value[MOST_ELEMENTS]; // by value of `from`, that of each element
+    nest_id *buffer[MOST_ELEMENTS];
 };
+
+static int64_t copies(const struct jam *j, bool varies) { return varies ? j->elements : 1; }
 
 static nest_id value_of(const struct jam *j, int64_t e, nest_id v)
 {
@@ -148,29 +257,38 @@ static const nest_id *values_of(const struct jam *j, int64_t e, uint32_t count,
     return to;
 }
 
-// Of element e: the axis walks over groups of elements.
+// Of element e.
 static struct nest_index index_of(const struct jam *j, int64_t e, const struct nest_index *x)
 {
     struct nest_term *terms = arena_array(j->from->arena, struct nest_term, x->count + 1);
     int64_t constant = x->constant;
+    int n = 0;
     for (uint32_t i = 0; i < x->count; i++) {
-        terms[i] = x->terms[i];
-        if (terms[i].is_value) {
-            terms[i].id = value_of(j, e, terms[i].id);
-        } else if (terms[i].id == j->axis) {
-            constant += e * terms[i].factor;
-            terms[i].factor *= j->elements;
+        const struct nest_term *t = &x->terms[i];
+        terms[n] = *t;
+        if (t->is_value) {
+            terms[n++].id = value_of(j, e, t->id);
+            continue;
         }
+        if (j->f && t->id == j->f->axis) {
+            constant += (j->first + e) * t->factor;
+            if (!j->step)
+                continue;
+            terms[n].factor *= j->step;
+        }
+        terms[n++].id = j->axes[t->id];
     }
-    return nest_index_make(j->from->arena, constant, (int)x->count, terms);
+    return nest_index_make(j->from->arena, constant, n, terms);
 }
 
 static void copy_block(struct jam *j, uint32_t block);
 
-static void set_results(struct jam *j, int64_t e, const struct nest_statement *s, nest_id first)
+// The results of a copy for the elements from e on, which is all that follow where there is one.
+static void set_results(struct jam *j, int64_t e, nest_id result, uint32_t count, nest_id first)
 {
-    for (uint32_t i = 0; i < s->n_results; i++)
-        j->value[e][s->result + i] = first + i;
+    for (; e < MOST_ELEMENTS; e++)
+        for (uint32_t i = 0; i < count; i++)
+            j->value[e][result + i] = first + i;
 }
 
 static void copy_plain(struct jam *j, int64_t e, const struct nest_statement *s)
@@ -186,10 +304,26 @@ static void copy_plain(struct jam *j, int64_t e, const struct nest_statement *s)
     else if (s->kind == NEST_INDEX)
         first = nest_index_value(b, index, s->dtype);
     else if (s->kind == NEST_LOAD)
-        first = nest_load(b, s->buffer, index, guard);
+        first = nest_load(b, j->buffer[e][s->buffer], index, guard);
     else
-        nest_put(b, s->buffer, index, in[0], guard);
-    set_results(j, e, s, first);
+        nest_put(b, j->buffer[e][s->buffer], index, in[0], guard);
+    set_results(j, e, s->result, s->n_results, first);
+}
+
+// The axis whose elements go together is left out where it has no groups and there are others.
+static void open(struct jam *j, const struct nest_statement *s)
+{
+    nest_id *axes = arena_array(j->from->arena, nest_id, s->n_axes);
+    int n = 0;
+    for (uint32_t i = 0; i < s->n_axes; i++) {
+        const struct nest_axis *a = &j->from->axes.at[s->axes[i]];
+        bool goes = j->f && s->axes[i] == j->f->axis;
+        if (goes && !j->step && s->n_axes > 1)
+            continue;
+        int64_t extent = !goes ? a->extent : j->step ? a->extent / j->step : 1;
+        axes[n++] = j->axes[s->axes[i]] = nest_axis(&j->b, a->name, extent);
+    }
+    nest_open(&j->b, s->kind, n, axes);
 }
 
 // One fold for all elements: what varies is combined for each of them.
@@ -198,12 +332,12 @@ static void copy_fold(struct jam *j, const struct nest_statement *s)
     struct nest_combine *combines =
         arena_array(j->from->arena, struct nest_combine, s->n_combines * MOST_ELEMENTS + 1);
     int n = 0;
-    nest_open(&j->b, NEST_FOLD, (int)s->n_axes, s->axes);
+    open(j, s);
     copy_block(j, s->body);
     for (uint32_t k = 0; k < s->n_combines; k++) {
         const struct nest_combine *c = &s->combines[k];
-        bool varies = any_varies(j->varies, c->n, c->value);
-        for (int64_t e = 0; e < (varies ? j->elements : 1); e++) {
+        int64_t count = copies(j, j->f && any_varies(j->f, c->n, c->value));
+        for (int64_t e = 0; e < count; e++) {
             combines[n] = *c;
             for (uint32_t i = 0; i < c->n; i++)
                 combines[n].value[i] = value_of(j, e, c->value[i]);
@@ -214,13 +348,62 @@ static void copy_fold(struct jam *j, const struct nest_statement *s)
     for (uint32_t k = 0; k < s->n_combines; k++) {
         const struct nest_combine *c = &s->combines[k];
         uint32_t results = nest_combine_results(c->op);
-        bool varies = any_varies(j->varies, c->n, c->value);
-        for (int64_t e = 0; e < j->elements; e++)
-            for (uint32_t i = 0; i < results; i++)
-                j->value[e][result + i] = made + (varies ? (nest_id)e * results : 0) + i;
-        made += (nest_id)(varies ? j->elements : 1) * results;
+        int64_t count = copies(j, j->f && any_varies(j->f, c->n, c->value));
+        for (int64_t e = 0; e < count; e++, made += results)
+            set_results(j, e, result, results, made);
         result += results;
     }
+}
+
+// `elements` of the axis from `first` on, in locals of their own.
+static void copy_part(struct jam *j, const struct nest_statement *s, int64_t first,
+                      int64_t elements)
+{
+    const struct found *f = j->f;
+    j->first = first;
+    j->elements = elements;
+    for (uint32_t i = 0; i < j->from->buffers.count; i++) {
+        const struct nest_buffer *b = &j->from->buffers.at[i];
+        if (f->scopes[i] == NEST_NONE || !f->is_inside[f->scopes[i]])
+            continue;
+        for (int64_t e = 0; e < MOST_ELEMENTS; e++) {
+            if (e && e >= copies(j, f->has_copies[i]))
+                j->buffer[e][i] = j->buffer[0][i];
+            else
+                j->buffer[e][i] = j->is_used[i]
+                                      ? nest_local(&j->b, b->name, b->dtype, b->count, b->space)
+                                      : i;
+            j->is_used[i] = true;
+        }
+    }
+    copy_block(j, s->body);
+}
+
+static void copy_side_by_side(struct jam *j, const struct nest_statement *s,
+                              const struct choice *c)
+{
+    int64_t extent = j->from->axes.at[c->found.axis].extent, most = c->most;
+    int64_t rest = extent, parts = (extent + most - 1) / most;
+    j->f = &c->found;
+    if (extent > COST_JAM_POINTS) {
+        for (j->step = most; extent % j->step && j->step > LEAST_ELEMENTS;)
+            j->step--;
+        j->step = extent % j->step ? most : j->step;
+        open(j, s);
+        copy_part(j, s, 0, j->step);
+        nest_close(&j->b, 0, NULL);
+        rest = extent % j->step;
+        parts = 1;
+        j->step = 0;
+    }
+    if (rest) {
+        open(j, s);
+        for (int64_t i = 0, n; i < parts; i++, rest -= n)
+            copy_part(j, s, extent - rest, n = (rest + parts - i - 1) / (parts - i));
+        nest_close(&j->b, 0, NULL);
+    }
+    j->f = NULL;
+    j->elements = 1;
 }
 
 static void copy_block(struct jam *j, uint32_t block)
@@ -228,93 +411,65 @@ static void copy_block(struct jam *j, uint32_t block)
     const struct nest_block *b = &j->from->blocks.at[block];
     for (uint32_t i = 0; i < b->statements.count; i++) {
         const struct nest_statement *s = statement(j->from, b->statements.at[i]);
+        const struct choice *c = &j->choices[b->statements.at[i]];
         j->b.where = s->where;
         if (s->kind == NEST_FOLD) {
             copy_fold(j, s);
-        } else if (s->kind == NEST_PAR) {
-            nest_open(&j->b, NEST_PAR, (int)s->n_axes, s->axes);
+        } else if (c->most) {
+            copy_side_by_side(j, s, c);
+        } else if (s->kind == NEST_PAR || s->kind == NEST_MAP) {
+            open(j, s);
             copy_block(j, s->body);
             nest_close(&j->b, 0, NULL);
         } else {
-            bool varies = statement_varies(s, j->axis, j->varies);
-            copy_plain(j, 0, s);
-            for (int64_t e = 1; e < j->elements; e++)
-                if (varies)
-                    copy_plain(j, e, s);
-                else if (s->n_results)
-                    set_results(j, e, s, j->value[0][s->result]);
+            int64_t count =
+                copies(j, j->f && (statement_varies(j->f, s) ||
+                                   (s->kind == NEST_PUT && j->f->has_copies[s->buffer])));
+            for (int64_t e = 0; e < count; e++)
+                copy_plain(j, e, s);
         }
     }
 }
 
-static struct nest *jammed(const struct nest *n, const struct found *f, int64_t elements)
+static struct nest *jammed(const struct nest *n, const struct choice *choices)
 {
     struct jam j = {.from = n,
                     .b = nest_builder_make(n->arena, n->name),
-                    .axis = f->axis,
-                    .elements = elements,
-                    .varies = f->varies};
-    for (int64_t e = 0; e < elements; e++)
-        j.value[e] = arena_array(n->arena, nest_id, n->values.count + 1);
+                    .choices = choices,
+                    .axes = arena_array(n->arena, nest_id, n->axes.count + 1),
+                    .is_used = arena_array(n->arena, bool, n->buffers.count + 1),
+                    .elements = 1};
     for (uint32_t i = 0; i < n->buffers.count; i++)
         vec_push(n->arena, &j.b.nest->buffers, n->buffers.at[i]);
-    for (uint32_t i = 0; i < n->axes.count; i++)
-        vec_push(n->arena, &j.b.nest->axes, n->axes.at[i]);
-    j.b.nest->axes.at[f->axis].extent /= elements;
+    for (int64_t e = 0; e < MOST_ELEMENTS; e++) {
+        j.value[e] = arena_array(n->arena, nest_id, n->values.count + 1);
+        j.buffer[e] = arena_array(n->arena, nest_id, n->buffers.count + 1);
+        for (uint32_t i = 0; i < n->buffers.count; i++)
+            j.buffer[e][i] = i;
+    }
     j.b.nest->place = n->place;
     copy_block(&j, 0);
     return j.b.nest;
 }
 
-// ---- Where
-
-// How many elements of the axis go together, the rest of it in whole groups; 1 for none.
-static int64_t elements_of(int64_t extent)
+// Whether it has nothing but points, folds and plain statements.
+static bool may_be_copied(const struct nest *n, uint32_t block)
 {
-    static const int64_t sizes[] = {4, 3, 2, 5, 7};
-    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
-        if (extent % sizes[i] == 0)
-            return sizes[i];
-    return 1;
-}
-
-// The only loop of the nest, over points, NEST_NONE when it is another one.
-static nest_id only_loop(const struct nest *n)
-{
-    const struct nest_block *b = &n->blocks.at[0];
-    nest_id loop = NEST_NONE;
+    const struct nest_block *b = &n->blocks.at[block];
     for (uint32_t i = 0; i < b->statements.count; i++) {
         const struct nest_statement *s = statement(n, b->statements.at[i]);
-        if (s->body == NEST_NONE)
-            continue;
-        if (s->kind != NEST_PAR || loop != NEST_NONE)
-            return NEST_NONE;
-        loop = b->statements.at[i];
+        bool is_loop = s->kind == NEST_PAR || s->kind == NEST_MAP || s->kind == NEST_FOLD;
+        if (is_loop ? !may_be_copied(n, s->body) : s->kind > NEST_PUT || s->fold != NEST_NONE)
+            return false;
     }
-    return loop;
+    return true;
 }
 
 bool map_jam(struct nest *n)
 {
-    nest_id loop = only_loop(n), lanes;
-    if (loop == NEST_NONE)
+    struct choice *choices = arena_array(n->arena, struct choice, n->statements.count + 1);
+    if (!may_be_copied(n, 0) || !choose(n, 0, choices))
         return false;
-    const struct nest_statement *s = statement(n, loop);
-    struct found best = {.shared = COST_NEAR_BYTES};
-    int64_t elements = 1;
-    map_cost(n, loop, &lanes);
-    for (uint32_t i = 0; i < s->n_axes; i++) {
-        struct found f = {.axis = s->axes[i],
-                          .varies = arena_array(n->arena, bool, n->values.count + 1),
-                          .work_is_loads = true};
-        int64_t together = elements_of(n->axes.at[f.axis].extent);
-        if (f.axis == lanes || together == 1 || !look(n, 0, false, &f) || !f.work_is_loads ||
-            f.shared <= best.shared)
-            continue;
-        best = f;
-        elements = together;
-    }
-    if (elements > 1)
-        *n = *jammed(n, &best, elements);
-    return elements > 1;
+    *n = *jammed(n, choices);
+    return true;
 }

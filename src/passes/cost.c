@@ -7,18 +7,29 @@ int cost_of_op(enum ir_op op, jot_dtype dtype)
     return ir_op_get(op)->cost * (dtype_is_complex(dtype) ? 2 : 1);
 }
 
-bool cost_is_gemm(jot_dtype dtype, bool has_halves, int64_t m, int64_t n, int64_t k)
+// Rows that a kernel of a processor makes as fast as the library, which copies the matrix beside them first: of a
+// matrix that the caches hold, for products that are too much work for the library's routines without copies.
+static int64_t few_rows(jot_dtype dtype, int64_t m, int64_t n, int64_t k)
+{
+    double longer = (double)(m > n ? m : n), work = (double)m * (double)n * (double)k;
+    bool is_far = dtype == JOT_F32 && work > COST_GEMM_COPIES && k >= COST_GEMM_TERMS &&
+                  longer * (double)k <= COST_GEMM_MATRIX;
+    return is_far ? COST_GEMM_FAR_SIDE : COST_GEMM_SIDE;
+}
+
+bool cost_is_gemm(jot_dtype dtype, bool is_rich, int64_t m, int64_t n, int64_t k)
 {
     bool is_half = dtype == JOT_F16 || dtype == JOT_BF16;
-    if (!dtype_is_inexact(dtype) || (is_half && !has_halves))
+    if (!dtype_is_inexact(dtype) || (is_half && !is_rich))
         return false;
-    if (m < COST_GEMM_SIDE || n < COST_GEMM_SIDE || k < 2)
+    int64_t side = is_rich ? COST_GEMM_SIDE : few_rows(dtype, m, n, k);
+    if (m < side || n < side || k < 2)
         return false;
     return (double)m * (double)n * (double)k > COST_GEMM_WORK;
 }
 
 bool cost_is_product(const struct ir_graph *g, const struct ir_node *n, jot_dtype d,
-                     bool has_halves)
+                     bool is_rich)
 {
     ir_id x = ir_operand(g, n, 0), y = ir_operand(g, n, 1);
     int count, n_batch;
@@ -33,7 +44,7 @@ bool cost_is_product(const struct ir_graph *g, const struct ir_node *n, jot_dtyp
         return false;
     int64_t of_x = ir_count(g->module, ir_type_of(g, x)) / k / all;
     int64_t of_y = ir_count(g->module, ir_type_of(g, y)) / k / all;
-    return cost_is_gemm(d, has_halves, of_x, of_y, k);
+    return cost_is_gemm(d, is_rich, of_x, of_y, k);
 }
 
 bool cost_is_for_threads(int64_t sums, int64_t k)

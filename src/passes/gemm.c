@@ -281,20 +281,33 @@ bool dot_rereads_matrix(const struct schedule *s, ir_id v, const struct demand *
     return false;
 }
 
-// Which operands the library can have only as copies that lie right, and is worth copying for.
+// Whether the terms of a kernel's sums lie together in one operand and across in operand i, which has few rows: along
+// its rows the lanes of a vector are neighbours in both.
+static bool lies_across(const struct schedule *s, const struct nest_gemm *g, uint32_t i)
+{
+    bool across[] = {g->transpose_a, !g->transpose_b};
+    int64_t rows = i ? g->n : g->m;
+    return !s->options->rich_gemm && across[i] && !across[1 - i] && rows > 1 &&
+           rows < COST_PACKED_ROWS && g->k >= COST_JAM_TERMS;
+}
+
+// Which operands are worth copying so that they lie right: for the library, and for a kernel.
 static void find_packed(const struct schedule *s, const struct ir_node *n, bool packed[2])
 {
     packed[0] = packed[1] = false;
-    if (n->op != IR_dot_general || s->options->no_gemm ||
-        !cost_is_product(s->g, n, ir_dtype_of(s->g, n->out), s->options->rich_gemm))
+    if (n->op != IR_dot_general || s->options->no_gemm)
         return;
+    bool is_product =
+        cost_is_product(s->g, n, ir_dtype_of(s->g, n->out), s->options->rich_gemm);
     struct dot_shape d = dot_shape_of(s, n);
-    for (uint32_t i = 0; i < 2; i++) {
-        struct strided x;
-        struct nest_gemm g;
-        packed[i] =
-            !find_matrix(s, n, &d, i, &x, &g) && uses_of(s, n, &d, i) >= COST_PACKED_USES;
-    }
+    struct strided x;
+    struct nest_gemm g = {0};
+    bool lies[2];
+    for (uint32_t i = 0; i < 2; i++)
+        lies[i] = find_matrix(s, n, &d, i, &x, &g);
+    for (uint32_t i = 0; i < 2; i++)
+        packed[i] = uses_of(s, n, &d, i) >= COST_PACKED_USES &&
+                    (is_product ? !lies[i] : lies[0] && lies[1] && lies_across(s, &g, i));
 }
 
 // The operand as batches of matrices, in memory of its own.

@@ -119,6 +119,14 @@ static void pass_on(struct schedule *s, ir_id v, const struct demand *d)
     }
 }
 
+// Whether x is what a product is given in place of an operand that lies wrong (gemm.c).
+static bool is_packed(const struct schedule *s, const struct ir_node *product, ir_id x)
+{
+    const struct ir_node *n = ir_node_of(s->g, x);
+    return product->op == IR_dot_general && n->op == IR_barrier &&
+           ir_node_of(s->g, ir_operand(s->g, n, 0))->op == IR_transpose;
+}
+
 static void pass_on_fold(struct schedule *s, ir_id v, uint32_t group, struct view view)
 {
     const struct ir_node *n = ir_node_of(s->g, v);
@@ -126,6 +134,7 @@ static void pass_on_fold(struct schedule *s, ir_id v, uint32_t group, struct vie
         struct demand to = {.group = group, .outer = v};
         to.view = axes_folded_view(s, n, i, view, s->folded_of[v]);
         to.context = to.around = join_sets(s, axes_of_view(s, view), s->folded_of[v]);
+        s->is_forced[ir_operand(s->g, n, i)] |= is_packed(s, n, ir_operand(s->g, n, i));
         group_want(s, ir_operand(s->g, n, i), to);
     }
 }

@@ -371,7 +371,7 @@ void schedule_library(struct schedule *s, uint32_t group);
 // otherwise.  base[i] is the value whose memory is used for operand i.
 bool gemm_of_dot(const struct schedule *s, const struct ir_node *n, struct nest_gemm *out,
                  ir_id base[2]);
-// s->g with copies, as transposes behind barriers, of operands that lie wrong for the library.
+// s->g with copies, as transposes behind barriers, of operands that lie wrong for the library or a kernel.
 const struct ir_graph *schedule_pack_operands(struct schedule *s);
 
 // ---- Scatters in parts (scatter_parts.c)

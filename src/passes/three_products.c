@@ -44,7 +44,7 @@ static bool wants_three(const struct ir_graph *g, const struct ir_node *n)
 {
     return n->op == IR_dot_general && ir_dtype_of(g, n->out) == JOT_F32 &&
            ir_attr_int_or(n->attrs, IR_KEY_precision, 0) == THREE_TF32 &&
-           cost_is_product(g, n, JOT_F32, false);
+           cost_is_product(g, n, JOT_F32, true);
 }
 
 // The longest summed axis of x, and how much of its k places a piece has.

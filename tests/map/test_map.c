@@ -116,6 +116,10 @@ END_TEST
 #define PRODUCT(k, row, column)                                                                \
     "    fold k < " k " {\n      %0 = load x[" row "] : f32\n      %1 = load w[" column        \
     "] : f32\n      yield fma %0 %1 sum64\n    } -> %2 : f32\n"
+#define MANY(n)                                                                                \
+    "kernel k(x: f32[7936], w: f32[65536], y: inout f32[7936]) {\n  par i < " n                \
+    ", j < 256 {\n" PRODUCT("256", "256*i + k",                                                \
+                            "j + 256*k") "    put y[256*i + j] = %2\n  }\n}\n"
 static const struct {
     const char *what, *text, *has;
 } jams[] = {
@@ -126,12 +130,41 @@ static const struct {
      "yield fma %0 %3 sum64, fma %1 %3 sum64, fma %2 %3 sum64\n"},
     {"turned", ROWS("i < 4, j < 1024", PRODUCT("1024", "1024*i + k", "1024*j + k")),
      "put y[j + 3072] = %8\n"},
+    {"eleven go in two parts", MANY("11"),
+     "put y[j + 1280] = %12\n    fold k < 256 {\n      %13 = load x[k + 1536] : f32\n"},
+    {"of many, groups are a loop and the rest is another", MANY("31"),
+     "par i < 3, j < 256 {\n    fold k < 256 {\n      %0 = load x[2048*i + k] : f32\n"},
+    {"the rest", MANY("31"), "put y[j + 6144] = "},
+    {"of many that are whole groups", MANY("30"), "par i < 5, j < 256 {\n"},
+    {"rows with what is theirs, in locals and maps",
+     "kernel k(x: f32[4096], w: f32[1048576], y: inout f32[4096]) {\n"
+     "  local row: f32[1024] @ point\n  par i < 2 {\n"
+     "    fold k < 1024 {\n      %0 = load x[1024*i + k] : f32\n      put row[k] = %0\n"
+     "      yield reduce_max %0 free\n    } -> %1 : f32\n"
+     "    map j < 1024 {\n      fold k < 1024 {\n        %2 = load row[k] : f32\n"
+     "        %3 = mul %2, %1 : f32\n        %4 = load w[j + 1024*k] : f32\n"
+     "        yield fma %3 %4 sum64\n      } -> %5 : f32\n      put y[1024*i + j] = %5\n"
+     "    }\n  }\n}\n",
+     "put row[k] = %0\n      put row_2[k] = %1\n"},
+    {"a loop behind another one, whose points it has for itself",
+     "kernel k(x: f32[4096], w: f32[1048576], y: inout f32[4096]) {\n"
+     "  par l < 4 {\n    %9 = load x[l] : f32\n    put y[l + 4092] = %9\n  }\n"
+     "  par i < 3, j < 1024 {\n" PRODUCT("1024", "1024*i + k",
+                                         "j + 1024*k") "    put y[1024*i + j] = %2\n  }\n}\n",
+     "yield fma %1 %4 sum64, fma %2 %4 sum64, fma %3 %4 sum64\n"},
+    {"what lies together for each lane is read for five at a time",
+     ROWS("i < 3, j < 300", PRODUCT("400", "400*i + k", "400*j + k")), "put y[j + 2048] = "},
     {"a short fold has none",
-     ROWS("i < 4, j < 1024", PRODUCT("100", "1024*i + k", "j + 1024*k")), NULL},
+     ROWS("i < 4, j < 1024", PRODUCT("60", "1024*i + k", "j + 1024*k")), NULL},
     {"nor has a small matrix", ROWS("i < 4, j < 16", PRODUCT("300", "1024*i + k", "j + 16*k")),
      NULL},
     {"nor rows with matrices of their own",
-     ROWS("i < 4, j < 256", PRODUCT("1024", "k", "262144*i + j + 256*k")), NULL},
+     ROWS("i < 4, j < 256", PRODUCT("256", "k", "262144*i + j + 256*k")), NULL},
+    {"nor has a nest with time",
+     "kernel k(x: f32[4096], w: f32[1048576], y: inout f32[4096]) {\n  seq t < 4 {\n"
+     "    map i < 4, j < 1024 {\n" PRODUCT(
+         "1024", "1024*i + k", "j + 1024*k") "    put y[1024*i + j] = %2\n    }\n  }\n}\n",
+     NULL},
     {"nor work that is no loads",
      ROWS("i < 4, j < 1024",
           "    fold k < 1024 {\n      %0 = load x[1024*i + k] : f32\n"
