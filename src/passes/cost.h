@@ -39,11 +39,21 @@ enum cost_constant {
     COST_LONG_PHASE = 50,
     // Microseconds of a kernel that pay for making parts of it beside what devices exchange.
     COST_BESIDE = 3,
+    COST_BESIDE_VALUES = 256, // that are made once more for it
     // Trips of a loop for which lanes exchange borders at once; what they do twice is such a share of their rows, or
     // so few bytes (deep_halos.c).
     COST_HALO_TRIPS = 8,
     COST_HALO_SHARE = 64,
     COST_HALO_BYTES = 32 * 1024,
+    // Updates whose order is worth making there: so many, of rows of so many numbers where nothing else wants the
+    // order, with so many places for each where the operand has to be read.
+    COST_SORTED_UPDATES = 4096,
+    COST_SORTED_ROW = 8,
+    COST_SORTED_EMPTY = 2,
+    COST_SORTED_CODE = 320,    // operations of the updates that a lane reads together
+    COST_SORTED_LANES = 65536, // that are better than fewer which have several numbers of a row
+    // Of an element, beside which it does not matter how memory lies for a thread with a point.
+    COST_GROUP_WORK = 64,
     // A par whose kernel becomes several (fission.c) has so few points, and beside long scans,
     // which have more elements than that, so few.
     COST_PART_POINTS = 1 << 16,
@@ -125,6 +135,7 @@ enum cost_constant {
     // registers, and once more with a mask, so this is a part of what all of it may be.
     COST_KERNEL_OPS = COST_CODE / 12,
 };
+#define COST_GROUP_BETTER 1.2 // a point for each thread is better than shared ones, by so much
 
 // Of one scalar of an elementwise op.
 int cost_of_op(enum ir_op op, jot_dtype dtype);

@@ -10,8 +10,6 @@
 #include "passes/group.h"
 #include "passes/transform.h"
 
-#define MOST_VALUES 256 // that are made once more
-
 // Rows one after the other.
 struct run {
     int64_t first, end;
@@ -274,7 +272,7 @@ static bool is_cheap(const struct overlap *l, ir_id v, uint32_t *count)
     const struct ir_node *n = ir_node_of(l->g, v);
     if (!is_made_of_rows(l, v))
         return true;
-    if (++*count > MOST_VALUES || node_is_dear(l->g, n))
+    if (++*count > COST_BESIDE_VALUES || node_is_dear(l->g, n))
         return false;
     for (uint32_t i = 0; i < n->n_in; i++)
         if (!is_cheap(l, ir_operand(l->g, n, i), count))

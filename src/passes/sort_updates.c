@@ -13,16 +13,12 @@
 #include "ir/control.h"
 #include "ir/indexing.h"
 #include "passes/body.h"
+#include "passes/cost.h"
 
 enum {
-    LEAST_UPDATES = 4096,
-    LEAST_ROW = 8,       // numbers of an update, where nothing else wants the order
-    MOST_EMPTY = 2,      // places for each update, of an operand that has to be read
-    MOST_OPS = 16,       // of an element of an update that are done where it is added
-    TRIP = 4,            // updates that a lane reads together
-    TRIP_CODE = 320,     // operations of them
-    LANE_BYTES = 16,     // of a row that a lane has
-    LEAST_LANES = 65536, // that are better than wide ones
+    MOST_OPS = 16,   // of an element of an update that are done where it is added
+    TRIP = 4,        // updates that a lane reads together
+    LANE_BYTES = 16, // of a row that a lane has
     MOST_LEAVES = 2 * MOST_OPS + 2,
     MOST_OPERANDS = 3 * MOST_LEAVES + 3
 };
@@ -112,19 +108,20 @@ static bool find_updates(struct updates *u, const struct ir_graph *g, const stru
     u->places = product(dims, 0, of.n_map);
     u->row = product(dims, of.n_map, ir_rank_of(g, x));
     u->count = product(ir_dims_of(g, at), 0, u->counts);
-    return u->count >= LEAST_UPDATES && u->count < INT32_MAX / 2 && u->places < INT32_MAX &&
-           (is_one_number(g, x) || u->places <= MOST_EMPTY * u->count);
+    return u->count >= COST_SORTED_UPDATES && u->count < INT32_MAX / 2 &&
+           u->places < INT32_MAX &&
+           (is_one_number(g, x) || u->places <= COST_SORTED_EMPTY * u->count);
 }
 
 // Whether the order pays: rows are long, or others want it.
 static bool is_wanted(const struct updates *u)
 {
-    bool wanted = u->row >= LEAST_ROW;
+    bool wanted = u->row >= COST_SORTED_ROW;
     struct updates other;
     for (uint32_t i = 0; !wanted && i < u->g->nodes.count; i++) {
         const struct ir_node *n = &u->g->nodes.at[i];
         wanted = n->n_in == 3 && ir_operand(u->g, n, 1) == ir_operand(u->g, u->n, 1) &&
-                 find_updates(&other, u->g, n) && other.row >= LEAST_ROW &&
+                 find_updates(&other, u->g, n) && other.row >= COST_SORTED_ROW &&
                  other.places == u->places;
     }
     return wanted;
@@ -399,7 +396,7 @@ static ir_id read_value(const struct updates *u, struct ir_builder *b, ir_id v, 
 static int trip_of(const struct updates *u)
 {
     int64_t work = (u->ops + 2 * u->n_leaves + 2) * u->width;
-    return work * TRIP <= TRIP_CODE ? TRIP : 1;
+    return work * TRIP <= COST_SORTED_CODE ? TRIP : 1;
 }
 
 // (ends, what leaves read | numbers of the order, sums), all by lane: a builder with these parameters
@@ -452,7 +449,8 @@ static uint32_t loop_step(struct updates *u, const ir_id *in, int n_in)
 static void set_parts(struct updates *u)
 {
     u->width = LANE_BYTES / (int64_t)jot_dtype_size(ir_dtype_of(u->g, u->n->out));
-    while (u->width > 1 && (u->row % u->width || u->places * u->row < LEAST_LANES * u->width))
+    while (u->width > 1 &&
+           (u->row % u->width || u->places * u->row < COST_SORTED_LANES * u->width))
         u->width /= 2;
     u->parts = u->row / u->width;
 }

@@ -13,8 +13,6 @@
 #define COLUMNS_BLOCK 512 // threads that have registers enough for the stack of the tree
 #define MANY_THREADS (GPU_MULTIPROCESSORS * 1024) // that keep one busy
 #define FEW_POINTS (GPU_MULTIPROCESSORS * 4)      // of which a block each keeps a GPU busy
-#define WORK_OF_ELEMENT 64.0                      // that hides how an element of memory is read
-#define CLEARLY 1.2                               // better by so much
 #define SMALL_READ (1 << 20) // elements that the second cache hands out in any order
 
 // The most telling accesses of a point: are they beside one another along an axis of the loop,
@@ -148,8 +146,8 @@ static bool are_for_threads(const struct cg_lowering *l, const struct nest_state
     double shared = work_of(l, s->body, GPU_WARP), waves = points / MANY_THREADS;
     double times = waves > 1 ? waves : 1;
     double times_shared = waves * GPU_WARP > 1 ? waves * GPU_WARP : 1;
-    return alone >= WORK_OF_ELEMENT * own_elements(l, s->body, s) &&
-           alone * times * CLEARLY <= shared * times_shared;
+    return alone >= COST_GROUP_WORK * own_elements(l, s->body, s) &&
+           alone * times * COST_GROUP_BETTER <= shared * times_shared;
 }
 
 bool gpu_groups_wanted(const struct cg_lowering *l, const struct nest_statement *s)
