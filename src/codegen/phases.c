@@ -20,6 +20,7 @@
 #include <stdio.h>
 
 enum { FIELD_RUN, FIELD_MULTIPLY }; // of struct rt_phases
+enum { FEW_OF_TURN = 4 };           // memories that are compared with faster than looked up
 
 void phases_clear(struct phases *w)
 {
@@ -107,11 +108,55 @@ static LLVMValueRef row_of(struct phases *w, const struct nest_memory *m)
     return LLVMBuildGEP2(w->b, w->m->i8, address_of(w, m->of[0]), &offset, 1, "");
 }
 
+// Which of its memories a view shows at the trip at hand, counted from the one numbered by `first`.
+static LLVMValueRef turn_at(struct phases *w, const struct nest_memory *m, uint32_t first)
+{
+    int64_t index = (m->index + m->n_of - first) % m->n_of;
+    LLVMValueRef at = LLVMBuildAdd(w->b, w->trips[m->loop], number(w, index), "");
+    return LLVMBuildURem(w->b, at, number(w, m->n_of), "");
+}
+
+// Where memories begin in the arena, from the first on and around.
+static LLVMValueRef offsets_of_turn(struct phases *w, const struct nest_memory *m,
+                                    uint32_t first)
+{
+    char name[32];
+    snprintf(name, sizeof name, "turn_%u", m->of[first]);
+    LLVMValueRef table = LLVMGetNamedGlobal(w->m->module, name);
+    if (table)
+        return table;
+    LLVMValueRef *all = arena_array(w->arena, LLVMValueRef, m->n_of);
+    for (uint32_t i = 0; i < m->n_of; i++)
+        all[i] = number(w, (int64_t)w->p->memories.at[m->of[(first + i) % m->n_of]].offset);
+    LLVMValueRef offsets = LLVMConstArray2(w->m->i64, all, m->n_of);
+    table =
+        LLVMAddGlobalInAddressSpace(w->m->module, LLVMTypeOf(offsets), name, w->gpu ? 1 : 0);
+    LLVMSetInitializer(table, offsets);
+    LLVMSetGlobalConstant(table, 1);
+    LLVMSetLinkage(table, LLVMInternalLinkage);
+    return table;
+}
+
+bool phases_has_table(const struct phases *w, const struct nest_memory *m)
+{
+    bool has_table = m->place == NEST_TURN && m->n_of > FEW_OF_TURN;
+    for (uint32_t i = 0; has_table && i < m->n_of; i++)
+        has_table = phases_is_in_arena(w, m->of[i]);
+    return has_table;
+}
+
 LLVMValueRef phases_turn(struct phases *w, const struct nest_memory *m)
 {
-    LLVMValueRef at = LLVMBuildAdd(w->b, w->trips[m->loop], number(w, m->index), "");
-    at = LLVMBuildURem(w->b, at, number(w, m->n_of), "");
-    LLVMValueRef address = address_of(w, m->of[m->n_of - 1]);
+    if (phases_has_table(w, m)) {
+        uint32_t first = 0;
+        for (uint32_t i = 1; i < m->n_of; i++)
+            first = m->of[i] < m->of[first] ? i : first;
+        LLVMValueRef at = turn_at(w, m, first), table = offsets_of_turn(w, m, first);
+        at = LLVMBuildGEP2(w->b, w->m->i64, table, &at, 1, "");
+        LLVMValueRef offset = LLVMBuildLoad2(w->b, w->m->i64, at, "");
+        return LLVMBuildGEP2(w->b, w->m->i8, address_of(w, w->arena_memory), &offset, 1, "");
+    }
+    LLVMValueRef at = turn_at(w, m, 0), address = address_of(w, m->of[m->n_of - 1]);
     for (uint32_t i = m->n_of - 1; i-- > 0;) {
         LLVMValueRef is_it = LLVMBuildICmp(w->b, LLVMIntEQ, at, number(w, i), "");
         address = LLVMBuildSelect(w->b, is_it, address_of(w, m->of[i]), address, "");

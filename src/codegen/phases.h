@@ -44,7 +44,10 @@ LLVMBasicBlockRef phases_start(struct phases *w);
 // Whether the memory is a row or turn of one of the loops of the function.
 bool phases_is_inside(const struct phases *w, const struct nest_memory *m);
 bool phases_is_in_arena(const struct phases *w, uint32_t memory);
+// Where a memory that takes turns is.  Of more than a few, all in the arena, there is a table; else each is
+// compared with.
 LLVMValueRef phases_turn(struct phases *w, const struct nest_memory *m);
+bool phases_has_table(const struct phases *w, const struct nest_memory *m);
 
 // The writer of the loop that the step opens, and its operands as values.
 struct phases phases_make(struct cg_module *module, struct arena *arena, struct nest_program *p,

@@ -110,7 +110,8 @@ static int64_t code_of_operands(const struct phases *w, const struct nest_step *
     int64_t code = CODE_OF_OPERAND * t->n_memories;
     for (uint32_t i = 0; i < t->n_memories; i++) {
         const struct nest_memory *m = &w->p->memories.at[t->memories[i]];
-        code += nest_memory_is_view(m) ? CODE_OF_SHOWN * m->n_of : 0;
+        if (nest_memory_is_view(m))
+            code += CODE_OF_SHOWN * (phases_has_table(w, m) ? 2 : m->n_of);
     }
     return code;
 }

@@ -234,6 +234,53 @@ START_TEST(idle_carries)
 }
 END_TEST
 
+// So many carries that change places, ten in a round, that the loop is cut into functions, which have where they
+// are from tables; it counts, or ends by its test.
+START_TEST(many_turning_carries)
+{
+    enum { ROUND = 10, CARRIES = 100 * ROUND, TRIPS = 13 };
+    struct strbuf text = strbuf_make(module->arena), list = strbuf_make(module->arena);
+    struct strbuf types = strbuf_make(module->arena), next = strbuf_make(module->arena);
+    struct strbuf first = strbuf_make(module->arena), last = strbuf_make(module->arena);
+    for (int k = 0; k < CARRIES; k++) {
+        strbuf_printf(&list, ", %%x%d: f32[5]", k);
+        strbuf_printf(&types, ", f32[5]");
+        strbuf_printf(&first, ", %%x%d", k);
+        strbuf_printf(&last, ", %%z%d", k);
+        strbuf_printf(&next, ", %%%s%d", (k + 1) % ROUND ? "x" : "y",
+                      (k + 1) % ROUND ? k + 1 : k);
+    }
+    strbuf_printf(&text,
+                  "jot ir 1\nfunction @0(%%i: i32[]%s) {\n  %%n = const {data=%d} : i32[]\n"
+                  "  %%p = lt %%i, %%n : bool[]\n  return %%p\n}\nfunction @1(%%i: i32[]%s) {\n"
+                  "  %%o = const {data=1} : i32[]\n  %%j = add %%i, %%o : i32[]\n",
+                  list.text, TRIPS, list.text);
+    for (int k = ROUND - 1; k < CARRIES; k += ROUND)
+        strbuf_printf(&text,
+                      "  %%r%d = rev %%x%d {axes=[0]} : f32[5]\n  %%y%d = sub %%r%d, %%x%d : "
+                      "f32[5]\n",
+                      k, k - 9, k, k, k - 2);
+    strbuf_printf(&text,
+                  "  return %%j%s\n}\nfunction @2 f(%%a: f32[5]) {\n"
+                  "  %%i = const {data=0} : i32[]\n  %%s0 = sin %%a : f32[5]\n",
+                  next.text);
+    for (int k = 0; k < CARRIES; k++)
+        strbuf_printf(&text,
+                      "  %%c%d = const {data=%d} : f32[]\n  %%b%d = broadcast_in_dim %%c%d "
+                      "{dims=[5], axes=[]} : f32[5]\n  %%x%d = add %%a, %%b%d : f32[5]\n",
+                      k, k, k, k, k, k);
+    strbuf_printf(&text, "  %%j%s = %s %%i%s {n_consts=0, %s} : i32[]%s\n", last.text,
+                  _i ? "while" : "scan", first.text,
+                  _i ? "functions=[@0, @1]"
+                     : "reverse=0, length=13, n_carry=1001, functions=[@1]",
+                  types.text);
+    for (int k = 0; k < CARRIES; k++)
+        strbuf_printf(&text, "  %%s%d = add %%s%d, %%z%d : f32[5]\n", k + 1, k, k);
+    strbuf_printf(&text, "  return %%s%d\n}\n", CARRIES);
+    check_phases(parse(text.text), NULL, 0);
+}
+END_TEST
+
 // Carries that change places in a loop of another, through memories that are rows of the other
 // one; the functions of the loops before and after know nothing of these.
 START_TEST(turns_of_other_loops)
@@ -359,6 +406,7 @@ static void add_tests(TCase *t)
     tcase_add_loop_test(t, programs_run, 0, CONTROL_PROGRAMS);
     tcase_add_loop_test(t, nested_loops, 0, 5);
     tcase_add_loop_test(t, turning_carries, 0, 5);
+    tcase_add_loop_test(t, many_turning_carries, 0, 2);
     tcase_add_loop_test(t, no_kernel, 0, 2);
     tcase_add_loop_test(t, idle_carries, 0, 2);
     tcase_add_test(t, turns_of_other_loops);
