@@ -10,6 +10,7 @@
 // of a type gives zeros.  What is an operand or a known result is not handed on again.
 #include "passes/unzip.h"
 
+#include "base/hash.h"
 #include "base/status.h"
 #include "ir/control.h"
 #include "passes/body.h"
@@ -26,6 +27,13 @@ struct source {
     uint32_t index;
 };
 
+// Shared residuals of a type, and how many of them the branch at hand has taken, from the first on.
+struct kind {
+    struct ir_type type;
+    uint32_t taken;
+    VEC(uint32_t) slots;
+};
+
 struct split_cond {
     struct ir_builder *b;
     struct ir_module *m;
@@ -38,6 +46,8 @@ struct split_cond {
     struct pass_split *parts;         // by branch
     struct source **sources;          // by branch and residual
     VEC(struct ir_type) slots;        // types of shared residuals
+    VEC(struct kind) kinds;           //
+    struct hash_table kind_table;     // by type
     bool *uses_operand, *uses_result; // by the linear branches
     ir_id *y, *slot;                  // results, shared residuals
 };
@@ -52,25 +62,45 @@ static jot_status split_branches(struct split_cond *c)
     return JOT_OK;
 }
 
-// The place of result i among the results of the known part of branch k.
-static uint32_t known_result(const struct split_cond *c, int k, uint32_t i)
+// By value of the known part of branch k: the first result that has it, of those that are known in all
+// branches, or IR_NONE.
+static uint32_t *known_results(const struct split_cond *c, int k)
 {
-    return body_count(c->parts[k].linear_out, false, 0, i);
+    const struct ir_graph *known = ir_function(c->m, c->parts[k].forward);
+    uint32_t *first = pass_no_values(c->m, known->values.count), next = 0;
+    for (uint32_t i = 0; i < c->n_out; i++) {
+        ir_id v = c->parts[k].linear_out[i] ? IR_NONE : known->outputs.at[next++];
+        if (!c->linear_out[i] && first[v] == IR_NONE)
+            first[v] = i;
+    }
+    return first;
 }
 
-static uint32_t find_slot(struct split_cond *c, struct ir_type t, bool *taken)
+static struct kind *kind_of(struct split_cond *c, struct ir_type t)
 {
-    uint32_t i = 0;
-    while (i < c->slots.count && (taken[i] || !ir_type_equal(c->slots.at[i], t)))
-        i++;
-    if (i == c->slots.count)
+    uint64_t h;
+    memcpy(&h, &t, sizeof h);
+    h = hash_mix(h);
+    for (struct hash_probe p = hash_probe(&c->kind_table, h); hash_next(&c->kind_table, &p);)
+        if (ir_type_equal(c->kinds.at[p.id].type, t))
+            return &c->kinds.at[p.id];
+    hash_insert(c->m->arena, &c->kind_table, h, c->kinds.count);
+    vec_push(c->m->arena, &c->kinds, (struct kind){.type = t});
+    return &c->kinds.at[c->kinds.count - 1];
+}
+
+static uint32_t find_slot(struct split_cond *c, struct ir_type t)
+{
+    struct kind *kind = kind_of(c, t);
+    if (kind->taken == kind->slots.count) {
+        vec_push(c->m->arena, &kind->slots, c->slots.count);
         vec_push(c->m->arena, &c->slots, t);
-    taken[i] = true;
-    return i;
+    }
+    return kind->slots.at[kind->taken++];
 }
 
 static struct source find_source(struct split_cond *c, int k, struct pass_residual r,
-                                 bool *taken)
+                                 const uint32_t *results)
 {
     const struct ir_graph *known = ir_function(c->m, c->parts[k].forward);
     if (r.from == PASS_RESIDUAL_INPUT) {
@@ -78,34 +108,33 @@ static struct source find_source(struct split_cond *c, int k, struct pass_residu
         return (struct source){FROM_OPERAND, r.index};
     }
     ir_id v = known->outputs.at[r.index];
-    for (uint32_t i = 0; i < c->n_out; i++)
-        if (!c->linear_out[i] && known->outputs.at[known_result(c, k, i)] == v) {
-            c->uses_result[i] = true;
-            return (struct source){FROM_RESULT, i};
-        }
-    return (struct source){FROM_SLOT, find_slot(c, ir_type_of(known, v), taken)};
+    if (results[v] != IR_NONE) {
+        c->uses_result[results[v]] = true;
+        return (struct source){FROM_RESULT, results[v]};
+    }
+    return (struct source){FROM_SLOT, find_slot(c, ir_type_of(known, v))};
 }
 
 static void find_sources(struct split_cond *c)
 {
-    uint32_t most = 0;
-    for (int k = 0; k < c->n; k++)
-        most += c->parts[k].n_residuals;
     for (int k = 0; k < c->n; k++) {
-        bool *taken = body_mask(c->m, most);
+        const uint32_t *results = known_results(c, k);
+        for (uint32_t i = 0; i < c->kinds.count; i++)
+            c->kinds.at[i].taken = 0;
         c->sources[k] = arena_array(c->m->arena, struct source, c->parts[k].n_residuals + 1);
         for (uint32_t r = 0; r < c->parts[k].n_residuals; r++)
-            c->sources[k][r] = find_source(c, k, c->parts[k].residuals[r], taken);
+            c->sources[k][r] = find_source(c, k, c->parts[k].residuals[r], results);
     }
 }
 
-// The residual of branch k in a slot, or IR_NONE.
-static uint32_t residual_in(const struct split_cond *c, int k, uint32_t slot)
+// By what there is of n operands, results or slots: the first residual of branch k from there, or IR_NONE.
+static uint32_t *residuals_from(const struct split_cond *c, int k, enum from from, uint32_t n)
 {
-    for (uint32_t r = 0; r < c->parts[k].n_residuals; r++)
-        if (c->sources[k][r].from == FROM_SLOT && c->sources[k][r].index == slot)
-            return r;
-    return IR_NONE;
+    uint32_t *residual = pass_no_values(c->m, n);
+    for (uint32_t r = c->parts[k].n_residuals; r-- > 0;)
+        if (c->sources[k][r].from == from)
+            residual[c->sources[k][r].index] = r;
+    return residual;
 }
 
 // (known operands) -> known results, slots
@@ -114,11 +143,14 @@ static jot_status known_branch(struct split_cond *c, int k, uint32_t *out_f)
     struct body w = body_of(c->m, c->parts[k].forward);
     body_take_all(&w);
     body_run(&w);
-    for (uint32_t i = 0; i < c->n_out; i++)
+    const uint32_t *residual = residuals_from(c, k, FROM_SLOT, c->slots.count);
+    for (uint32_t i = 0, next = 0; i < c->n_out; i++) {
         if (!c->linear_out[i])
-            body_give(&w, known_result(c, k, i));
+            body_give(&w, next);
+        next += !c->parts[k].linear_out[i];
+    }
     for (uint32_t s = 0; s < c->slots.count; s++) {
-        uint32_t r = residual_in(c, k, s);
+        uint32_t r = residual[s];
         bool there = r != IR_NONE;
         body_give_or_zeros(&w, there, there ? c->parts[k].residuals[r].index : 0,
                            c->slots.at[s]);
@@ -151,17 +183,13 @@ static jot_status build_known(struct split_cond *c, uint32_t *functions)
     return JOT_OK;
 }
 
-// A parameter for each known value that some branch reads: for this branch one of its residuals, or
-// nothing.
-static void take_known(struct split_cond *c, int k, struct body *w, struct source from,
-                       struct ir_type t)
+// A parameter for a known value that some branch reads: for this branch one of its residuals, or nothing.
+static void take_known(struct body *w, uint32_t residual, struct ir_type t)
 {
-    for (uint32_t r = 0; r < c->parts[k].n_residuals; r++)
-        if (c->sources[k][r].from == from.from && c->sources[k][r].index == from.index) {
-            body_take(w, r);
-            return;
-        }
-    ir_param(&w->b, t);
+    if (residual != IR_NONE)
+        body_take(w, residual);
+    else
+        ir_param(&w->b, t);
 }
 
 // (operands read, known results read, slots, linear operands) -> linear results
@@ -170,14 +198,17 @@ static jot_status linear_branch(struct split_cond *c, int k, uint32_t *out_f)
     const struct ir_graph *branch = ir_function(c->m, (uint32_t)c->branches[k]);
     const struct pass_split *part = &c->parts[k];
     struct body w = body_of(c->m, part->linear);
+    const uint32_t *residual = residuals_from(c, k, FROM_OPERAND, c->n_in);
     for (uint32_t i = 0; i < c->n_in; i++)
         if (c->uses_operand[i])
-            take_known(c, k, &w, (struct source){FROM_OPERAND, i}, ir_type_of(branch, i));
+            take_known(&w, residual[i], ir_type_of(branch, i));
+    residual = residuals_from(c, k, FROM_RESULT, c->n_out);
     for (uint32_t i = 0; i < c->n_out; i++)
         if (c->uses_result[i])
-            take_known(c, k, &w, (struct source){FROM_RESULT, i}, body_result(branch, i));
+            take_known(&w, residual[i], body_result(branch, i));
+    residual = residuals_from(c, k, FROM_SLOT, c->slots.count);
     for (uint32_t s = 0; s < c->slots.count; s++)
-        take_known(c, k, &w, (struct source){FROM_SLOT, s}, c->slots.at[s]);
+        take_known(&w, residual[s], c->slots.at[s]);
     for (uint32_t i = part->n_residuals; i < w.f->n_params; i++)
         body_take(&w, i);
     body_run(&w);
