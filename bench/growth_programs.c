@@ -608,17 +608,45 @@ static void mix_neighbours(jot_value i, jot_value *carry, void *ctx)
     carry[n - 1] = jot_sin(first);
 }
 
-static void carries(const jot_value *in, jot_value *out, void *ctx)
+// The sum of carries after ten steps, which begin as multiples of x.
+static void sum_carries(jot_value x, void (*step)(jot_value, jot_value *, void *),
+                        jot_value *out, void *ctx)
 {
     int n = size_of(ctx);
     jot_value *carry = calloc((size_t)n, sizeof *carry), sum = jot_from(0.0);
     for (int k = 0; k < n; k++)
-        carry[k] = jot_mul(in[0], 1.0 + k);
-    jot_for(mix_neighbours, ctx, 0, 10, (size_t)n, carry);
+        carry[k] = jot_mul(x, 1.0 + k);
+    jot_for(step, ctx, 0, 10, (size_t)n, carry);
     for (int k = 0; k < n; k++)
         sum = jot_add(sum, jot_sum(carry[k]));
     free(carry);
     out[0] = sum;
+}
+
+static void carries(const jot_value *in, jot_value *out, void *ctx)
+{
+    sum_carries(in[0], mix_neighbours, out, ctx);
+}
+
+static void number_carries(const jot_value *in, jot_value *out, void *ctx)
+{
+    sum_carries(jot_sum(in[0]), mix_neighbours, out, ctx);
+}
+
+// Carries that go round and are nothing else, but for one.
+static void pass_on(jot_value i, jot_value *carry, void *ctx)
+{
+    int n = size_of(ctx);
+    jot_value first = carry[0];
+    (void)i;
+    for (int k = 0; k + 1 < n; k++)
+        carry[k] = carry[k + 1];
+    carry[n - 1] = jot_sin(first);
+}
+
+static void rotations(const jot_value *in, jot_value *out, void *ctx)
+{
+    sum_carries(jot_sum(in[0]), pass_on, out, ctx);
 }
 
 // The same of numbers, each a sine of a product, all of which reverse mode keeps.
@@ -638,6 +666,30 @@ static void scalar_carries(const jot_value *in, jot_value *out, void *ctx)
     for (int k = 0; k < n; k++)
         carry[k] = jot_add(x, 1e-3 * k);
     jot_for(multiply_neighbours, ctx, 0, 10, (size_t)n, carry);
+    out[0] = jot_from(0.0);
+    for (int k = 0; k < n; k++)
+        out[0] = jot_add(out[0], carry[k]);
+    free(carry);
+}
+
+// The same in a loop with a test and a bound, whose trips are branches.
+static void while_carries(const jot_value *in, jot_value *out, void *ctx)
+{
+    int n = size_of(ctx);
+    jot_value *carry = calloc((size_t)n, sizeof *carry), x = jot_sum(in[0]), i = jot_from(0);
+    for (int k = 0; k < n; k++)
+        carry[k] = jot_add(x, 1e-3 * k);
+    jot_piece pieces[] = {{.n = (size_t)n, .at = carry, .name = "carry"},
+                          {.n = 1, .at = &i, .name = "i"},
+                          {.n = 0}};
+    jot_loop_options options = {.size = sizeof options, .bound = 20};
+    jot_block *b = jot_while_begin(pieces, &options, JOT_HERE);
+    while (jot_block_next(b))
+        for (bool t = jot_while_test(b, jot_less(i, 10)); t; t = jot_while_stepped(b)) {
+            multiply_neighbours(i, carry, ctx);
+            i = jot_add(i, 1);
+        }
+    jot_block_leave(&b);
     out[0] = jot_from(0.0);
     for (int k = 0; k < n; k++)
         out[0] = jot_add(out[0], carry[k]);
@@ -766,6 +818,9 @@ const struct growth_family growth_families[] = {
     {"steps_then_max_grad", steps_then_max, 1, true, JOT_F32, 1, 1000, 20000, 800},
     {"carries", carries, 1, false, JOT_F32, 1, 1000, 18000, 320},
     {"carries_grad", carries, 1, true, JOT_F32, 1, 1000, 16000, 200},
+    {"number_carries_grad", number_carries, 1, true, JOT_F32, 1, 4, 15000, 100},
+    {"rotations_grad", rotations, 1, true, JOT_F32, 1, 4, 18000, 50},
+    {"while_carries_grad", while_carries, 1, true, JOT_F32, 1, 4, 18000, 100},
     {"scalar_carries_grad", scalar_carries, 1, true, JOT_F32, 1, 4, 13000, 120},
     {"placed_updates", placed_updates, 1, false, JOT_F32, 1, 100, 8000, 200},
     {"halves", halves, 1, false, JOT_F16, 1, 4, 100000, 3000},

@@ -179,18 +179,22 @@ static bool takes_place(const struct survey *u, const struct lane_graph *f,
     return m->op == IR_param ? u->of.own[x] : !node_is_index(m) || is_update(m);
 }
 
-// Whether all branches make one result of operand i, by updates or not at all.
-static bool is_updated(const struct ir_node *n, struct lane_graph **branches, ir_id i)
+// By operand, the index not counted: whether all branches make one result of it, by updates or not at all.
+static bool *updated_of(struct arena *a, const struct ir_node *n, struct lane_graph **branches)
 {
-    bool is_one = false;
-    for (uint32_t k = 0; k < n->n_out && !is_one; k++) {
-        is_one = true;
-        for (int b = 0; branches[b]; b++) {
-            const struct ir_graph *g = branches[b]->g;
-            is_one = is_one && write_updated_value(g, g->outputs.at[k]) == i;
+    bool *is_updated = arena_array(a, bool, n->n_in + 1);
+    for (uint32_t k = 0; k < n->n_out; k++) {
+        const struct ir_graph *g = branches[0]->g;
+        ir_id x = write_updated_value(g, g->outputs.at[k]);
+        bool is_one = x < g->n_params;
+        for (int b = 1; is_one && branches[b]; b++) {
+            g = branches[b]->g;
+            is_one = write_updated_value(g, g->outputs.at[k]) == x;
         }
+        if (is_one)
+            is_updated[x] = true;
     }
-    return is_one;
+    return is_updated;
 }
 
 static struct parameters parameters_of(const struct survey *u, const struct lane_graph *f,
@@ -201,10 +205,10 @@ static struct parameters parameters_of(const struct survey *u, const struct lane
     struct parameters p = {arena_array(a, bool, n->n_in + 1),
                            arena_array(a, bool, n->n_in + 1)};
     bool is_inside = u->of.kept;
+    const bool *is_updated = n->op == IR_cond ? updated_of(a, n, bodies) : NULL;
     for (uint32_t i = first; i < n->n_in; i++) {
         bool is_carry = i >= carry && i < rows;
-        bool is_once =
-            n->op == IR_cond ? is_updated(n, bodies, i - 1) : n->op == IR_scan && carry == rows;
+        bool is_once = is_updated ? is_updated[i - 1] : n->op == IR_scan && carry == rows;
         p.kept[i - first] = is_carry
                                 ? is_kept(u->g, n, i - carry)
                                 : is_inside && i < carry && u->of.kept[ir_operand(u->g, n, i)];
@@ -219,6 +223,8 @@ static void survey_bodies(struct survey *u, const struct lane_graph *f, const st
     struct lane_graph **bodies = f->bodies[n - g->nodes.at];
     struct parameters p = parameters_of(u, f, n, bodies);
     u->depth += blocks_of(n, bodies);
+    if (ir_op_class((enum ir_op)n->op) == IR_CLASS_CONTROL)
+        add(&u->code, (int64_t)COST_CODE_RESULT * n->n_out);
     if (u->depth > COST_STEP_DEPTH)
         refuse(u, n, too_deep);
     struct parameters of_test = {p.kept, arena_array(u->l->space.scratch, bool, n->n_in + 1)};

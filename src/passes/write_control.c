@@ -326,6 +326,7 @@ struct branches {
     nest_id index;
     struct carries c; // of the results
     uint32_t *from;   // by result: the operand of the branches whose local it takes, or NONE
+    bool *is_taken;   // by operand of the branches: a result has its local
 };
 
 // The operand that all branches make the result of, by updates or not at all, or NONE.  Of several
@@ -340,10 +341,7 @@ static uint32_t updated_operand(const struct branches *b, uint32_t result)
             return NONE;
         operand = v;
     }
-    for (uint32_t i = 0; i < result; i++)
-        if (b->from[i] == operand)
-            return NONE;
-    return operand;
+    return b->is_taken[operand] ? NONE : operand;
 }
 
 // The results of branch k in the current scope.
@@ -403,6 +401,7 @@ static void write_cond(struct writer *w, const struct ir_node *n, struct lane_gr
                            .is_fresh = arena_array(a, bool, n->n_out + 1),
                            .first = arena_array(a, int64_t, n->n_out + 1)};
     b.from = arena_array(a, uint32_t, n->n_out + 1);
+    b.is_taken = arena_array(a, bool, n->n_in + 1);
     int64_t total = 0;
     for (uint32_t k = 0; k < n->n_out; k++) {
         bool is_local = write_is_looped(w, view[k]);
@@ -412,6 +411,8 @@ static void write_cond(struct writer *w, const struct ir_node *n, struct lane_gr
                                          : write_take(w, ir_operand(w->s->g, n, b.from[k] + 1));
         if (b.c.local[k] == NEST_NONE)
             b.from[k] = NONE;
+        else
+            b.is_taken[b.from[k]] = true;
         b.c.is_fresh[k] = is_local && b.from[k] == NONE;
         if (b.c.is_fresh[k])
             b.c.local[k] = new_local(w, n->out + k, view[k]);
