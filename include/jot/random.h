@@ -113,13 +113,14 @@ JOT_API jot_value jot_random_pareto_dims(jot_value key, jot_dtype dtype, jot_val
 JOT_API jot_value jot_random_double_sided_maxwell_dims(jot_value key, jot_dtype dtype,
                                                        jot_value loc, jot_value scale,
                                                        const int64_t *dims);
-// Density that rises in a line from left to mode and falls to right.
+// Density that rises in a line from left to mode and falls to right, of numbers of any size: JAX's
+// multiplies two of them.
 JOT_API jot_value jot_random_triangular_dims(jot_value key, jot_dtype dtype, jot_value left,
                                              jot_value mode, jot_value right,
                                              const int64_t *dims);
 // The inverse Gaussian distribution of this mean and scale 1: density
 // sqrt(1 / (2 pi x^3)) e^(-(x - mean)^2 / (2 mean^2 x)).  Without the difference that makes
-// JAX's negative for large means.
+// JAX's negative for large means.  Of an infinite mean x is 1/v^2 of a normal number v.
 JOT_API jot_value jot_random_wald_dims(jot_value key, jot_dtype dtype, jot_value mean,
                                        const int64_t *dims);
 
@@ -147,7 +148,7 @@ JOT_API jot_value jot_random_f_dims(jot_value key, jot_dtype dtype, jot_value nu
 JOT_API jot_value jot_random_t_dims(jot_value key, jot_dtype dtype, jot_value df,
                                     const int64_t *dims);
 // Density proportional to e^(-|x|^p).  Where |x|^p is too small for the type, as often for
-// large p, from its logarithm.
+// large p, from its logarithm.  Of p infinity even on [-1, 1], where JAX has NaN.
 JOT_API jot_value jot_random_generalized_normal_dims(jot_value key, jot_dtype dtype,
                                                      jot_value p, const int64_t *dims);
 // Points, evenly in the unit ball of the norm p of d axes, which are the last of the result.

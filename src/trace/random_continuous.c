@@ -70,14 +70,31 @@ static jot_value pareto(const struct random_request *r)
     return jot_exp(over(exponential(r), r->param[0]));
 }
 
+// Products of two numbers and 4 are within the range.
+static double root_of_range(jot_dtype d)
+{
+    return d == JOT_F64 ? 0x1p510 : d == JOT_F16 ? 0x1p6 : 0x1p62;
+}
+
+// A power of 2 that brings products of two numbers up to `most`, and what they are made of, into the
+// range.
+static jot_value unit_of(jot_value most)
+{
+    double large = root_of_range(jot_value_dtype(most)), scale = large * 0x1p6;
+    jot_value is_large = jot_less(num(large), most), is_small = jot_less(most, num(1 / large));
+    return jot_where(is_large, num(1 / scale), jot_where(is_small, num(scale), num(1)));
+}
+
 static jot_value triangular(const struct random_request *r)
 {
     jot_value left = r->param[0], mode = r->param[1], right = r->param[2];
+    jot_value unit = unit_of(jot_maximum(jot_abs(left), jot_abs(right)));
+    left = mul(left, unit), mode = mul(mode, unit), right = mul(right, unit);
     jot_value u = uniform_from(r, r->key, 0), width = sub(right, left), rise = sub(mode, left);
     jot_value low = add(left, jot_sqrt(mul(mul(u, width), rise)));
     jot_value rest = mul(sub(num(1), u), width);
     jot_value high = sub(right, jot_sqrt(mul(rest, sub(right, mode))));
-    return jot_where(jot_less(u, over(rise, width)), low, high);
+    return over(jot_where(jot_less(u, over(rise, width)), low, high), unit);
 }
 
 RANDOM_OF0(exponential)
@@ -151,11 +168,16 @@ static jot_value wald(const struct random_request *r)
 {
     jot_value v = random_normal(r, random_subkey(r->key, 0));
     jot_value z = uniform_from(r, random_subkey(r->key, 1), 0);
-    jot_value mean = r->param[0], half = mul(mul(mean, mul(v, v)), num(0.5));
+    // As the mean grows, the numbers go to 1/v^2.
+    jot_value is_huge = jot_less(num(root_of_range(r->dtype)), r->param[0]);
+    jot_value mean = jot_where(is_huge, num(1), r->param[0]);
+    jot_value half = mul(mul(mean, mul(v, v)), num(0.5));
     // mean (1 + half - root) without the difference.
     jot_value root = mul(jot_sqrt(half), jot_sqrt(add(half, num(2))));
     jot_value x = over(mean, add(add(num(1), half), root));
-    return jot_where(jot_less_equal(z, over(mean, add(mean, x))), x, mul(mean, over(mean, x)));
+    x = jot_where(jot_less_equal(z, over(mean, add(mean, x))), x, mul(mean, over(mean, x)));
+    x = jot_where(jot_equal(mean, num(0)), mean, x);
+    return jot_where(is_huge, over(num(1), mul(v, v)), x);
 }
 
 RANDOM_OF1(lognormal, sigma)

@@ -163,9 +163,13 @@ static jot_value beta(const struct random_request *r)
     jot_value x = gammas(r, random_subkey(r->key, 0), r->param[0], true);
     jot_value y = gammas(r, random_subkey(r->key, 1), r->param[1], true),
               top = jot_maximum(x, y);
+    // Of one that is infinite it is 1 or 0.
+    jot_value is_end = jot_logical_and(jot_is_inf(top), jot_greater(top, num(0)));
+    is_end = jot_logical_and(is_end, jot_not_equal(x, y));
+    jot_value end = jot_convert(jot_greater(x, y), r->dtype);
     x = jot_exp(jot_sub(x, top));
     y = jot_exp(jot_sub(y, top));
-    return jot_div(x, add(x, y));
+    return jot_where(is_end, end, jot_div(x, add(x, y)));
 }
 
 // Twice a gamma number of df / 2.
@@ -212,7 +216,10 @@ static jot_value t(const struct random_request *r)
 // With density e^(-|x|^p).
 static jot_value generalized(const struct random_request *r, jot_value key)
 {
+    // Its power of gamma numbers of 1/p goes to a uniform number, as a loggamma(a) does beside a = 0.
+    double least = r->dtype == JOT_F64 ? 0x1p-1000 : r->dtype == JOT_F16 ? 0x1p-12 : 0x1p-120;
     jot_value inverse = jot_div(num(1), r->param[0]);
+    inverse = jot_where(jot_equal(inverse, num(0)), num(least), inverse);
     struct gammas g = gammas_of(r, random_subkey(key, 0), inverse);
     jot_value by_log = is_tiny(r, g.x), x = jot_where(by_log, num(1), g.x);
     x = jot_where(by_log, jot_exp(mul(g.log, inverse)), jot_power(x, inverse));

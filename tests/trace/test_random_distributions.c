@@ -225,6 +225,8 @@ static double wald_below(double mean, double b, double x)
 {
     (void)b;
     double root = sqrt(1 / x);
+    if (mean > 1e30)
+        return 2 * normal_below(-root);
     return normal_below(root * (x / mean - 1)) +
            exp(2 / mean) * normal_below(-root * (x / mean + 1));
 }
@@ -247,7 +249,20 @@ static double f_below(double a, double b, double x)
 static double generalized_below(double p, double b, double x)
 {
     (void)b;
-    return sided(x, gamma_below(1 / p, pow(fabs(x), p)));
+    return sided(x, isinf(p) ? fabs(x) : gamma_below(1 / p, pow(fabs(x), p)));
+}
+
+// The triangular one with its mode at the left.
+static jot_value jot_random_falling_dims(jot_value key, jot_dtype dtype, jot_value left,
+                                         jot_value right, const int64_t *dims)
+{
+    return jot_random_triangular_dims(key, dtype, left, left, right, dims);
+}
+
+static double falling_below(double left, double right, double x)
+{
+    double rest = (right / 2 - x / 2) / (right / 2 - left / 2);
+    return 1 - rest * rest;
 }
 
 // Of many events, by the normal distribution and its first correction.
@@ -299,12 +314,19 @@ static const struct end {
     END(wald, 1, JOT_F32, 1e4, 0, 0, INFINITY, wald_below),
     END(wald, 1, JOT_F64, 1e8, 0, 0, INFINITY, wald_below),
     END(wald, 1, JOT_F32, 1e-3, 0, 0, INFINITY, wald_below),
+    END(wald, 1, JOT_F32, 1e38, 0, 0, INFINITY, wald_below),
+    END(wald, 1, JOT_F64, INFINITY, 0, 0, INFINITY, wald_below),
+    END(falling, 2, JOT_F32, -1e38, 3e38, -1e38, 3e38, falling_below),
+    END(falling, 2, JOT_F32, 0, 1e-30, 0, 1e-30, falling_below),
+    END(falling, 2, JOT_F64, -1e308, 1e308, -1e308, 1e308, falling_below),
     END(t, 1, JOT_F32, 0.125, 0, -INFINITY, INFINITY, t_below),
     END(t, 1, JOT_F32, 1e6, 0, -INFINITY, INFINITY, t_below),
     END(t, 1, JOT_F32, INFINITY, 0, -10, 10, t_below),
     END(f, 2, JOT_F32, 0.125, 0.125, 0, INFINITY, f_below),
     END(generalized_normal, 1, JOT_F32, 128, 0, -2, 2, generalized_below),
     END(generalized_normal, 1, JOT_F64, 0.125, 0, -INFINITY, INFINITY, generalized_below),
+    END(generalized_normal, 1, JOT_F32, INFINITY, 0, -1, 1, generalized_below),
+    END(generalized_normal, 1, JOT_F64, INFINITY, 0, -1, 1, generalized_below),
     END(loggamma, 1, JOT_F32, 0x1p-10, 0, -INFINITY, 100, loggamma_below),
     END(beta, 2, JOT_F64, 0.125, 8, 0, 1, beta_law),
     END(poisson, 1, JOT_I32, 0x1p18, 0, 0, INFINITY, poisson_below),
@@ -552,6 +574,9 @@ START_TEST(test_wrong_parameters)
     CHECK_EXACT(jot_random_binomial(key, JOT_F32, 3, 1.5), NAN);
     CHECK_EXACT(jot_random_binomial(key, JOT_F32, NAN, 0.5), NAN);
     CHECK_EXACT(jot_random_binomial(key, JOT_F32, INFINITY, 0.5), INFINITY);
+    CHECK_EXACT(jot_random_beta(key, JOT_F64, INFINITY, 2), 1);
+    CHECK_EXACT(jot_random_beta(key, JOT_F32, 2, INFINITY), 0);
+    CHECK_EXACT(jot_random_wald(key, JOT_F64, 0), 0);
     CHECK_EXACT(jot_random_binomial(key, JOT_F32, 7.5, 1), 7);
     CHECK_EXACT(jot_random_binomial(key, JOT_F32, 7, 0), 0);
 }
