@@ -110,9 +110,9 @@ static void pass_on(struct graph_frame *frame, const struct mlir_op *op)
 }
 
 static const char *const identities[] = {
-    "Sharding",         "SPMDFullToShardShape",      "SPMDShardToFullShape",
-    "LayoutConstraint", "annotate_device_placement", "MoveToDevice",
-    "MoveToHost",
+    "Sharding",         "SPMDFullToShardShape",       "SPMDShardToFullShape",
+    "LayoutConstraint", "annotate_device_placement",  "MoveToDevice",
+    "MoveToHost",       "xla.sdy.FuncResultSharding",
 };
 
 // The part of an array that a device has, or all of it: the same on one device.

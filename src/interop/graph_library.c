@@ -87,6 +87,14 @@ static void convert_getrf(struct graph_op *g)
     succeed(g, 2);
 }
 
+// Pivots that count from 0, and the permutation that they make.
+static void convert_lu(struct graph_op *g)
+{
+    ir_id lu = ir_lu(g->b, g->in[0]);
+    for (uint32_t i = 0; i < 3 && i < g->op->n_results && lu != IR_NONE; i++)
+        g->out[i] = lu + i;
+}
+
 // ---- QR ----
 
 static void convert_geqrf(struct graph_op *g);
@@ -176,6 +184,18 @@ static void convert_syevd(struct graph_op *g)
     g->out[0] = values + 1;
     g->out[1] = values;
     succeed(g, 2);
+}
+
+// Of the triangle that the first number of its text says: 1, the lower one.
+static void convert_eigh(struct graph_op *g)
+{
+    const char *config = mlir_text(g->op, "backend_config");
+    ir_id a = config && *config == '0' ? swapped(g, g->in[0], true) : g->in[0];
+    ir_id values = ir_decompose(g->b, IR_eigh, a, 0);
+    if (values == IR_NONE)
+        return;
+    g->out[0] = values + 1;
+    g->out[1] = values;
 }
 
 // Results 2 and 3 are U and V^H; the other way round of a matrix that is read by rows.
@@ -452,7 +472,7 @@ static const struct {
     {"potrf", convert_potrf},
     {"getrf", convert_getrf},
     {"getrf_batched", convert_getrf},
-    {"LuDecomposition", convert_getrf},
+    {"LuDecomposition", convert_lu},
     {"geqrf", convert_geqrf},
     {"geqrf_batched", convert_geqrf},
     {"Qr", convert_geqrf},
@@ -461,6 +481,7 @@ static const struct {
     {"ProductOfElementaryHouseholderReflectors", convert_orgqr},
     {"syevd", convert_syevd},
     {"heevd", convert_syevd},
+    {"Eigh", convert_eigh},
     {"gesdd", convert_gesdd},
     {"gesvd", convert_gesdd},
     {"gesvdj", convert_gesvdj},
@@ -481,8 +502,9 @@ static const struct {
 // "lapack_sgetrf_ffi", "cusolver_getrf_ffi" and "cublas_getrf_batched_ffi" are getrf, getrf and getrf_batched.
 static bool is_routine(const char *target, const char *name)
 {
-    static const char *const prefixes[] = {"",          "cusolver_", "cublas_",
-                                           "cusparse_", "cu_",       "blas_"};
+    static const char *const prefixes[] = {"",           "blas_", "cusolver_",  "cublas_",
+                                           "cusparse_",  "cu_",   "hipsolver_", "hipblas_",
+                                           "hipsparse_", "hip_"};
     const char *rest = target;
     size_t n = strlen(name), length = strlen(target);
     if (length > 4 && !strcmp(target + length - 4, "_ffi"))

@@ -361,11 +361,12 @@ static void read_function(struct reader *r, struct bytes *s, struct head *h)
                                   f.type->n_parts - f.type->n_inputs, h->at);
     uint64_t head = h->mask & HAS_REGIONS ? bytecode_number(b, s) : 0;
     struct bytes inner = begin_regions(b, s, head);
-    if (head != (1 << 1 | 1))
-        bytecode_fail(b, h->at, "function %s has no body of its own", name);
+    bool is_isolated = head & 1; // which functions of old programs are not
+    if (head >> 1 != 1)
+        bytecode_fail(b, h->at, "function %s has no body", name);
     struct mlir_block *body = arena_new(b->arena, struct mlir_block);
     uint32_t outer = r->isolated;
-    r->isolated = r->values.count;
+    r->isolated = is_isolated ? r->values.count : outer;
     r->n_values = 0;
     r->is_in_function = true;
     if (!b->status)
@@ -379,7 +380,7 @@ static void read_function(struct reader *r, struct bytes *s, struct head *h)
     f.body = body;
     f.n_values = r->n_values;
     vec_push(b->scratch, &r->functions, f);
-    if (b->version < 2)
+    if (!is_isolated || b->version < 2)
         *s = inner;
 }
 

@@ -44,6 +44,38 @@ START_TEST(reads_what_the_text_says)
 }
 END_TEST
 
+// Functions of old programs are not isolated from what is around them: what says so is in the number of their
+// regions, 2 and not 3, as numbers of bytecode 5 and 7.  In old bytecode all else is the same.
+START_TEST(reads_functions_that_are_not_isolated)
+{
+    size_t n;
+    unsigned char *bytes = tree_load(PROGRAMS "loops_0.9.0.bytecode", &n);
+    struct mlir_program *p = NULL;
+    ck_assert_int_lt(bytes[4] >> 1, 2); // the version
+    ck_assert_int_eq(mlir_read_bytecode("f", bytes, n, &p), JOT_OK);
+    char *want = tree_of(p);
+    for (uint32_t k = 0; k < p->n_functions; k++) {
+        bool is_read = false;
+        unsigned char *at = bytes + p->functions[k].place.column;
+        for (int i = 0; i < 16 && !is_read; i++) {
+            struct mlir_program *q = NULL;
+            if (at[i] != 7)
+                continue;
+            at[i] = 5;
+            char *have = mlir_read_bytecode("f", bytes, n, &q) == JOT_OK ? tree_of(q) : NULL;
+            is_read = have && !strcmp(want, have);
+            at[i] = is_read ? 5 : 7;
+            mlir_release(q);
+            free(have);
+        }
+        ck_assert_msg(is_read, "%s", jot_error_message());
+    }
+    mlir_release(p);
+    free(want);
+    free(bytes);
+}
+END_TEST
+
 static const struct mlir_op *find(const struct mlir_block *block, const char *name)
 {
     for (uint32_t i = 0; i < block->n_ops; i++) {
@@ -331,6 +363,7 @@ static void add_tests(TCase *t)
 {
     tcase_set_timeout(t, 60); // of jax_reads_what_is_written
     tcase_add_test(t, reads_what_the_text_says);
+    tcase_add_test(t, reads_functions_that_are_not_isolated);
     tcase_add_test(t, has_the_normal_form);
     tcase_add_test(t, refuses);
     tcase_add_test(t, refuses_beginnings);

@@ -18,6 +18,17 @@ module @libraries {
     check.expect_eq_const %lu#1, dense<[1, 2]> : tensor<2xi32>
     %rows = stablehlo.custom_call @cu_lu_pivots_to_permutation(%in#1) : (tensor<2x3xi32>) -> tensor<2x4xi32>
     check.expect_eq_const %rows, dense<[[2, 0, 1, 3], [0, 1, 2, 3]]> : tensor<2x4xi32>
+    // On a processor of other makers from 0, with the permutation; eigenvalues of the upper triangle.
+    %tall = stablehlo.constant dense<[[0.0, 1.0], [2.0, 2.0], [4.0, 8.0]]> : tensor<3x2xf32>
+    %lu3:3 = stablehlo.custom_call @LuDecomposition(%tall) : (tensor<3x2xf32>) -> (tensor<3x2xf32>, tensor<2xi32>, tensor<3xi32>)
+    check.expect_close_const %lu3#0, dense<[[4.0, 8.0], [0.5, -2.0], [0.0, -0.5]]> : tensor<3x2xf32>
+    check.expect_eq_const %lu3#1, dense<[2, 1]> : tensor<2xi32>
+    check.expect_eq_const %lu3#2, dense<[2, 1, 0]> : tensor<3xi32>
+    %half = stablehlo.constant dense<[[1.0, 2.0], [7.0, 1.0]]> : tensor<2x2xf32>
+    %eigh:2 = stablehlo.custom_call @Eigh(%half) {backend_config = "0,1,100,1e-6"} : (tensor<2x2xf32>) -> (tensor<2x2xf32>, tensor<2xf32>)
+    check.expect_almost_eq_const %eigh#1, dense<[-1.0, 3.0]> : tensor<2xf32>
+    %both:3 = stablehlo.custom_call @hipsolver_getrf_ffi(%in#0) : (tensor<2x2xf32>) -> (tensor<2x2xf32>, tensor<2xi32>, tensor<i32>)
+    check.expect_eq_const %both#1, dense<[1, 2]> : tensor<2xi32>
     // Singular values; U diag(s) V^H is the matrix again, by rows and by columns.
     %svd:5 = stablehlo.custom_call @cusolver_gesvd_ffi(%in#2) {mhlo.backend_config = {full_matrices = false, compute_uv = true, transposed = true}} : (tensor<2x3xf32>) -> (tensor<2x3xf32>, tensor<2xf32>, tensor<2x3xf32>, tensor<2x2xf32>, tensor<i32>)
     check.expect_almost_eq_const %svd#1, dense<[3.0, 2.0]> : tensor<2xf32>
