@@ -25,6 +25,9 @@ enum cost_constant {
         8, // kernels that a value is considered for, and slots for what goes out of a trip
     COST_TURNS = 16,  // memories that change places between trips, each of which is told of all
     COST_POINTS = 64, // parallel points that are enough
+    // Arrays that a loop which is one kernel of a GPU reads and makes: half of those that its parameters,
+    // 32,764 bytes, hold.
+    COST_OPERANDS = 2048,
     COST_ALONE = 32768, // work that needs no parallel points
     COST_STEP = 256,    // what one kernel more costs: work that may be repeated instead
     COST_LAUNCH = 4096, // the same on a GPU

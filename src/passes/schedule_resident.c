@@ -484,14 +484,18 @@ static const struct ir_node *choice_of_state(const struct schedule *s, const str
     return choice;
 }
 
+static bool is_for_gpu(const struct schedule *s)
+{
+    return s->options && s->options->many_lanes;
+}
+
 // Bytes that a lane may keep, of which many lanes side by side stay in the second cache of a core.  What
 // all lanes leave for a later loop, so many bytes each, goes through memory where that is a loop of its
 // own: where no cache holds it, fewer lanes side by side take less time.
 static int64_t most_kept(const struct schedule *s, const struct lanes *l, int64_t tape)
 {
-    bool is_gpu = s->options && s->options->many_lanes;
     int64_t all = count_times(tape, axes_product(&l->space, l->lanes));
-    return is_gpu || all <= COST_TAPE_OF_ALL ? COST_TAPE_OF_LANE : COST_TAPE_OF_FEW;
+    return is_for_gpu(s) || all <= COST_TAPE_OF_ALL ? COST_TAPE_OF_LANE : COST_TAPE_OF_FEW;
 }
 
 static const char *refusal(struct schedule *s, const struct ir_node *n, struct resident *r)
@@ -511,6 +515,8 @@ static const char *refusal(struct schedule *s, const struct ir_node *n, struct r
         refuse(&u, u.tape.by, "too many rows are kept for a lane");
     if (cost_is_too_much_code(u.code))
         refuse(&u, n, "more than one kernel's code");
+    if (is_for_gpu(s) && n->n_in + n->n_out > COST_OPERANDS)
+        refuse(&u, n, "more arrays than a kernel takes");
     if (u.why)
         return schedule_reason(s, u.why, u.by);
     if (r->is_expanded || fits)

@@ -137,14 +137,27 @@ static void load_emulated(CUmodule m, const char *lines)
     }
 }
 
+enum { MOST_PARAMETERS = 32764 }; // bytes
+
 static void do_nothing(const CUlaunchConfig *c, void **operands)
 {
     (void)c;
     (void)operands;
 }
 
+// Whether the parameters of a kernel, all addresses, are as many bytes as a kernel may have.
+static bool fit(const char *kernel)
+{
+    size_t bytes = 0;
+    for (const char *at = kernel, *end = strchr(kernel, ')'); at < end; at++) {
+        at += strcspn(at, ".)");
+        bytes += strncmp(at, ".param", 6) ? 0 : 8;
+    }
+    return bytes <= MOST_PARAMETERS;
+}
+
 // PTX, for tests that compile and do not look at what comes out: kernels that do nothing.
-static void load_ptx(CUmodule m, const char *text)
+static bool load_ptx(CUmodule m, const char *text)
 {
     static const char entry[] = ".visible .entry ";
     while ((text = strstr(text, entry))) {
@@ -152,7 +165,10 @@ static void load_ptx(CUmodule m, const char *text)
         text += strlen(entry);
         f->run = do_nothing;
         sscanf(text, "%63[^( \n]", f->name);
+        if (!fit(text))
+            return false;
     }
+    return true;
 }
 
 static void load_own(CUmodule m)
@@ -195,8 +211,8 @@ CUresult cuModuleLoadData(CUmodule *module, const void *image)
         load_own(m);
     else
         load_names(m, image);
-    if (!m->count)
-        load_ptx(m, image);
+    if (!m->count && !load_ptx(m, image))
+        return 218; // as the assembler would say
     modules++;
     *module = m;
     return CUDA_SUCCESS;

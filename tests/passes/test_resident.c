@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Loops and branches as single kernels: the evaluator's bits, alone, mapped over any axes, mapped
 // twice, differentiated, and both.
+#include "base/strbuf.h"
 #include "control_schedule.h"
 #include "passes/cost.h"
 
@@ -273,9 +274,44 @@ START_TEST(dear_factors_are_kept)
 }
 END_TEST
 
+// A kernel of a GPU has parameters for so many arrays; one of the host has them in memory.
+START_TEST(a_kernel_of_a_gpu_has_few_arrays)
+{
+    enum { N_ARRAYS = 2100 };
+    struct strbuf b = strbuf_make(module->arena);
+    strbuf_add(&b, "jot ir 1\nfunction @0(");
+    for (int i = 0; i < N_ARRAYS; i++)
+        strbuf_printf(&b, "%%v%d: f32[8], ", i);
+    strbuf_add(&b, "%x0: f32[8]) {\n");
+    for (int i = 0; i < N_ARRAYS; i++)
+        strbuf_printf(&b, "  %%x%d = add %%x%d, %%v%d : f32[8]\n", i + 1, i, i);
+    strbuf_printf(&b, "  return %%x%d\n}\nfunction @1 f(%%x: f32[8]", N_ARRAYS);
+    for (int i = 0; i < N_ARRAYS; i++)
+        strbuf_printf(&b, ", %%v%d: f32[8]", i);
+    strbuf_add(&b, ") {\n  %y = scan ");
+    for (int i = 0; i < N_ARRAYS; i++)
+        strbuf_printf(&b, "%%v%d, ", i);
+    strbuf_printf(
+        &b,
+        "%%x {reverse=0, length=10, n_consts=%d, n_carry=1, functions=[@0]} : f32[8]\n"
+        "  return %%y\n}\n",
+        N_ARRAYS);
+    uint32_t f = parse(b.text);
+    for (int is_gpu = 0; is_gpu < 2; is_gpu++) {
+        struct schedule_options options = {.many_lanes = is_gpu};
+        struct nest_program *p;
+        require(pass_schedule(module->arena, graph(f), &options, &p));
+        ck_assert_int_eq(count_resident(p), !is_gpu);
+        for (uint32_t i = 0; i < p->nests.count && is_gpu; i++)
+            ck_assert_uint_le(p->nests.at[i]->buffers.count, COST_OPERANDS);
+    }
+}
+END_TEST
+
 static void add_tests(TCase *t)
 {
     tcase_add_test(t, dear_factors_are_kept);
+    tcase_add_test(t, a_kernel_of_a_gpu_has_few_arrays);
     tcase_add_loop_test(t, many_branches, 0, sizeof choices / sizeof *choices);
     tcase_add_test(t, slots_stay_in_lanes);
     tcase_add_test(t, tables_that_are_read_whole_are_not);
