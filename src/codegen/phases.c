@@ -296,21 +296,12 @@ static void add_kernel(struct phases *w, const struct nest_step *t)
         run_kernel(w, &k->steps[i], operands);
 }
 
-// The number that the product of step i has in the plan.
-static int64_t gemm_number(const struct nest_program *p, uint32_t i)
-{
-    int64_t n = 0;
-    while (i-- > 0)
-        n += p->steps.at[i].kind == NEST_STEP_GEMM;
-    return n;
-}
-
 static void add_product(struct phases *w, uint32_t i)
 {
     const struct nest_step *t = &w->p->steps.at[i];
     LLVMTypeRef p = w->m->ptr;
     LLVMTypeRef type = LLVMFunctionType(w->m->i8, (LLVMTypeRef[]){p, p, w->m->i64}, 3, 0);
-    LLVMValueRef index = number(w, gemm_number(w->p, i));
+    LLVMValueRef index = number(w, w->product_of[i - w->first]);
     LLVMValueRef arguments[] = {w->phases, operands_of(w, t, false), index};
     LLVMValueRef is_done = call_field(w, FIELD_MULTIPLY, type, 3, arguments);
     LLVMBasicBlockRef next = phases_block(w);
@@ -499,6 +490,19 @@ static void list_operand(struct phases *w, uint32_t memory)
     }
 }
 
+// Numbers products of the steps first .. end - 1 as the plan does.
+static void number_products(struct phases *w, uint32_t first, uint32_t end)
+{
+    uint32_t n = 0;
+    w->first = first;
+    w->product_of = arena_array(w->arena, uint32_t, end - first + 1);
+    for (uint32_t i = 0; i < end; i++) {
+        if (i >= first)
+            w->product_of[i - first] = n;
+        n += w->p->steps.at[i].kind == NEST_STEP_GEMM;
+    }
+}
+
 // What steps need behind their operands; they run one after another and share it.
 static void list_partial(struct phases *w, const struct nest_step *t)
 {
@@ -593,6 +597,7 @@ struct phases phases_make(struct cg_module *module, struct arena *arena, struct 
     w.number_of = arena_array(arena, uint32_t, p->memories.count + 1);
     w.last_use = arena_array(arena, uint32_t, p->n_loops + 1);
     phases_clear(&w);
+    number_products(&w, step, nest_step_end(p, step));
     list_operands(&w, step);
     return w;
 }
