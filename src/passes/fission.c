@@ -24,6 +24,7 @@
 
 struct fission {
     struct nest_program *program;
+    const struct kernel_steps *steps;
     struct arena *arena;
     bool always;    // whatever it gains: for tests
     struct nest *n; // a copy that is worked on
@@ -42,6 +43,19 @@ struct part {
     struct nest *nest;
     uint32_t n_buffers;
     nest_id *buffers;
+};
+
+// The parts of a kernel, or none.
+struct kernel_parts {
+    const struct nest *old;
+    struct part *parts;
+    uint32_t n, first;           // the others are nests from `first` on
+    struct nest_buffer *buffers; // all that they have
+};
+
+// The steps of each kernel.
+struct kernel_steps {
+    uint32_t *first, *next; // by nest, by step
 };
 
 typedef VEC(struct nest_step) step_list;
@@ -139,10 +153,8 @@ static void find_written(struct fission *f, uint32_t nest)
         if (f->n->buffers.at[i].role != NEST_LOCAL)
             buffers[count++] = i;
     }
-    for (uint32_t i = 0; i < p->steps.count; i++) {
+    for (uint32_t i = f->steps->first[nest]; i != NEST_NONE; i = f->steps->next[i]) {
         const struct nest_step *t = &p->steps.at[i];
-        if (t->kind != NEST_STEP_KERNEL || t->nest != nest)
-            continue;
         for (uint32_t a = 0; a < count; a++)
             for (uint32_t b = 0; b < count; b++)
                 f->is_written[buffers[a]] |=
@@ -605,16 +617,19 @@ static struct nest *write_kernel(struct fission *f, uint32_t body, uint32_t numb
 #define COPY(arena, v)                                                                         \
     ((v).at = arena_copy(arena, (v).at, (v).count * sizeof *(v).at), (v).capacity = (v).count)
 
-// The parts of the kernel, none when it stays as it is; *out_buffers are all that they have.
-static uint32_t split_kernel(struct nest_program *p, uint32_t nest, bool always,
-                             struct part **out, struct nest_buffer **out_buffers)
+// The parts of the kernel, none when it stays as it is.
+static struct kernel_parts split_kernel(struct nest_program *p,
+                                        const struct kernel_steps *steps, uint32_t nest,
+                                        bool always)
 {
-    struct nest n = *p->nests.at[nest];
-    struct fission f = {.program = p, .arena = p->arena, .always = always, .n = &n};
+    struct kernel_parts made = {.old = p->nests.at[nest], .first = p->nests.count};
+    struct nest n = *made.old;
+    struct fission f = {
+        .program = p, .arena = p->arena, .always = always, .n = &n, .steps = steps};
     find_written(&f, nest);
     find_block(&f);
     if (!is_plain(&n) || !is_wanted(&f))
-        return 0;
+        return made;
     COPY(p->arena, n.buffers);
     COPY(p->arena, n.axes);
     COPY(p->arena, n.statements);
@@ -626,28 +641,30 @@ static uint32_t split_kernel(struct nest_program *p, uint32_t nest, bool always,
     split_folds(&f);
     find_parts(&f);
     if (f.n_parts < 2)
-        return 0;
+        return made;
     find_crossing(&f);
-    *out = arena_array(p->arena, struct part, f.n_parts);
+    made.parts = arena_array(p->arena, struct part, f.n_parts);
     for (uint32_t i = 0; i < f.n_parts; i++) {
-        struct part *part = &(*out)[i];
+        struct part *part = &made.parts[i];
         uint32_t body = write_body(&f, i), number = i ? p->nests.count + i - 1 : nest;
         body = f.par == NEST_NONE ? body : write_outer(&f, body);
         part->nest = write_kernel(&f, body, number, part);
         if (!part->nest)
-            return 0;
+            return made;
     }
-    *out_buffers = n.buffers.at;
-    return f.n_parts;
+    made.buffers = n.buffers.at;
+    made.n = f.n_parts;
+    return made;
 }
 
 // The steps of the parts in place of the one of the kernel.
-static void add_steps(struct nest_program *p, struct nest_step t, const struct nest *old,
-                      uint32_t first, uint32_t n, const struct part *parts,
-                      const struct nest_buffer *buffers, step_list *out)
+static void add_steps(struct nest_program *p, struct nest_step t,
+                      const struct kernel_parts *made, step_list *out)
 {
+    const struct part *parts = made->parts;
+    const struct nest *old = made->old;
     uint32_t *memories = NULL, count = 0;
-    for (uint32_t i = 0; i < n; i++)
+    for (uint32_t i = 0; i < made->n; i++)
         for (uint32_t k = 0; k < parts[i].n_buffers; k++)
             count = parts[i].buffers[k] >= count ? parts[i].buffers[k] + 1 : count;
     memories = arena_array(p->arena, uint32_t, count + old->buffers.count + 1);
@@ -662,46 +679,65 @@ static void add_steps(struct nest_program *p, struct nest_step t, const struct n
         strbuf_printf(&name, "p%u", p->memories.count);
         vec_push(p->arena, &p->memories,
                  (struct nest_memory){.place = NEST_TEMPORARY,
-                                      .dtype = buffers[i].dtype,
-                                      .count = buffers[i].count,
+                                      .dtype = made->buffers[i].dtype,
+                                      .count = made->buffers[i].count,
                                       .name = name.text});
         memories[i] = p->memories.count - 1;
     }
-    for (uint32_t i = 0; i < n; i++) {
+    for (uint32_t i = 0; i < made->n; i++) {
         uint32_t *of = arena_array(p->arena, uint32_t, parts[i].n_buffers + 1);
         for (uint32_t k = 0; k < parts[i].n_buffers; k++)
             of[k] = memories[parts[i].buffers[k]];
         if (i)
-            t.nest = first + i - 1;
+            t.nest = made->first + i - 1;
         t.n_memories = parts[i].n_buffers;
         t.memories = of;
         vec_push(p->arena, out, t);
     }
 }
 
+static struct kernel_steps steps_of_kernels(const struct nest_program *p)
+{
+    struct kernel_steps all = {arena_array(p->arena, uint32_t, p->nests.count + 1),
+                               arena_array(p->arena, uint32_t, p->steps.count + 1)};
+    for (uint32_t i = 0; i < p->nests.count; i++)
+        all.first[i] = NEST_NONE;
+    for (uint32_t i = p->steps.count; i-- > 0;) {
+        const struct nest_step *t = &p->steps.at[i];
+        if (t->kind == NEST_STEP_KERNEL) {
+            all.next[i] = all.first[t->nest];
+            all.first[t->nest] = i;
+        }
+    }
+    return all;
+}
+
 void schedule_fission(struct nest_program *p, bool always)
 {
     uint32_t count = p->nests.count;
+    struct kernel_steps steps = steps_of_kernels(p);
+    struct kernel_parts *made = arena_array(p->arena, struct kernel_parts, count + 1);
+    bool any = false;
     for (uint32_t i = 0; i < count; i++) {
-        struct part *parts;
-        struct nest_buffer *buffers;
-        const struct nest *old = p->nests.at[i];
-        uint32_t first = p->nests.count, n = split_kernel(p, i, always, &parts, &buffers);
-        if (!n)
-            continue;
-        step_list steps = {0};
-        for (uint32_t k = 0; k < p->steps.count; k++) {
-            struct nest_step t = p->steps.at[k];
-            if (t.kind == NEST_STEP_KERNEL && t.nest == i)
-                add_steps(p, t, old, first, n, parts, buffers, &steps);
+        made[i] = split_kernel(p, &steps, i, always);
+        any = any || made[i].n;
+        for (uint32_t k = 0; k < made[i].n; k++) {
+            if (k)
+                vec_push(p->arena, &p->nests, made[i].parts[k].nest);
             else
-                vec_push(p->arena, &steps, t);
+                p->nests.at[i] = made[i].parts[k].nest;
         }
-        p->nests.at[i] = parts[0].nest;
-        for (uint32_t k = 1; k < n; k++)
-            vec_push(p->arena, &p->nests, parts[k].nest);
-        p->steps.count = p->steps.capacity = 0;
-        for (uint32_t k = 0; k < steps.count; k++)
-            vec_push(p->arena, &p->steps, steps.at[k]);
     }
+    step_list all = {0};
+    for (uint32_t k = 0; any && k < p->steps.count; k++) {
+        struct nest_step t = p->steps.at[k];
+        if (t.kind == NEST_STEP_KERNEL && made[t.nest].n)
+            add_steps(p, t, &made[t.nest], &all);
+        else
+            vec_push(p->arena, &all, t);
+    }
+    if (any)
+        p->steps.count = p->steps.capacity = 0;
+    for (uint32_t k = 0; k < all.count; k++)
+        vec_push(p->arena, &p->steps, all.at[k]);
 }
