@@ -310,23 +310,96 @@ static struct cg_value load_one(struct cg_lowering *l, LLVMTypeRef lane, LLVMVal
     return v;
 }
 
-// Elements 2 or 4 apart: what lies between is loaded too and dropped, up to the last that counts.
-static bool is_interleaved(struct cg_lowering *l, const struct cg_parts *p, LLVMValueRef mask)
+// ---- Elements 2 to 4 apart: as many registers as they are apart, which shuffles make one
+
+struct apart {
+    LLVMTypeRef lane;
+    LLVMValueRef at; // of lane 0
+    unsigned factor, align;
+    LLVMValueRef mask; // or NULL
+};
+
+// Lanes from number `first` on, `factor` apart in as many registers of n lanes: those of register q.
+static LLVMValueRef spread(struct cg_lowering *l, const struct apart *a, LLVMValueRef v,
+                           LLVMValueRef between, unsigned first, unsigned n, unsigned q)
 {
-    return !p->varying && !mask && (p->factor == 2 || p->factor == 4) && l->lanes <= 64;
+    LLVMValueRef order[64];
+    for (unsigned i = 0, e = q * n; i < n; i++, e++)
+        order[i] =
+            LLVMConstInt(l->module->i32, e % a->factor ? l->lanes : first + e / a->factor, 0);
+    return LLVMBuildShuffleVector(l->m.b, v, between, LLVMConstVector(order, n), "");
 }
 
-static LLVMValueRef load_interleaved(struct cg_lowering *l, LLVMTypeRef lane, LLVMValueRef at,
-                                     const struct cg_parts *p, unsigned align)
+// Which places of it count.
+static LLVMValueRef spread_mask(struct cg_lowering *l, const struct apart *a, unsigned first,
+                                unsigned n, unsigned q)
 {
-    unsigned count = l->lanes * (unsigned)p->factor;
-    LLVMValueRef bits[256];
-    for (unsigned i = 0; i < count; i++)
-        bits[i] = LLVMConstInt(l->module->i1, i <= (l->lanes - 1) * (unsigned)p->factor, 0);
-    LLVMValueRef v = load_contiguous(l, lane, at, count, align, LLVMConstVector(bits, count));
-    for (int64_t f = p->factor; f > 1; f /= 2)
-        v = every_other(l, v, 0);
+    LLVMTypeRef type = cg_with_lanes(l->module->i1, l->lanes);
+    return spread(l, a, a->mask ? a->mask : LLVMConstAllOnes(type), LLVMConstNull(type), first,
+                  n, q);
+}
+
+static LLVMValueRef register_at(struct cg_lowering *l, const struct apart *a, unsigned first,
+                                unsigned n, unsigned q)
+{
+    return cg_at(l, a->lane, a->at, cg_int(l->module, a->factor * first + q * n));
+}
+
+// Lanes from number `first` on, n of them.  What lies between is loaded too, but where there is a mask, and behind
+// the last one.
+static LLVMValueRef load_apart(struct cg_lowering *l, const struct apart *a, unsigned first,
+                               unsigned n)
+{
+    LLVMTypeRef i32 = l->module->i32;
+    LLVMValueRef order[64], v, next;
+    if (n > l->module->vector_bytes / a->align) {
+        v = load_apart(l, a, first, n / 2);
+        next = load_apart(l, a, first + n / 2, n / 2);
+        return LLVMBuildShuffleVector(l->m.b, v, next, cg_sequence(l->module, i32, n, 0, 1),
+                                      "");
+    }
+    v = NULL;
+    for (unsigned q = 0; q < a->factor; q++) {
+        bool is_last = q + 1 == a->factor && first + n == l->lanes;
+        next = load_contiguous(l, a->lane, register_at(l, a, first, n, q), n, a->align,
+                               a->mask || is_last ? spread_mask(l, a, first, n, q) : NULL);
+        // Lane i is at place factor i: in this register, or in what there is of those before.
+        for (unsigned i = 0; i < n; i++) {
+            unsigned place = a->factor * i, before = q == 1 && place < n ? place : i;
+            order[i] = LLVMConstInt(i32, place / n == q ? n + place % n : before, 0);
+        }
+        v = v ? LLVMBuildShuffleVector(l->m.b, v, next, LLVMConstVector(order, n), "") : next;
+    }
     return v;
+}
+
+static void store_apart(struct cg_lowering *l, const struct apart *a, LLVMValueRef v)
+{
+    unsigned n = l->module->vector_bytes / a->align;
+    n = n < l->lanes ? n : l->lanes;
+    for (unsigned first = 0; first < l->lanes; first += n)
+        for (unsigned q = 0; q < a->factor; q++)
+            store_contiguous(l, spread(l, a, v, LLVMGetPoison(LLVMTypeOf(v)), first, n, q),
+                             register_at(l, a, first, n, q), a->align,
+                             spread_mask(l, a, first, n, q));
+}
+
+// Whether accesses are such: stores only where those under masks are as quick as others.
+static bool is_apart(const struct cg_lowering *l, const struct cg_parts *p, bool is_complex,
+                     bool is_store)
+{
+    return !l->gpu && !p->varying && p->factor >= 2 && p->factor <= 4 && !is_complex &&
+           l->lanes <= 64 && (!is_store || l->module->vector_bytes == 64);
+}
+
+static struct apart apart_of(struct cg_lowering *l, LLVMTypeRef lane, LLVMValueRef base,
+                             const struct cg_parts *p, unsigned align, LLVMValueRef mask)
+{
+    return (struct apart){.lane = lane,
+                          .at = cg_at(l, lane, base, p->uniform),
+                          .factor = (unsigned)p->factor,
+                          .align = align,
+                          .mask = mask};
 }
 
 static struct cg_value load_vector(struct cg_lowering *l, LLVMTypeRef lane, LLVMValueRef base,
@@ -351,9 +424,10 @@ static struct cg_value load_vector(struct cg_lowering *l, LLVMTypeRef lane, LLVM
             v = (struct cg_value){reversed(l, v.re), v.im ? reversed(l, v.im) : NULL};
         return v;
     }
-    if (is_interleaved(l, p, mask) && !is_complex)
-        return (struct cg_value){
-            load_interleaved(l, lane, cg_at(l, lane, base, start), p, align), NULL};
+    if (is_apart(l, p, is_complex, false)) {
+        struct apart a = apart_of(l, lane, base, p, align, mask);
+        return (struct cg_value){load_apart(l, &a, 0, l->lanes), NULL};
+    }
     LLVMValueRef offsets;
     if (p->varying) {
         offsets = cg_times(l, cg_lane_offsets(l, p), unit);
@@ -435,6 +509,11 @@ static void store_vector(struct cg_lowering *l, LLVMTypeRef lane, LLVMValueRef b
             store_streamed(l, all, at, align);
         else
             store_contiguous(l, all, at, align, wide_mask);
+        return;
+    }
+    if (is_apart(l, p, v.im != NULL, true)) {
+        struct apart a = apart_of(l, lane, base, p, align, mask);
+        store_apart(l, &a, v.re);
         return;
     }
     LLVMValueRef offsets;

@@ -84,12 +84,13 @@ START_TEST(access)
 {
     jot_dtype d = (jot_dtype)_i;
     int64_t n = 150;
-    for (int pattern = 0; pattern < 5; pattern++) {
+    for (int pattern = 0; pattern < 8; pattern++) {
         struct nest_builder b = nest_builder_make(nest_check_arena, "access");
-        nest_id x = nest_buffer(&b, "x", d, 3 * n, NEST_IN);
+        nest_id x = nest_buffer(&b, "x", d, 4 * n, NEST_IN);
         nest_id which = nest_buffer(&b, "which", JOT_U8, n, NEST_IN);
         nest_id y = nest_buffer(&b, "y", d, 2 * n, NEST_OUT);
         nest_id z = nest_buffer(&b, "z", d, n, NEST_OUT);
+        nest_id t = nest_buffer(&b, "t", d, 3 * n, NEST_OUT);
         nest_id i = nest_axis(&b, "i", n);
         nest_open(&b, NEST_PAR, 1, &i);
         struct nest_index from[] = {
@@ -98,18 +99,25 @@ START_TEST(access)
             form(&b, 7, 0, NULL),
             form(&b, 0, 1, (struct nest_term[]){AXIS(i, 1)}),
             form(&b, 0, 1, (struct nest_term[]){AXIS(i, 2)}),
+            form(&b, 2, 1, (struct nest_term[]){AXIS(i, 3)}),
+            form(&b, 0, 1, (struct nest_term[]){AXIS(i, 3)}),
+            form(&b, 3, 1, (struct nest_term[]){AXIS(i, 4)}),
         };
         nest_id guard = NEST_NONE;
         struct nest_index at = from[pattern];
-        if (pattern == 3) { // x[which[i]] where i is below 100
-            nest_id w = nest_load(&b, which, from[3], NEST_NONE);
+        if (pattern == 3 || pattern >= 6) { // where i is below 100
             nest_id place = nest_index_value(&b, from[3], JOT_I32);
             nest_id limit = nest_const(&b, JOT_I32, &(int32_t){100});
             guard = nest_op(&b, IR_lt, JOT_BOOL, 2, (nest_id[]){place, limit}, NULL);
+        }
+        if (pattern == 3) { // x[which[i]]
+            nest_id w = nest_load(&b, which, from[3], NEST_NONE);
             at = form(&b, 0, 1, (struct nest_term[]){{.factor = 1, .id = w, .is_value = true}});
         }
         nest_id v = nest_load(&b, x, at, guard);
         nest_put(&b, z, from[3], v, NEST_NONE);
+        for (int k = 0; k < 3; k++)
+            nest_put(&b, t, form(&b, k, 1, (struct nest_term[]){AXIS(i, 3)}), v, NEST_NONE);
         nest_put(&b, y, form(&b, 0, 1, (struct nest_term[]){AXIS(i, 2)}), v, NEST_NONE);
         nest_put(&b, y, form(&b, 1, 1, (struct nest_term[]){AXIS(i, 2)}), v, NEST_NONE);
         nest_close(&b, 0, NULL);
