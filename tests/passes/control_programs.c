@@ -448,7 +448,7 @@ const struct control_program control_programs[CONTROL_PROGRAMS] = {
      "  %3 = tanh %1 : f32[3,3]\n"
      "  %4 = const {data=2} : f32[]\n"
      "  %5 = mul %3, %4 : f32[3,3]\n"
-     "  %6 = cumprod %5 {axis=1, reverse=0} : f32[3,3]\n"
+     "  %6 = cumsum %5 {axis=1, reverse=0} : f32[3,3]\n"
      "  %7 = broadcast_in_dim %2 {dims=[3, 3], axes=[0]} : f32[3,3]\n"
      "  %8 = fma %6, %7, %1 : f32[3,3]\n"
      "  %9 = iota {dtype=i32, dims=[2], axis=0} : i32[2]\n"
