@@ -74,7 +74,7 @@ static void lower_product(struct cg_lowering *l, nest_id id)
 static bool is_made_here(const struct cg_lowering *l, const nest_id *statements, uint32_t n,
                          nest_id value)
 {
-    for (uint32_t i = 0; i < n; i++)
+    for (uint32_t i = n; i-- > 0;) // what is made of a value is near
         if (statements[i] == l->nest->values.at[value].statement)
             return true;
     return false;
@@ -103,6 +103,17 @@ void gpu_outside(struct machine *m, LLVMValueRef mask)
     r->outside = r->outside ? LLVMBuildOr(m->b, r->outside, any, "") : any;
 }
 
+// Whether operands of the statement are there when the n before it are a run.  Those of an arm of a select that
+// began before the run are not (arms.c).
+static bool is_ready(const struct cg_lowering *l, const nest_id *statements, uint32_t n,
+                     const struct nest_statement *s)
+{
+    for (uint32_t i = 0; i < s->n_in; i++)
+        if (!l->values[s->in[i]].re && !is_made_here(l, statements, n, s->in[i]))
+            return false;
+    return true;
+}
+
 // The statements of a run from the first on with several functions that hold in a range, or 0.
 static uint32_t find_run(struct cg_lowering *l, const nest_id *statements, uint32_t first,
                          uint32_t n, bool by_size, uint32_t *none_before)
@@ -112,6 +123,8 @@ static uint32_t find_run(struct cg_lowering *l, const nest_id *statements, uint3
     uint32_t end = first, ranged = 0;
     for (; end < n && is_in_run(l, cg_statement(l, statements[end]), by_size); end++) {
         const struct nest_statement *s = cg_statement(l, statements[end]);
+        if (!is_ready(l, statements + first, end - first, s))
+            break;
         ranged += by_size
                       ? gpu_is_sized(l, s) && gpu_arm_of(l, statements[end]).select == NEST_NONE
                       : s->kind == NEST_OP && (s->op == IR_sin || s->op == IR_cos);
