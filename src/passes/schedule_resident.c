@@ -223,8 +223,10 @@ static void survey_bodies(struct survey *u, const struct lane_graph *f, const st
     struct lane_graph **bodies = f->bodies[n - g->nodes.at];
     struct parameters p = parameters_of(u, f, n, bodies);
     u->depth += blocks_of(n, bodies);
-    if (ir_op_class((enum ir_op)n->op) == IR_CLASS_CONTROL)
-        add(&u->code, (int64_t)COST_CODE_RESULT * n->n_out);
+    if (ir_op_class((enum ir_op)n->op) ==
+        IR_CLASS_CONTROL) // rows out are put where they are made
+        add(&u->code, (int64_t)COST_CODE_RESULT *
+                          (n->op == IR_scan ? (uint32_t)ir_scan_of(n).n_carry : n->n_out));
     if (u->depth > COST_STEP_DEPTH)
         refuse(u, n, too_deep);
     struct parameters of_test = {p.kept, arena_array(u->l->space.scratch, bool, n->n_in + 1)};
