@@ -397,6 +397,7 @@ static void schedule(struct schedule *s, const uint32_t *in, const uint32_t *out
 {
     uint32_t first = s->program->steps.count, first_memory = s->program->memories.count;
     s->g = schedule_pack_operands(s);
+    s->g = schedule_part_outputs(s);
     s->g = schedule_part_concatenations(s);
     s->g = schedule_overlap_exchanges(s);
     s->g = schedule_join_loops(s, s->g);

@@ -353,6 +353,8 @@ const struct ir_graph *schedule_without_shapes(const struct ir_graph *g);
 
 // s->g with a barrier in front of each part of an array whose parts are put in place.
 const struct ir_graph *schedule_part_concatenations(struct schedule *s);
+// s->g with a value of its own for each output that is elementwise.
+const struct ir_graph *schedule_part_outputs(struct schedule *s);
 // The same of arrays of which only some rows wait for what devices exchange (schedule_overlap.c).
 const struct ir_graph *schedule_overlap_exchanges(struct schedule *s);
 

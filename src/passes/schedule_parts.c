@@ -69,6 +69,44 @@ const struct ir_graph *schedule_part_concatenations(struct schedule *s)
     return out ? out : g;
 }
 
+// By output, whether a kernel makes it that makes an output before it of the same value.
+static bool *find_again(const struct schedule *s, bool *any)
+{
+    const struct ir_graph *g = s->g;
+    bool *is_again = arena_array(s->scratch, bool, g->outputs.count + 1);
+    bool *is_given = arena_array(s->scratch, bool, g->values.count + 1);
+    for (uint32_t i = 0; i < g->outputs.count; i++) {
+        ir_id v = g->outputs.at[i];
+        is_again[i] =
+            is_given[v] && ir_op_class((enum ir_op)ir_node_of(g, v)->op) == IR_CLASS_MAP;
+        is_given[v] = true;
+        *any |= is_again[i];
+    }
+    return is_again;
+}
+
+// What is two outputs is put twice by the kernel that makes it, and not copied.
+const struct ir_graph *schedule_part_outputs(struct schedule *s)
+{
+    const struct ir_graph *g = s->g;
+    bool any = false, *is_again = find_again(s, &any);
+    if (!any || s->options->separate)
+        return g;
+    struct ir_builder b = ir_builder_make(g->module, g->name, IR_BUILD_PLAIN);
+    ir_id *map = pass_no_values(g->module, g->values.count);
+    pass_copy_params(&b, g, NULL, true, map);
+    for (uint32_t at = g->n_params; at < g->nodes.count; at++)
+        pass_copy_node(&b, g, &g->nodes.at[at], map);
+    for (uint32_t i = 0; i < g->outputs.count; i++) {
+        ir_id v = g->outputs.at[i];
+        b.where = ir_node_of(g, v)->where;
+        ir_output(&b, is_again[i] ? ir_reshape(&b, map[v], ir_rank_of(g, v), ir_dims_of(g, v))
+                                  : map[v]);
+    }
+    const struct ir_graph *out = ir_finish(&b);
+    return out ? out : g;
+}
+
 bool group_store_parts(struct schedule *s, ir_id v, const demand_list *l)
 {
     const struct ir_node *n = ir_node_of(s->g, v);

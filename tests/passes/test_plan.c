@@ -69,7 +69,7 @@ START_TEST(outputs_may_be_inputs_or_equal)
     uint32_t f = done(&b);
     struct nest_program *p = schedule(f);
     check_program(f, p);
-    ck_assert_uint_eq(p->steps.count, 3);
+    ck_assert_uint_eq(p->steps.count, 2);
     check_run(f, p, draw_inputs(f, seed));
 }
 END_TEST
