@@ -8,6 +8,7 @@ root=$(readlink -f "$2")
 made=$(mktemp -d)
 trap 'rm -rf "$made"' EXIT
 cd "$made"
+python=${JOT_PYTHON-} # one with JAX, or none
 unset JOT_PYTHON JOT_DEVICE
 
 wrong()
@@ -232,6 +233,16 @@ export JOT_PYTHON="$made/python"
 ends 0 time mixed.mlir --against python
 says out 'jot    compile '
 says out 'python -c mixed.mlir cpu full'
+# Calls of LAPACK, which JAX annotates with another dialect and readies when it lowers one.
+if [ -n "$python" ]; then
+    JOT_PYTHON=$python
+    cp "$root/tests/interop/programs/factor.jaxexport" .
+    ends 0 convert factor.jaxexport factor.mlir
+    for program in factor.jaxexport factor.mlir; do
+        ends 0 time $program --against python
+        says out 'jax    compile '
+    done
+fi
 JOT_PYTHON=$made/none
 ends 1 time mixed.mlir --against python
 says err 'none'
