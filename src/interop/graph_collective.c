@@ -22,6 +22,8 @@ struct group {
     int64_t lanes, count, size;
     const int64_t *of; // by group and place, -1: none
     bool is_ragged;
+    int64_t partitions;
+    const int64_t *ids; // of partitions, or NULL: in order
 };
 
 // The axis of that name around the trace, or -1.
@@ -34,11 +36,13 @@ static int64_t axis_of(int which)
     return -1;
 }
 
-// The axes that stand for replicas or partitions; how many there are.
-static int axes_of(const struct graph_op *g, int which, int64_t *out)
+// The axes that stand for replicas or partitions; how many there are; and the numbers along them, or NULL where they
+// are in order.
+static int axes_of(const struct graph_op *g, int which, int64_t *out, const int64_t **out_ids)
 {
+    *out_ids = NULL;
     out[0] = axis_of(which);
-    return out[0] >= 0 ? 1 : which == PARTITION ? graph_axes_around(g->frame, out) : 0;
+    return out[0] >= 0 ? 1 : which == PARTITION ? graph_axes_around(g->frame, out, out_ids) : 0;
 }
 
 static int64_t size_of(const int64_t *axes, int n)
@@ -51,9 +55,22 @@ static int64_t size_of(const int64_t *axes, int n)
 
 static void add_axes(const struct graph_op *g, struct group *p, int which)
 {
-    int n = axes_of(g, which, p->over + p->n);
-    p->lanes *= size_of(p->over + p->n, n);
+    int n = axes_of(g, which, p->over + p->n, &p->ids);
+    int64_t size = size_of(p->over + p->n, n);
+    p->partitions = which == PARTITION ? size : 1;
+    p->lanes *= size;
     p->n += n;
+}
+
+// Which lane a number of a replica and partition is, of numbers that are those of lanes.
+static int64_t lane_of(const struct group *p, int64_t number)
+{
+    int64_t at = 0, own = number % p->partitions;
+    if (!p->ids || number < 0)
+        return number;
+    while (p->ids[at] != own)
+        at++;
+    return number - own + at;
 }
 
 // Reads the rows of an attribute; without any, all lanes are one group.
@@ -66,9 +83,8 @@ static bool read_rows(struct graph_op *g, struct group *p)
     if (a && a->kind == MLIR_OPAQUE) {
         p->of = graph_mesh_groups(g->frame, a->text, p->lanes, &p->count, &p->size);
         if (!p->of)
-            graph_refuse(
-                g, "replica_groups by axes of a mesh of the %lld devices, in order, are read",
-                (long long)p->lanes);
+            graph_refuse(g, "replica_groups by axes of a mesh of the %lld devices are read",
+                         (long long)p->lanes);
         return p->of != NULL;
     }
     p->size = has_rows ? a->type->dims[1] : (int64_t)n;
@@ -93,10 +109,9 @@ static int64_t replica_of(const struct group *p, int64_t group, int64_t k)
 }
 
 // Of the replicas in a group those of all partitions.
-static void add_partitions(const struct graph_op *g, struct group *p)
+static void add_partitions(struct group *p)
 {
-    int64_t axes[IR_MAX_AXES], partitions = size_of(axes, axes_of(g, PARTITION, axes));
-    int64_t size = p->size * partitions;
+    int64_t partitions = p->partitions, size = p->size * partitions;
     int64_t *of = arena_array(trace_top()->module->arena, int64_t, p->count *size + 1);
     for (int64_t i = 0; i < p->count; i++)
         for (int64_t k = 0; k < size; k++)
@@ -176,7 +191,7 @@ static bool read_group(struct graph_op *g, bool has_global, struct group *p)
     bool has_channel = mlir_int(g->op, "channel_id", 0) > 0;
     bool is_flat = has_global && has_channel && mlir_int(g->op, "use_global_device_ids", 0);
     bool is_both = has_global && has_channel;
-    *p = (struct group){.lanes = 1};
+    *p = (struct group){.lanes = 1, .partitions = 1};
     if (is_both || !has_channel)
         add_axes(g, p, REPLICA);
     if (is_both || has_channel)
@@ -191,10 +206,16 @@ static bool read_group(struct graph_op *g, bool has_global, struct group *p)
         p->size = p->lanes;
         p->count = 1;
     } else if (is_both && !is_flat) {
-        add_partitions(g, p);
+        add_partitions(p);
     }
     if (!check_lanes(g, p))
         return false;
+    if (p->ids) {
+        int64_t *of = arena_array(g->b->module->arena, int64_t, p->count * p->size + 1);
+        for (int64_t i = 0; i < p->count * p->size; i++)
+            of[i] = p->of[i] < 0 ? -1 : lane_of(p, p->of[i]);
+        p->of = of;
+    }
     for (uint32_t axes = 1; axes < UINT32_C(1) << p->n && !narrow(p, axes);)
         axes++;
     return true;
@@ -413,7 +434,10 @@ static void convert_collective_permute(struct graph_op *g)
     if (!read_group(g, false, &p))
         return;
     if (p.n) {
-        g->out[0] = ir_ppermute(g->b, g->in[0], p.n, p.over, (int)n / 2, pairs);
+        int64_t *lanes = arena_array(g->b->module->arena, int64_t, n + 1);
+        for (size_t i = 0; i < n; i++)
+            lanes[i] = lane_of(&p, pairs[i]);
+        g->out[0] = ir_ppermute(g->b, g->in[0], p.n, p.over, (int)n / 2, lanes);
         return;
     }
     bool is_own = n == 2 && pairs[0] == 0 && pairs[1] == 0;
@@ -450,10 +474,19 @@ static void convert_collective_broadcast(struct graph_op *g)
 
 static void convert_id(struct graph_op *g, int which)
 {
-    int64_t axes[IR_MAX_AXES];
-    int n = axes_of(g, which, axes);
-    g->out[0] = n ? ir_convert(g->b, ir_lane_number(g->b, n, axes), JOT_U32)
-                  : ir_scalar_int(g->b, JOT_U32, 0);
+    int64_t axes[IR_MAX_AXES], all;
+    const int64_t *ids;
+    int n = axes_of(g, which, axes, &ids);
+    ir_id number = n ? ir_lane_number(g->b, n, axes) : ir_scalar_int(g->b, JOT_I32, 0);
+    if (ids) {
+        all = size_of(axes, n);
+        int32_t *table = arena_array(g->b->module->arena, int32_t, all);
+        for (int64_t i = 0; i < all; i++)
+            table[i] = (int32_t)ids[i];
+        number = graph_taken(
+            ir_const(g->b, ir_type_make(g->b->module, JOT_I32, 1, &all), table), number);
+    }
+    g->out[0] = ir_convert(g->b, number, JOT_U32);
 }
 
 static void convert_partition_id(struct graph_op *g) { convert_id(g, PARTITION); }

@@ -4,7 +4,7 @@
 //     %1 = sdy.manual_computation(%0) in_shardings=[<@mesh, [{"i"}, {}]>] out_shardings=[...]
 //         manual_axes={"i"} (%arg: tensor<2x3xf32>) { ... }
 //
-// It becomes a shard_map on a mesh of devices of the default kind, whose axes have those names.  Along axes that
+// It becomes a shard_map on a mesh of devices of the default kind (graph_mesh.h).  Along axes that
 // are not manual all devices do the same.  In a manual computation another one takes its pieces of values that
 // all devices have, and puts its results together again.
 #include "interop/graph_mesh.h"
@@ -88,7 +88,9 @@ static bool read_manual(struct manual *m)
     m->in = arena_array(m->frame->arena, struct side, op->n_operands + 1);
     m->out = arena_array(m->frame->arena, struct side, op->n_results + 1);
     if (!find_mesh(m)) {
-        graph_fail(m->frame, op, "a mesh that the module has, of devices in order, is read");
+        graph_fail(m->frame, op,
+                   "its mesh is none of the module, has a device twice, or there are no axes "
+                   "that it and the other meshes are made of, as of 2 by 3 and 3 by 2");
         return false;
     }
     if (!graph_mesh_set(m->frame, &m->mesh, graph_mesh_text(mlir_attr_find(op, "manual_axes")),

@@ -36,19 +36,149 @@ static const char *read_name(const struct graph_frame *frame, const char **at)
     return start[n] == '"' ? name : NULL;
 }
 
-// <["x"=2, "y"=4]>, or <axes = [<name = "x", size = 2>, ...]>
-static bool read_axes(const struct graph_frame *frame, const char *at, struct graph_mesh *out)
+static int64_t lanes_of(const struct graph_mesh *m)
+{
+    int64_t n = 1;
+    for (size_t i = 0; i < m->n_names; i++)
+        if (__builtin_mul_overflow(n, m->names[i].axis.size, &n))
+            return 0;
+    return n;
+}
+
+// ", device_ids=[1, 0]>", or ", device_ids = dense<[1, 0]> ...", a permutation; nothing is the devices in order.
+static bool read_devices(const struct graph_frame *frame, const char *at,
+                         struct graph_mesh *out)
+{
+    static const char begin[] = "], device_ids";
+    int64_t n = lanes_of(out);
+    if (strncmp(at, begin, strlen(begin)) != 0)
+        return n > 0;
+    at += strlen(begin);
+    at += strcspn(at, "[");
+    // A list that is written out is as long as the devices are many.
+    if (n < 1 || (size_t)n > strlen(at))
+        return false;
+    bool *seen = arena_array(frame->arena, bool, n), is_straight = true;
+    int64_t *devices = arena_array(frame->arena, int64_t, n);
+    for (int64_t i = 0; i < n; i++) {
+        char *end;
+        devices[i] = *at ? strtoll(at + 1, &end, 10) : -1;
+        if (devices[i] < 0 || devices[i] >= n || seen[devices[i]])
+            return false;
+        seen[devices[i]] = true;
+        is_straight = is_straight && devices[i] == i;
+        at = end;
+    }
+    out->devices = is_straight ? NULL : devices;
+    return *at == ']';
+}
+
+// <["x"=2, "y"=4]>, or <axes = [<name = "x", size = 2>, ...]>: the axes as they are written.
+static bool read_names(const struct graph_frame *frame, const char *at, struct graph_mesh *out)
 {
     *out = (struct graph_mesh){0};
     for (at += strcspn(at, "\"]"); *at == '"'; at += strcspn(at, "\"]")) {
         const char *name = read_name(frame, &at);
         at += name ? strcspn(at, "=]") : 0;
         int64_t size = name && *at == '=' ? strtoll(at + 1, NULL, 10) : 0;
-        if (size < 1 || out->n == IR_MAX_AXES)
+        if (size < 1 || out->n_names == IR_MAX_AXES)
             return false;
-        out->axes[out->n++] = (jot_mesh_axis){name, size};
+        out->names[out->n_names++].axis = (jot_mesh_axis){name, size};
     }
-    return out->n > 0 && strncmp(at, "], device_ids", strlen("], device_ids")) != 0;
+    return out->n_names > 0 && read_devices(frame, at, out);
+}
+
+static bool same_names(const struct graph_mesh *a, const struct graph_mesh *b)
+{
+    size_t i = 0;
+    while (i < a->n_names && i < b->n_names && a->names[i].axis.size == b->names[i].axis.size &&
+           !strcmp(a->names[i].axis.name, b->names[i].axis.name))
+        i++;
+    return i == a->n_names && i == b->n_names;
+}
+
+static bool same_devices(const struct graph_mesh *a, const struct graph_mesh *b)
+{
+    int64_t n = lanes_of(a);
+    return n == lanes_of(b) && !a->devices == !b->devices &&
+           (!a->devices || !memcmp(a->devices, b->devices, sizeof *a->devices * (size_t)n));
+}
+
+typedef VEC(int64_t) step_list;
+
+// The place of a step among others, the largest first, where it is put if it is none of them.
+static uint32_t place_of(const struct graph_frame *frame, step_list *steps, int64_t step)
+{
+    uint32_t i = 0;
+    while (i < steps->count && steps->at[i] > step)
+        i++;
+    if (i < steps->count && steps->at[i] == step)
+        return i;
+    vec_push(frame->arena, steps, step);
+    for (uint32_t k = steps->count - 1; k > i; k--)
+        steps->at[k] = steps->at[k - 1];
+    return steps->at[i] = step, i;
+}
+
+// By how many devices those next along the axes are apart, and all of them.
+static void add_steps(const struct graph_frame *frame, const struct graph_mesh *m,
+                      step_list *steps)
+{
+    int64_t step = 1;
+    place_of(frame, steps, step);
+    for (size_t i = m->n_names; i-- > 0;)
+        place_of(frame, steps, step *= m->names[i].axis.size);
+}
+
+// Of several meshes: an axis from each step to the next.
+static bool split_axes(const struct graph_frame *frame, step_list *steps,
+                       struct graph_mesh *out)
+{
+    int64_t step = 1;
+    if (steps->count > IR_MAX_AXES)
+        return false;
+    for (out->n = 0; out->n + 1 < steps->count; out->n++) {
+        int64_t from = steps->at[out->n], to = steps->at[out->n + 1];
+        struct strbuf name = strbuf_make(frame->arena);
+        strbuf_printf(&name, "by_%lld", (long long)to);
+        if (from % to)
+            return false;
+        out->axes[out->n] = (jot_mesh_axis){name.text, from / to};
+    }
+    for (size_t i = out->n_names; i-- > 0;) {
+        int end = (int)place_of(frame, steps, step);
+        step *= out->names[i].axis.size;
+        out->names[i].first = (int)place_of(frame, steps, step);
+        out->names[i].n = end - out->names[i].first;
+    }
+    return out->n > 0;
+}
+
+static bool read_axes(const struct graph_frame *frame, const char *at, struct graph_mesh *out)
+{
+    const struct mlir_program *p = frame->in->program;
+    bool is_alone = true;
+    step_list steps = {0};
+    if (!read_names(frame, at, out))
+        return false;
+    add_steps(frame, out, &steps);
+    for (uint32_t i = 0; i < p->n_attrs; i++) {
+        struct graph_mesh m;
+        if (strcmp(p->attrs[i].name, "sdy.mesh") != 0 ||
+            !read_names(frame, graph_mesh_text(p->attrs[i].attr), &m) || !same_devices(&m, out))
+            continue;
+        is_alone = is_alone && same_names(&m, out);
+        add_steps(frame, &m, &steps);
+    }
+    if (!is_alone)
+        return split_axes(frame, &steps, out);
+    for (out->n = 0; out->n < out->n_names; out->n++) {
+        struct graph_mesh_name *name = &out->names[out->n];
+        out->axes[out->n] = name->axis;
+        name->first = (int)out->n;
+        name->n = 1;
+    }
+    return true;
 }
 
 // Behind @mesh, or behind the mesh that stands there, mesh<["x"=2]>.
@@ -74,24 +204,47 @@ bool graph_mesh_read(const struct graph_frame *frame, const char **at, struct gr
     return axes && read_axes(frame, axes, out);
 }
 
-int graph_mesh_find(const struct graph_mesh *m, const char *name)
+static const struct graph_mesh_name *find_name(const struct graph_mesh *m, const char *name)
 {
-    for (size_t i = 0; i < m->n; i++)
-        if (!strcmp(m->axes[i].name, name))
-            return (int)i;
-    return -1;
+    for (size_t i = 0; i < m->n_names; i++)
+        if (!strcmp(m->names[i].axis.name, name))
+            return &m->names[i];
+    return NULL;
+}
+
+typedef VEC(struct graph_mesh_part) part_list;
+
+// Of devices along a named axis that are `step` apart, `size` of them: the parts of axes that it is made of.
+static bool add_parts(const struct graph_frame *frame, const struct graph_mesh *m,
+                      const struct graph_mesh_name *name, int64_t step, int64_t size,
+                      part_list *out)
+{
+    int64_t below = name->axis.size, left = size;
+    for (int i = name->first; i < name->first + name->n; i++) {
+        int64_t above = below;
+        below /= m->axes[i].size;
+        int64_t from = step > below ? step : below,
+                to = step * size < above ? step * size : above;
+        if (from >= to)
+            continue;
+        if (from % below || to % from || above % to)
+            return false;
+        vec_push(frame->arena, out, ((struct graph_mesh_part){i, from / below, to / from}));
+        left /= to / from;
+    }
+    return left == 1;
 }
 
 // "x", or a part of it: "x":(1)2 and "x", sub_axis_info = (1)2, which is 2 behind 1.
 static bool read_part(const struct graph_frame *frame, const struct graph_mesh *m,
-                      const char **at, struct graph_mesh_part *out)
+                      const char **at, part_list *out)
 {
     static const char *const forms[] = {":(", ", sub_axis_info = ("};
     const char *name = read_name(frame, at);
-    int axis = name ? graph_mesh_find(m, name) : -1;
-    if (axis < 0)
+    const struct graph_mesh_name *axis = name ? find_name(m, name) : NULL;
+    if (!axis)
         return false;
-    int64_t all = m->axes[axis].size, before = 1, size = all;
+    int64_t all = axis->axis.size, before = 1, size = all;
     for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
         if (strncmp(*at, forms[i], strlen(forms[i])) != 0)
             continue;
@@ -102,10 +255,8 @@ static bool read_part(const struct graph_frame *frame, const struct graph_mesh *
         size = strtoll(end + 1, &end, 10);
         *at = end;
     }
-    if (before < 1 || size < 1 || all % before || all / before % size)
-        return false;
-    *out = (struct graph_mesh_part){axis, all / before / size, size};
-    return true;
+    return before >= 1 && size >= 1 && all % before == 0 && all / before % size == 0 &&
+           add_parts(frame, m, axis, all / before / size, size, out);
 }
 
 // ---- shardings
@@ -123,7 +274,15 @@ static bool overlap(struct graph_mesh_part a, struct graph_mesh_part b)
     return a.axis == b.axis && a.step < b.step * b.size && b.step < a.step * a.size;
 }
 
-typedef VEC(struct graph_mesh_part) part_list;
+// Whether none of the parts from number `first` on is in those before.
+static bool are_new(const part_list *parts, uint32_t first)
+{
+    for (uint32_t i = first; i < parts->count; i++)
+        for (uint32_t k = 0; k < first; k++)
+            if (overlap(parts->at[k], parts->at[i]))
+                return false;
+    return true;
+}
 
 // {"x", "y":(1)2, ?}, of the axes in the set, none of which is in `seen`, to which they are added.
 static bool read_parts(const struct graph_frame *frame, const struct graph_mesh *m,
@@ -133,16 +292,17 @@ static bool read_parts(const struct graph_frame *frame, const struct graph_mesh 
     if (!eat(at, "{"))
         return false;
     while (!eat(at, "}")) {
-        struct graph_mesh_part part;
+        part_list parts = {0};
+        uint32_t first = seen->count;
         if (eat(at, "?") || eat(at, ","))
             continue;
-        if (!read_part(frame, m, at, &part))
+        if (!read_part(frame, m, at, &parts))
             return false;
-        for (uint32_t i = 0; i < seen->count; i++)
-            if (overlap(seen->at[i], part))
-                return false;
-        if (axes >> part.axis & 1)
-            vec_push(frame->arena, seen, part);
+        for (uint32_t i = 0; i < parts.count; i++)
+            if (axes >> parts.at[i].axis & 1)
+                vec_push(frame->arena, seen, parts.at[i]);
+        if (!are_new(seen, first))
+            return false;
     }
     *out_n = (int)(seen->count - before);
     return true;
@@ -211,13 +371,9 @@ const int64_t *graph_mesh_groups(const struct graph_frame *frame, const char *te
     if (!at || !graph_mesh_read(frame, &mesh, &m))
         return NULL;
     for (at += strcspn(at, "\"]"); *at == '"'; at += strcspn(at, "\"]")) {
-        struct graph_mesh_part part;
-        if (!read_part(frame, &m, &at, &part))
+        uint32_t first = along.count;
+        if (!read_part(frame, &m, &at, &along) || !are_new(&along, first))
             return NULL;
-        for (uint32_t i = 0; i < along.count; i++)
-            if (overlap(along.at[i], part))
-                return NULL;
-        vec_push(frame->arena, &along, part);
     }
     for (size_t i = m.n; i-- > 0;) {
         step[i] = lanes;
@@ -240,7 +396,7 @@ const int64_t *graph_mesh_groups(const struct graph_frame *frame, const char *te
         }
         if (first == lane)
             group_of[lane] = groups++;
-        of[group_of[first] * *out_size + k] = lane;
+        of[group_of[first] * *out_size + k] = m.devices ? m.devices[lane] : lane;
     }
     return of;
 }
@@ -264,10 +420,12 @@ bool graph_mesh_around(const struct graph_mesh *m, int64_t *out)
     return k == m->n;
 }
 
-int graph_axes_around(const struct graph_frame *frame, int64_t *out)
+int graph_axes_around(const struct graph_frame *frame, int64_t *out,
+                      const int64_t **out_devices)
 {
     const struct mlir_program *p = frame->in->program;
     size_t most = 0;
+    *out_devices = NULL;
     for (uint32_t i = 0; i < p->n_attrs; i++) {
         struct graph_mesh m;
         int64_t axes[IR_MAX_AXES];
@@ -277,6 +435,7 @@ int graph_axes_around(const struct graph_frame *frame, int64_t *out)
             continue;
         most = m.n;
         memcpy(out, axes, most * sizeof *axes);
+        *out_devices = m.devices;
     }
     return (int)most;
 }

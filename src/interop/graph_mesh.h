@@ -7,9 +7,18 @@
 
 #include "jot/parallel.h"
 
+// An axis of a mesh as it is written: these axes of the mesh, the slowest first.
+struct graph_mesh_name {
+    jot_mesh_axis axis;
+    int first, n;
+};
+
+// Meshes of the same devices are one whose axes all of theirs are made of: [2,4] and [4,2] are [2,2,2].
 struct graph_mesh {
-    size_t n;
+    size_t n, n_names;
     jot_mesh_axis axes[IR_MAX_AXES];
+    struct graph_mesh_name names[IR_MAX_AXES];
+    const int64_t *devices; // numbers of its devices along the axes, or NULL: in order
 };
 
 // An axis of a mesh, or a part of it: of a device that is number k along the axis, k / step % size.
@@ -28,11 +37,9 @@ struct graph_sharding {
 
 // What is kept of an attribute that speaks of a mesh; "" of others.
 const char *graph_mesh_text(const struct mlir_attr *a);
-// The mesh at "@name" or "mesh<...>", and the place behind it; false where its devices are in another order than
-// their own, or it has no axes.
+// The mesh at "@name" or "mesh<...>", and the place behind it; false where it has no axes, or there are no axes that
+// those of all meshes of these devices are made of.
 bool graph_mesh_read(const struct graph_frame *frame, const char **at, struct graph_mesh *out);
-// The place of an axis in the mesh, or -1.
-int graph_mesh_find(const struct graph_mesh *m, const char *name);
 // Whether all its axes are around the trace, as in a manual computation; out: their numbers there.
 bool graph_mesh_around(const struct graph_mesh *m, int64_t *out);
 // {"x", "y"} as a set of places; false where one is no axis of the mesh.

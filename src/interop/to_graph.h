@@ -134,8 +134,9 @@ ir_id graph_small_of_bits(struct ir_builder *b, ir_id bits, enum mlir_element e)
 ir_id graph_total_order(struct ir_builder *b, ir_id x);
 
 // The axes around the trace that are all those of a mesh of the program, the one that has most, in its order; how many
-// there are.
-int graph_axes_around(const struct graph_frame *frame, int64_t *out);
+// there are; and the numbers of its devices, or NULL where they are in order.
+int graph_axes_around(const struct graph_frame *frame, int64_t *out,
+                      const int64_t **out_devices);
 // The devices of a mesh, `most` or fewer, by group, as #stablehlo.replica_group_mesh_axes<...> has them, and how
 // many a group has; NULL where a mesh or its axes are not as they are read.
 const int64_t *graph_mesh_groups(const struct graph_frame *frame, const char *text,

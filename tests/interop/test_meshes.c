@@ -192,8 +192,8 @@ END_TEST
 
 // ---- what devices of a mesh do ----
 
-#define MANUAL                                                                                 \
-    "sdy.mesh @grid = <[\"x\"=2, \"y\"=2]>\n"                                                  \
+#define MANUAL(devices)                                                                        \
+    "sdy.mesh @grid = <[\"x\"=2, \"y\"=2]" devices ">\n"                                       \
     "func.func @main(%x: tensor<8x4xf64>) -> (tensor<8x4xf64>, tensor<8x2xf64>, "              \
     "tensor<4x2xf64>) {\n"                                                                     \
     "  %0:3 = sdy.manual_computation(%x) in_shardings=[<@grid, [{\"x\"}, {\"y\"}]>] "          \
@@ -221,15 +221,19 @@ END_TEST
                                              "  return %0#0, %0#1, %0#2 : tensor<8x4xf64>, "   \
                                              "tensor<8x2xf64>, tensor<4x2xf64>\n}\n"
 
-// As it is printed, or of JAX's bytecode with groups by axes of the mesh; and as the general form of it that is
-// written.
+// As it is printed, of JAX's bytecode with groups by axes of the mesh, and on a mesh whose devices have other numbers;
+// and as the general form of these that is written.
 START_TEST(run_on_the_devices_of_a_mesh)
 {
+    static const int devices[][4] = {{0, 1, 2, 3}, {0, 1, 2, 3}, {2, 3, 0, 1}};
+    const int *number = devices[_i % 3];
     ck_assert_int_eq(jot_set_host_devices(4), JOT_OK);
     static char general[1 << 14];
     size_t n;
-    jot_program *p = _i & 1 ? read_file("mesh.jaxexport") : read_text(MANUAL);
-    if (_i > 1) {
+    jot_program *p = _i % 3 == 1 ? read_file("mesh.jaxexport")
+                     : _i % 3    ? read_text(MANUAL(", device_ids=[2, 3, 0, 1]"))
+                                 : read_text(MANUAL(""));
+    if (_i >= 3) {
         ck_assert_msg(jot_program_to_memory(p, JOT_PROGRAM_TEXT, general, sizeof general, &n) ==
                           JOT_OK,
                       "%s", jot_error_message());
@@ -248,9 +252,9 @@ START_TEST(run_on_the_devices_of_a_mesh)
                  *first = jot_array_data(y[2]);
     for (int i = 0; i < 8; i++)
         for (int k = 0; k < 4; k++) {
-            ck_assert(all[4 * i + k] == at[4 * i + k] + i / 4 * 2 + k / 2);
+            ck_assert(all[4 * i + k] == at[4 * i + k] + number[i / 4 * 2 + k / 2]);
             ck_assert(sums[2 * i + k % 2] == at[4 * i + k % 2] + at[4 * i + k % 2 + 2]);
-            ck_assert(i > 3 || k > 1 || first[2 * i + k] == at[4 * i + k]);
+            ck_assert(number[i / 4 * 2 + k / 2] || first[2 * (i % 4) + k % 2] == at[4 * i + k]);
         }
     jot_arrays_release(4, (jot_array *[]){x, y[0], y[1], y[2]});
     jot_executable_release(f);
@@ -308,15 +312,25 @@ static const struct split splits[] = {
     {"[{}, {}]", "[{}, {}], unreduced={\"x\"}", "\"x\"", "8x4", {0, 1, 2, 3, 4, 5, 6, 7}, 8},
 };
 
-// The mesh has a name or stands in each sharding.
+// The mesh has a name, or stands in each sharding; is beside another one; has its devices in another order.
+static const char *const split_meshes[][2] = {
+    {"", "@grid"},
+    {"", "mesh<[\"x\"=4, \"y\"=2]>"},
+    {">\nsdy.mesh @other = <[\"z\"=2, \"one\"=1, \"w\"=4]", "@grid"},
+    {">\nsdy.mesh @grid_2 = <[\"x\"=4, \"y\"=2]", "@grid_2"},
+    {", device_ids=[7, 6, 0, 2, 1, 3, 5, 4]", "@grid"},
+};
+enum { SPLIT_MESHES = sizeof split_meshes / sizeof *split_meshes };
+
 START_TEST(split_by_some_axes)
 {
     ck_assert_int_eq(jot_set_host_devices(8), JOT_OK);
-    const struct split *c = &splits[_i / 2];
-    const char *mesh = _i & 1 ? "mesh<[\"x\"=4, \"y\"=2]>" : "@grid";
+    const struct split *c = &splits[_i / SPLIT_MESHES];
+    const char *beside = split_meshes[_i % SPLIT_MESHES][0],
+               *mesh = split_meshes[_i % SPLIT_MESHES][1];
     char text[2000];
     snprintf(text, sizeof text,
-             "sdy.mesh @grid = <[\"x\"=4, \"y\"=2]>\n"
+             "sdy.mesh @grid = <[\"x\"=4, \"y\"=2]%s>\n"
              "func.func @main(%%x: tensor<8x4xf64>) -> tensor<8x4xf64> {\n"
              "  %%0 = sdy.manual_computation(%%x) in_shardings=[<%s, %s>] "
              "out_shardings=[<%s, %s>] manual_axes={%s} (%%p: tensor<%sxf64>) {\n"
@@ -324,7 +338,7 @@ START_TEST(split_by_some_axes)
              "    sdy.return %%1 : tensor<%sxf64>\n"
              "  } : (tensor<8x4xf64>) -> tensor<8x4xf64>\n"
              "  return %%0 : tensor<8x4xf64>\n}\n",
-             mesh, c->in, mesh, c->out, c->axes, c->piece, c->piece, c->piece);
+             beside, mesh, c->in, mesh, c->out, c->axes, c->piece, c->piece, c->piece);
     double at[32];
     for (int i = 0; i < 32; i++)
         at[i] = i * 7 % 11;
@@ -433,6 +447,65 @@ START_TEST(manual_in_manual)
 }
 END_TEST
 
+// The devices as a square, then in a line, then as a square of other axes.
+START_TEST(several_meshes_in_one_program)
+{
+    ck_assert_int_eq(jot_set_host_devices(4), JOT_OK);
+    jot_program *p = read_text(
+        "sdy.mesh @square = <[\"x\"=2, \"y\"=2]>\n"
+        "sdy.mesh @line = <[\"i\"=4]>\n"
+        "sdy.mesh @other = <[\"y\"=2, \"one\"=1, \"x\"=2]>\n"
+        "func.func @main(%x: tensor<4x4xf64>) -> (tensor<4x4xf64>, tensor<2x4xi32>) {\n"
+        "  %0 = sdy.manual_computation(%x) in_shardings=[<@square, [{\"x\"}, {\"y\"}]>] "
+        "out_shardings=[<@square, [{\"x\"}, {\"y\"}]>] manual_axes={\"x\", \"y\"} (%p: "
+        "tensor<2x2xf64>) {\n"
+        "    %1 = \"stablehlo.all_reduce\"(%p) <{" CHANNEL
+            GROUPS("[[0, 2], [1, 3]]", "2x2") ", use_global_device_ids}>" REGION(
+                "add") " : (tensor<2x2xf64>) -> "
+                       "tensor<2x2xf64>\n"
+                       "    sdy.return %1 : tensor<2x2xf64>\n"
+                       "  } : (tensor<4x4xf64>) -> tensor<4x4xf64>\n"
+                       "  %2 = sdy.manual_computation(%0) in_shardings=[<@line, [{\"i\"}, "
+                       "{}]>] "
+                       "out_shardings=[<@line, [{\"i\"}, {}]>] manual_axes={\"i\"} (%p: "
+                       "tensor<1x4xf64>) {\n"
+                       "    %1 = \"stablehlo.collective_permute\"(%p) <{" CHANNEL
+                       "source_target_pairs = dense<[[0, 1], [1, 2], [2, 3], [3, 0]]> : "
+                       "tensor<4x2xi64>}> : "
+                       "(tensor<1x4xf64>) -> tensor<1x4xf64>\n"
+                       "    sdy.return %1 : tensor<1x4xf64>\n"
+                       "  } : (tensor<4x4xf64>) -> tensor<4x4xf64>\n"
+                       "  %3 = sdy.manual_computation() in_shardings=[] "
+                       "out_shardings=[<@other, [{\"x\"}, "
+                       "{\"one\", \"y\"}]>] manual_axes={\"x\", \"y\", \"one\"} () {\n"
+                       "    %k = stablehlo.partition_id : tensor<ui32>\n"
+                       "    %i = stablehlo.convert %k : (tensor<ui32>) -> tensor<i32>\n"
+                       "    %1 = stablehlo.broadcast_in_dim %i, dims = [] : (tensor<i32>) -> "
+                       "tensor<1x2xi32>\n"
+                       "    sdy.return %1 : tensor<1x2xi32>\n"
+                       "  } : () -> tensor<2x4xi32>\n"
+                       "  return %2, %3 : tensor<4x4xf64>, tensor<2x4xi32>\n}\n");
+    double at[16];
+    for (int i = 0; i < 16; i++)
+        at[i] = i * 7 % 11;
+    jot_array *x = jot_array_from(at, 4, 4), *y[2];
+    jot_executable *f = jot_jit(jot_program_function(p, "main"));
+    ck_assert_msg(jot_call(f, JOT_IN(x), JOT_OUT(y)) == JOT_OK, "%s", jot_error_message());
+    const double *moved = jot_array_data(y[0]);
+    const int32_t *own = jot_array_data(y[1]);
+    for (int i = 0; i < 16; i++) {
+        int from = (i / 4 + 1) % 2 * 4 + i % 4;
+        ck_assert(moved[i] == at[from] + at[from + 8]);
+    }
+    for (int i = 0; i < 8; i++)
+        ck_assert_int_eq(own[i], i % 4 / 2 * 2 + i / 4);
+    jot_array_release(x);
+    jot_arrays_release(JOT_OUT(y));
+    jot_executable_release(f);
+    jot_program_release(p);
+}
+END_TEST
+
 // What is no split of a value; a mesh of devices in another order; one larger than the devices.
 START_TEST(meshes_that_are_not_read)
 {
@@ -446,7 +519,10 @@ START_TEST(meshes_that_are_not_read)
         {"\"x\"=2, \"y\"=2]", "[{\"x\"}]", "in_shardings does not say how value 0 is split"},
         {"\"x\"=2, \"y\"=2]", "[{\"x\":(1)3}, {}]",
          "in_shardings does not say how value 0 is split"},
-        {"\"x\"=2, \"y\"=2], device_ids=[0, 2, 1, 3]", "[{\"x\"}, {}]", "of devices in order"},
+        {"\"x\"=2, \"y\"=2], device_ids=[0, 2, 2, 3]", "[{\"x\"}, {}]", "has a device twice"},
+        {"\"x\"=2, \"y\"=2], device_ids=[0, 2, 1]", "[{\"x\"}, {}]", "has a device twice"},
+        {"\"x\"=2, \"y\"=3]>\nsdy.mesh @other = <[\"x\"=3, \"y\"=2]", "[{\"x\"}, {}]",
+         "as of 2 by 3 and 3 by 2"},
         {"\"z\"=4]", "[{}, {}]", "manual_axes that are none of its mesh"},
         {"\"x\"=5, \"y\"=1]", "[{\"x\"}, {}]", "jot_mesh_of: a mesh of 5 devices"},
         {"\"x\"=3]", "[{\"x\"}, {}]", "3 devices, which 8 does not divide into"},
@@ -467,7 +543,7 @@ START_TEST(meshes_that_are_not_read)
     jot_array *x = jot_array_full(JOT_F64, 0, 8, 1), *y = NULL;
     jot_executable *f = jot_jit(jot_program_function(p, "main"));
     ck_assert(jot_call(f, JOT_IN(x), JOT_OUT(y)) != JOT_OK);
-    ck_assert_msg(strstr(jot_error_message(), "text.mlir:3: sdy.manual_computation") &&
+    ck_assert_msg(strstr(jot_error_message(), ": sdy.manual_computation") &&
                       strstr(jot_error_message(), cases[_i].message),
                   "%s", jot_error_message());
     jot_array_release(x);
@@ -546,8 +622,10 @@ static void add(TCase *t)
     tcase_add_loop_test(t, run_in_several_partitions, 0,
                         (int)(sizeof collectives / sizeof *collectives));
     tcase_add_test(t, know_their_number);
-    tcase_add_loop_test(t, run_on_the_devices_of_a_mesh, 0, 4);
-    tcase_add_loop_test(t, split_by_some_axes, 0, 2 * (int)(sizeof splits / sizeof *splits));
+    tcase_add_loop_test(t, run_on_the_devices_of_a_mesh, 0, 6);
+    tcase_add_loop_test(t, split_by_some_axes, 0,
+                        SPLIT_MESHES * (int)(sizeof splits / sizeof *splits));
+    tcase_add_test(t, several_meshes_in_one_program);
     tcase_add_loop_test(t, manual_in_manual, 0, 4);
     tcase_add_loop_test(t, meshes_that_are_not_read, 0, 9);
     tcase_add_loop_test(t, functions_on_meshes_are_written, 0, 2);
