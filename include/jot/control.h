@@ -44,8 +44,9 @@ typedef struct jot_loop_options {
     int64_t length;
     bool reverse; // from the last row to the first; rows out stand at the places of rows in
     // Of a while loop: the most trips.  A test that still holds after so many is JOT_ERR_CHECK
-    // of the call, and names the lane.  In reverse mode the loop is a scan of so many trips,
-    // most of which may do nothing.
+    // of the call, and names the lane.  Reverse mode keeps the states of so many trips, as long as
+    // they take at most 256 MiB, and computes each trip that was made once more.  Beyond that, and with
+    // callbacks, it is a scan of so many trips, most of which may do nothing.
     int64_t bound;
     // Of a while loop without a bound: how many states reverse mode keeps, 2 or more (an odd number
     // counts as one more); 0: 64.  When all slots are full, every second state is dropped.  So of n

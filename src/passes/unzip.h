@@ -45,10 +45,11 @@ struct tape {
 // `most` bytes in all: then nothing is built.
 jot_status unzip_trips(struct ir_builder *b, const struct known_linear *k, int64_t most,
                        struct tape *out);
-// A while without a bound over values of the graph that is built: results in y, those that are
-// linear in linear_out.
+// A while over values of the graph that is built: results in y, those that are linear in linear_out.  One
+// with a bound is not built when the states of so many trips are too many bytes.
 jot_status unzip_online(struct ir_builder *b, const struct ir_while *w, uint32_t n_in,
-                        const ir_id *x, const bool *linear_in, ir_id *y, bool *linear_out);
+                        const ir_id *x, const bool *linear_in, ir_id *y, bool *linear_out,
+                        bool *is_built);
 // The linear loop computes every trip again from the first.
 jot_status unzip_from_start(struct ir_builder *b, const struct known_linear *k);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A while over known and linear values when nobody knows how many trips there will be.
+// A while over known and linear values: nobody knows how many trips there will be.
 //
 //     x, dx = while {test, step} [a | x0, dx0]
 // becomes
@@ -16,6 +16,9 @@
 // half way is pushed, until it is: log2(stride) states more, and about log2(stride) / 2 more
 // runs of each trip.  With at most S trips nothing is run again.
 //
+// With a bound whose states fit in memory every trip has its slot, and takes what it takes, however
+// many more the bound allows.
+//
 // Everything is made of ordinary ops, so it maps and differentiates further.
 //
 // With `batched` the loops are batched as well, and every lane has slots of its own.
@@ -24,6 +27,7 @@
 #include "base/status.h"
 #include "ir/indexing.h"
 #include "passes/body.h"
+#include "passes/cost.h"
 #include "passes/rules/rules.h"
 
 enum {
@@ -43,6 +47,7 @@ struct online {
     const bool *back_handed;     // by operand: consts whose sum the step goes on with
     uint32_t n_known_consts, n_states, n_sums, n_linear;
     int64_t slots;
+    bool keeps_all;        // of every trip
     struct ir_type *state; // known carries
     struct ir_type count;  // i32 of the lanes
     int lanes;             // their axes
@@ -331,24 +336,43 @@ static void fill_slots(const struct online *o, struct ir_builder *b, const ir_id
         ir_output(b, y + i);
 }
 
-// Results of the known loop: stride (twice that of the slots), slots in use, trips, false, x,
-// slots.
+// Loop, when all are kept: the bound, consts | trip, whether the test holds, x, slots.
+static void keep_trip(const struct online *o, struct ir_builder *b, const ir_id *consts,
+                      const ir_id *carry)
+{
+    const ir_id *x = carry + 2, *slots = x + o->n_states;
+    one_trip(o, b, consts, carry);
+    for (uint32_t i = 0; i < o->n_states; i++)
+        ir_output(b, store(o, b, slots[i], carry[0], x[i]));
+}
+
+// How many numbers of trips the known loop gives.
+static uint32_t n_counts(const struct online *o) { return o->keeps_all ? 1 : 3; }
+
+// Results of the known loop: unless all are kept stride (twice that of the slots) and slots in use;
+// trips, false, x, slots.
 static ir_id build_known(const struct online *o, struct ir_builder *b, const ir_id *consts,
                          const ir_id *x)
 {
     struct list in = list_make(o);
     ir_id first = IR_NONE;
     run_known(o, b, o->test, consts, x, &first);
+    if (o->keeps_all)
+        push(&in, number(b, o->slots));
     push_all(&in, o->n_known_consts, consts);
-    push(&in, ir_full(b, o->count, 1));
-    push(&in, ir_zeros(b, o->count));
+    int n_consts = in.n;
+    if (!o->keeps_all) {
+        push(&in, ir_full(b, o->count, 1));
+        push(&in, ir_zeros(b, o->count));
+    }
     push(&in, ir_zeros(b, o->count));
     push(&in, first);
     push_all(&in, o->n_states, x);
     for (uint32_t i = 0; i < o->n_states; i++)
         push(&in, ir_zeros(b, type_of_slots(o, o->state[i], o->slots)));
-    return run_while(o, b, &in, (int)o->n_known_consts, o->lanes, IR_TRIPS_UNNAMED, holds,
-                     fill_slots);
+    return o->keeps_all
+               ? run_while(o, b, &in, n_consts, o->lanes, IR_TRIPS_IN_CARRY, goes_on, keep_trip)
+               : run_while(o, b, &in, n_consts, o->lanes, IR_TRIPS_UNNAMED, holds, fill_slots);
 }
 
 // -- The backward loop ------------------------------------------------------------------------
@@ -462,6 +486,19 @@ static void trip_back(const struct online *o, struct ir_builder *b, const ir_id 
     pull_back(o, b, consts, x, p, ct, ct + o->n_linear);
 }
 
+// Loop, when all are kept: consts, slots | trips left, cotangents, sums.
+static void kept_trip_back(const struct online *o, struct ir_builder *b, const ir_id *consts,
+                           const ir_id *carry)
+{
+    ir_id *x = pass_no_values(o->m, o->n_states);
+    ir_id p = sums_lanes(o) ? ir_gt(b, carry[0], number(b, 0)) : IR_NONE;
+    ir_id trip = plus(b, carry[0], -1);
+    for (uint32_t i = 0; i < o->n_states; i++)
+        x[i] = fetch(o, b, consts[o->n_known_consts + i], trip);
+    ir_output(b, trip);
+    pull_back(o, b, consts, x, p, carry + 1, carry + 1 + o->n_linear);
+}
+
 // Trip i * stride for slot i, by lane.
 static ir_id trips_of_slots(const struct online *o, struct ir_builder *b, ir_id stride)
 {
@@ -483,7 +520,7 @@ static void push_residual_types(const struct online *o, struct list *out, struct
             push(out, ir_param(b, ir_type_of(o->step, i)));
     for (uint32_t i = 0; i < o->n_states; i++)
         push(out, ir_param(b, o->state[i]));
-    for (int i = 0; i < 3; i++)
+    for (uint32_t i = 0; i < n_counts(o); i++)
         push(out, ir_param(b, o->count));
     for (uint32_t i = 0; i < o->n_states; i++)
         push(out, ir_param(b, type_of_slots(o, o->state[i], o->slots)));
@@ -528,19 +565,25 @@ static jot_status build_backward(const struct online *o, uint32_t *out_f)
     for (uint32_t i = 0; i < o->n_consts; i++)
         if (o->back_handed[i])
             sum[i] = ir_param(&b, ir_type_of(o->step, i));
-    const ir_id *loop = r.at + n_known; // stride, slots in use, trips, slots
-    push(&in, loop[2]);
-    push(&in, plus(&b, loop[1], -1));
-    push(&in, trips_of_slots(o, &b, ir_div(&b, loop[0], number(&b, 2))));
-    for (uint32_t i = 0; i < o->n_states; i++)
-        push(&in, spread(o, &b, loop[3 + i], 1, o->slots + CLIMB));
+    const ir_id *loop = r.at + n_known, *slots = loop + n_counts(o);
+    if (o->keeps_all)
+        push_all(&in, o->n_states, slots);
+    int n_consts = in.n;
+    push(&in, slots[-1]); // trips; before them are stride and slots in use
+    if (!o->keeps_all) {
+        push(&in, plus(&b, loop[1], -1));
+        push(&in, trips_of_slots(o, &b, ir_div(&b, loop[0], number(&b, 2))));
+        for (uint32_t i = 0; i < o->n_states; i++)
+            push(&in, spread(o, &b, slots[i], 1, o->slots + CLIMB));
+    }
+    int first_ct = in.n - n_consts;
     push_all(&in, o->n_linear, ct);
     for (uint32_t i = 0; i < o->n_consts; i++)
         if (o->back_nonzero[i])
             push(&in, o->back_handed[i] ? sum[i] : ir_zeros(&b, ir_type_of(o->step, i)));
-    ir_id y = run_while(o, &b, &in, (int)o->n_known_consts, sums_lanes(o) ? 0 : o->lanes,
-                        IR_TRIPS_LEFT, has_trips, trip_back);
-    ir_id carry = y + 3 + o->n_states, summed = carry + o->n_linear;
+    ir_id y = run_while(o, &b, &in, n_consts, sums_lanes(o) ? 0 : o->lanes, IR_TRIPS_LEFT,
+                        has_trips, o->keeps_all ? kept_trip_back : trip_back);
+    ir_id carry = y + (ir_id)first_ct, summed = carry + o->n_linear;
     for (uint32_t i = 0; i < o->n_consts + o->n_carry && y != IR_NONE; i++) {
         if (!o->linear_in[i])
             continue;
@@ -635,21 +678,30 @@ static jot_status split_while(struct online *o, struct ir_builder *b, const ir_i
     ir_id known = build_known(o, b, in.at, in.at + o->n_known_consts);
     if (known == IR_NONE)
         return pass_builder_status(b);
-    for (uint32_t i = 0; i < 3; i++)
+    for (uint32_t i = 0; i < n_counts(o); i++)
         push(&in, known + i);
+    known += n_counts(o) + 1;
     for (uint32_t i = 0; i < o->n_states; i++)
-        push(&in, known + 4 + o->n_states + i);
+        push(&in, known + o->n_states + i);
     int n_residuals = in.n;
     in.n += body_pick(o->linear_in, true, 0, n_in, x, in.at + in.n);
     ir_id linear = ir_linear_call(b, forward, backward, n_residuals, in.n, in.at);
-    known += 4;
     for (uint32_t i = 0; i < o->n_carry && linear != IR_NONE; i++)
         y[i] = o->linear_in[o->n_consts + i] ? linear++ : known++;
     return pass_builder_status(b);
 }
 
+static int64_t bytes_of_state(const struct online *o)
+{
+    int64_t bytes = 0;
+    for (uint32_t i = 0; i < o->n_states; i++)
+        bytes += ir_count(o->m, o->state[i]) * (int64_t)jot_dtype_size(ir_dtype(o->state[i]));
+    return bytes;
+}
+
 jot_status unzip_online(struct ir_builder *b, const struct ir_while *w, uint32_t n_in,
-                        const ir_id *x, const bool *linear_in, ir_id *y, bool *linear_out)
+                        const ir_id *x, const bool *linear_in, ir_id *y, bool *linear_out,
+                        bool *is_built)
 {
     struct ir_module *m = b->module;
     struct online o = {.m = m,
@@ -659,9 +711,13 @@ jot_status unzip_online(struct ir_builder *b, const struct ir_while *w, uint32_t
                        .n_consts = (uint32_t)w->n_consts,
                        .n_carry = n_in - (uint32_t)w->n_consts,
                        .slots = w->slots ? w->slots : IR_SLOTS,
-                       .lanes = w->batched};
-    o.slots += o.slots % 2;
+                       .lanes = w->batched,
+                       .keeps_all = w->max_trips != IR_NO_BOUND};
+    o.slots = o.keeps_all ? w->max_trips : o.slots + o.slots % 2;
     JOT_TRY(prepare(&o));
+    *is_built = !o.keeps_all || bytes_of_state(&o) <= COST_TAPE_BYTES / (o.slots + 1);
+    if (!*is_built)
+        return JOT_OK;
     memcpy(linear_out, o.linear_in + o.n_consts, o.n_carry);
     return split_while(&o, b, x, y);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A while over known and linear values: with a bound it is a scan, which can be separated; without,
-// see unzip_online.c.
+// A while over known and linear values: see unzip_online.c.  With a bound that is too large for that,
+// or with callbacks, which are made once, it is a scan, which can be separated.
 //
 //     x, dx = while {test, step, max_trips=9} [| x0, dx0]
 // becomes
@@ -78,15 +78,15 @@ static jot_status bounded_scan(struct ir_module *m, const struct ir_while *l,
     return pass_finish(&b, &out->body);
 }
 
-static jot_status without_bound(struct unzip *u, const struct ir_node *n,
-                                const struct ir_while *l)
+static jot_status by_states(struct unzip *u, const struct ir_node *n, const struct ir_while *l,
+                            bool *is_built)
 {
     struct ir_module *m = u->b->module;
     ir_id *y = pass_no_values(m, n->n_out);
     bool *linear = body_mask(m, n->n_out);
     JOT_TRY(unzip_online(u->b, l, n->n_in, unzip_operands(u, n), unzip_linear_operands(u, n), y,
-                         linear));
-    for (uint32_t i = 0; i < n->n_out; i++) {
+                         linear, is_built));
+    for (uint32_t i = 0; *is_built && i < n->n_out; i++) {
         u->map[n->out + i] = y[i];
         u->linear[n->out + i] = linear[i];
     }
@@ -97,16 +97,17 @@ void unzip_while(struct unzip *u, const struct ir_node *n)
 {
     struct ir_while l = ir_while_of(n);
     struct ir_scan s;
-    jot_status status;
+    jot_status status = JOT_OK;
+    bool is_built = false;
     u->b->where = n->where;
-    if (l.max_trips == IR_NO_BOUND && !pass_is_repeatable(u->b->module, l.step)) {
+    if (pass_is_repeatable(u->b->module, l.step))
+        status = by_states(u, n, &l, &is_built);
+    else if (l.max_trips == IR_NO_BOUND)
         status =
             status_fail(JOT_ERR_ARGUMENT,
                         "a callback in a while without a bound: its trips are made again on "
                         "the way back: give the while a bound");
-    } else if (l.max_trips == IR_NO_BOUND) {
-        status = without_bound(u, n, &l);
-    } else {
+    if (status == JOT_OK && !is_built) {
         status = bounded_scan(u->b->module, &l, unzip_linear_operands(u, n), &s);
         if (status == JOT_OK)
             unzip_loop(u, n, &s);
