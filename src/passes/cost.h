@@ -103,9 +103,10 @@ enum cost_constant {
     COST_THREAD_TERMS = 64,
     COST_THREAD_SUMS = 1 << 16,
     COST_THREAD_WORK = 1 << 24,
-    COST_JUMP = 12,       // ops of branches that are not worth a jump
-    COST_UNROLL = 4,      // extent of an axis that is written out
-    COST_STEP_DEPTH = 64, // of loops and branches in one another in a kernel
+    COST_JUMP = 12,         // ops of branches that are not worth a jump
+    COST_UNROLL = 4,        // extent of an axis that is written out
+    COST_VECTOR_BYTES = 64, // of what one operation is done to at once
+    COST_STEP_DEPTH = 64,   // of loops and branches in one another in a kernel
     // Of a loop's body whose elements are written out; of one without carries that mixes elements,
     // which a lane goes through once, all that a kernel may have (COST_CODE).
     COST_EXPANDED_OPS = 400,

@@ -189,6 +189,32 @@ static bool fits_fold(struct schedule *s, const struct group *g, struct atoms po
     return true;
 }
 
+// Whether dear terms of a fold that accumulates element by element would be made one by one: the lanes of
+// a processor are these elements, unless they are few and written out.  Terms that are folds themselves
+// may be, with what is made of them: reading their operands again takes longer.  So may terms of rows of a
+// large matrix that are longer than these are dear: such a matrix is read row by row.
+static bool makes_terms_alone(struct schedule *s, const struct group *g, struct atoms points,
+                              struct atoms fold)
+{
+    struct atoms around = axes_concat(s, points, axes_minus(s, fold, points));
+    int64_t work = 0, bytes = 0; // of terms; of what is summed
+    for (uint32_t i = 0; i < g->constraints.count; i++) {
+        const struct constraint *c = &g->constraints.at[i];
+        int64_t type_bytes = dtype_get(ir_dtype_of(s->g, c->value))->bytes;
+        bool is_term = fold.count && axes_include(s, c->kept, fold);
+        if (!is_term && axes_product(s, axes_minus(s, c->kept, points)) > COST_UNROLL)
+            bytes = count_plus(bytes, count_times(work_of(s, c), type_bytes));
+        if (is_term && c->kind == CONSTRAINT_REDUCE)
+            return false;
+        if (is_term && c->kind == CONSTRAINT_EXPENSIVE && axes_include(s, around, c->kept))
+            work = count_plus(work, dear_work_of(s, c));
+    }
+    bool is_large = bytes > count_times(axes_product(s, points), COST_LARGE_BYTES);
+    if (is_large && bytes / COST_VECTOR_BYTES >= work)
+        return false;
+    return bytes && work > s->tiny && !s->options->no_accumulation;
+}
+
 static bool is_fold_candidate(const struct constraint *c, struct atoms points,
                               const struct schedule *s)
 {
@@ -252,6 +278,10 @@ static bool choose_loops(struct schedule *s, struct group *g, const char **reaso
     if (!fold.count && !find_unrolled(s, g, points, &unrolled) &&
         !find_fold(s, g, points, &fold, reason)) {
         *reason = "would be computed for every element of an axis that it does not have";
+        return false;
+    }
+    if (makes_terms_alone(s, g, points, fold)) {
+        *reason = "would be computed an element at a time";
         return false;
     }
     g->points = points;

@@ -316,6 +316,15 @@ static uint32_t count_inner_folds(const struct nest *n)
     return count;
 }
 
+static uint32_t count_folds_of(const struct nest *n, int64_t terms)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < n->statements.count; i++)
+        count += n->statements.at[i].kind == NEST_FOLD &&
+                 nest_extent(n, &n->statements.at[i]) == terms;
+    return count;
+}
+
 // What windows that meet want is made once for all of them.
 START_TEST(windows_are_searched_once)
 {
@@ -349,9 +358,34 @@ START_TEST(long_folds_are_done_once)
     ir_output(&b, ir_dot_general(&b, p, v, &weigh));
     uint32_t f = finish(&b);
     struct nest_program *program = schedule(f);
+    uint32_t products = 0;
     for (uint32_t i = 0; i < program->nests.count; i++)
-        require_of(count_inner_folds(program->nests.at[i]) == 0, "folds in folds", f, program);
+        products += count_folds_of(program->nests.at[i], 32);
+    require_of(products == 1, "scores are made again", f, program);
     check_small(f);
+}
+END_TEST
+
+// What weighs rows is made in lanes before they are summed: a number of many rows, or of rows too short for
+// vectors, beside the sum.
+START_TEST(weights_are_made_in_lanes)
+{
+    static const struct {
+        int64_t rows, columns;
+        uint32_t kernels;
+    } shapes[] = {{128, 32, 2}, {2, 32, 1}, {128, 4, 1}};
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
+        struct ir_builder b = begin("weigh");
+        ir_id w = ir_param(&b, F32(shapes[i].rows));
+        ir_id x = ir_param(&b, F32(shapes[i].rows, shapes[i].columns));
+        struct ir_dot weigh = {
+            .n_contract = 1, .lhs_contract = (int64_t[]){0}, .rhs_contract = (int64_t[]){0}};
+        ir_output(&b, ir_dot_general(&b, ir_exp(&b, w), x, &weigh));
+        uint32_t f = finish(&b);
+        struct nest_program *p = schedule(f);
+        require_of(p->nests.count == shapes[i].kernels, "number of kernels", f, p);
+        check_run(f, p, draw_inputs(f, seed));
+    }
 }
 END_TEST
 
@@ -590,6 +624,7 @@ static void add_tests(TCase *t)
     tcase_add_loop_test(t, parts_are_put_in_place, 0, 7);
     tcase_add_test(t, windows_are_searched_once);
     tcase_add_test(t, long_folds_are_done_once);
+    tcase_add_test(t, weights_are_made_in_lanes);
     tcase_add_test(t, values_lie_as_they_are_read);
     tcase_add_test(t, pairs);
     tcase_add_loop_test(t, places_in_memory, 0, PLACES);
