@@ -32,6 +32,23 @@ void body_give_or_zeros(struct body *w, bool there, uint32_t i, struct ir_type t
         ir_output(&w->b, ir_zeros(&w->b, t));
 }
 
+void body_copy_wanted(struct ir_builder *b, const struct ir_graph *g, const bool *wanted,
+                      ir_id *map)
+{
+    bool *needed = body_mask(b->module, g->values.count);
+    bool *is_made = body_mask(b->module, g->nodes.count);
+    for (uint32_t at = g->nodes.count; at-- > g->n_params;) {
+        const struct ir_node *n = &g->nodes.at[at];
+        for (uint32_t k = 0; k < n->n_out; k++)
+            is_made[at] |= needed[n->out + k] || wanted[n->out + k];
+        for (uint32_t i = 0; i < n->n_in && is_made[at]; i++)
+            needed[ir_operand(g, n, i)] = true;
+    }
+    for (uint32_t at = g->n_params; at < g->nodes.count; at++)
+        if (is_made[at])
+            pass_copy_node(b, g, &g->nodes.at[at], map);
+}
+
 ir_id *body_copy_all(struct ir_builder *b, const struct ir_graph *g, body_copy *copy)
 {
     ir_id *map = pass_no_values(b->module, g->values.count);

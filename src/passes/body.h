@@ -32,6 +32,10 @@ void body_give_or_zeros(struct body *w, bool there, uint32_t i, struct ir_type t
 
 // -- Functions that use others ------------------------------------------------------------------
 
+// The nodes of g that wanted values are made of, in b over what map has of its parameters; their values in map.
+void body_copy_wanted(struct ir_builder *b, const struct ir_graph *g, const bool *wanted,
+                      ir_id *map);
+
 // How one node of g is made again in b.
 typedef void body_copy(struct ir_builder *b, const struct ir_graph *g, const struct ir_node *n,
                        ir_id *map);

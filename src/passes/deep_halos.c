@@ -257,23 +257,10 @@ static uint32_t body_of_trips(struct halos *h, bool reverse)
 static uint32_t hoist(struct ir_builder *b, const struct halos *h, const ir_id *in, ir_id *out)
 {
     const struct ir_graph *g = h->g;
-    bool *needed = body_mask(h->m, g->values.count);
     ir_id *map = pass_no_values(h->m, g->values.count);
     uint32_t count = 0;
     memcpy(map, in, h->n_consts * sizeof *map);
-    for (uint32_t at = g->nodes.count; at-- > 0;) {
-        const struct ir_node *n = &g->nodes.at[at];
-        bool any = false;
-        for (uint32_t k = 0; k < n->n_out; k++)
-            any |= needed[n->out + k] || h->is_hoisted[n->out + k];
-        for (uint32_t k = 0; k < n->n_out; k++)
-            needed[n->out + k] = any;
-        for (uint32_t i = 0; i < n->n_in && any; i++)
-            needed[ir_operand(g, n, i)] = true;
-    }
-    for (uint32_t at = g->n_params; at < g->nodes.count; at++)
-        if (g->nodes.at[at].n_out && needed[g->nodes.at[at].out])
-            pass_copy_node(b, g, &g->nodes.at[at], map);
+    body_copy_wanted(b, g, h->is_hoisted, map);
     for (ir_id v = 0; v < g->values.count; v++)
         if (h->is_hoisted[v])
             out[count++] =

@@ -85,24 +85,11 @@ static int move(struct ir_builder *b, const struct hoisting *h, int n_consts, co
                 ir_id *out)
 {
     const struct ir_graph *g = h->g;
-    bool *needed = body_mask(b->module, g->values.count);
     ir_id *map = pass_no_values(b->module, g->values.count);
     int n = 0;
     for (int i = 0; i < n_consts; i++)
         map[i] = in[i];
-    for (uint32_t at = g->nodes.count; at-- > 0;) {
-        const struct ir_node *node = &g->nodes.at[at];
-        bool any = false;
-        for (uint32_t k = 0; k < node->n_out; k++)
-            any |= needed[node->out + k] || h->moves[node->out + k];
-        for (uint32_t i = 0; i < node->n_in && any; i++)
-            needed[ir_operand(g, node, i)] = true;
-        for (uint32_t k = 0; k < node->n_out; k++)
-            needed[node->out + k] |= any;
-    }
-    for (uint32_t at = g->n_params; at < g->nodes.count; at++)
-        if (g->nodes.at[at].n_out && needed[g->nodes.at[at].out])
-            pass_copy_node(b, g, &g->nodes.at[at], map);
+    body_copy_wanted(b, g, h->moves, map);
     for (ir_id v = 0; v < g->values.count; v++)
         if (h->moves[v])
             out[n++] = map[v];

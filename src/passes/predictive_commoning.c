@@ -138,22 +138,9 @@ static void compute_first(struct ir_builder *b, const struct commoning *c, const
                           ir_id *out)
 {
     const struct ir_graph *g = c->g;
-    bool *needed = body_mask(b->module, g->values.count);
     ir_id *map = pass_no_values(b->module, g->values.count);
     memcpy(map, in, (c->first + c->n_carry) * sizeof *map);
-    for (uint32_t at = g->nodes.count; at-- > 0;) {
-        const struct ir_node *n = &g->nodes.at[at];
-        bool any = false;
-        for (uint32_t k = 0; k < n->n_out; k++)
-            any |= needed[n->out + k] || c->carried[n->out + k];
-        for (uint32_t k = 0; k < n->n_out; k++)
-            needed[n->out + k] = any;
-        for (uint32_t i = 0; i < n->n_in && any; i++)
-            needed[ir_operand(g, n, i)] = true;
-    }
-    for (uint32_t at = g->n_params; at < g->nodes.count; at++)
-        if (g->nodes.at[at].n_out && needed[g->nodes.at[at].out])
-            pass_copy_node(b, g, &g->nodes.at[at], map);
+    body_copy_wanted(b, g, c->carried, map);
     for (ir_id v = 0; v < g->values.count; v++)
         if (c->carried[v])
             *out++ = map[v];
