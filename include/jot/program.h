@@ -14,6 +14,11 @@
 // like any other: it is compiled, differentiated, mapped and called in traced functions.  Loops that
 // count their trips are differentiated in reverse as well.
 //
+// What is differentiated is what the program computes.  What JAX was told of derivatives is not in a lowered program:
+// stop_gradient, custom_jvp, custom_vjp, and that the solution of cg or of custom_root has the derivative of its
+// equation, not that of the iteration, which is less accurate.  An artefact serialized with vjp_order=1 brings JAX's
+// gradient along, which is its derivative in reverse mode.
+//
 // A decomposition that reads one triangle, as cho_factor's, has the derivative of a function of that
 // triangle; JAX takes it as one of a symmetric matrix, which is the same only where changes are symmetric.
 //

@@ -124,9 +124,50 @@ static void trace(const jot_value *in, jot_value *out, void *ctx)
     trace_make(make, &c, c.p->artefact->n_out, out, NULL);
 }
 
-jot_function jax_export_call_function(const jot_program *p)
+// ---- the gradient that the artefact brings along, as the rule of its function
+
+static jot_function call_of(const jot_program *p)
 {
     const struct jax_export *e = p->artefact;
     return jot_function_uniform(e->function_name, p->file, trace, (int)e->n_in, (int)e->n_out,
                                 (void *)(uintptr_t)p);
+}
+
+// The results, then the arguments.
+static void trace_forward(const jot_value *in, jot_value *out, void *ctx)
+{
+    const jot_program *p = ctx;
+    const struct jax_export *e = p->artefact;
+    jot_apply_at(call_of(p), (int)e->n_in, in, (int)e->n_out, out, p->file);
+    memcpy(out + e->n_out, in, sizeof *in * e->n_in);
+}
+
+// Of the arguments, then cotangents of the results, those of the arguments.  JAX has them of floats.
+static void trace_backward(const jot_value *in, jot_value *out, void *ctx)
+{
+    const jot_program *p = ctx;
+    const struct jax_export *e = p->vjp->artefact;
+    jot_value *x = arena_array(trace_top()->module->arena, jot_value, e->n_in + 1);
+    for (uint32_t i = 0; i < e->n_in; i++)
+        x[i] = i < e->n_out || e->in[i].element < MLIR_N_ELEMENTS
+                   ? in[i]
+                   : jot_astype(jot_zeros_like(in[i]), JOT_BOOL);
+    jot_apply_at(jax_export_call_function(p->vjp), (int)e->n_in, x, (int)e->n_out, out,
+                 p->file);
+    for (uint32_t i = 0; i < e->n_out; i++)
+        if (e->out[i].element == MLIR_N_ELEMENTS)
+            out[i] = jot_zeros_like(in[i]);
+}
+
+jot_function jax_export_call_function(const jot_program *p)
+{
+    int n_in = (int)p->artefact->n_in, n_out = (int)p->artefact->n_out;
+    void *ctx = (void *)(uintptr_t)p;
+    return p->vjp ? jot_custom_vjp_of(call_of(p),
+                                      jot_function_uniform("forward", p->file, trace_forward,
+                                                           n_in, n_out + n_in, ctx),
+                                      jot_function_uniform("vjp", p->file, trace_backward,
+                                                           n_in + n_out, n_in, ctx),
+                                      p->file)
+                  : call_of(p);
 }

@@ -185,6 +185,11 @@ static jot_status open_artefact(const struct source *s, jot_program *p)
     if (!p->vjp)
         return status_last();
     p->vjp->artefact = (struct jax_export *)(uintptr_t)e->vjp;
+    if (e->vjp->n_in != e->n_in + e->n_out || e->vjp->n_out != e->n_in)
+        return status_fail(JOT_ERR_ARGUMENT,
+                           "%s: the gradient of a function of %u values that gives %u takes %u "
+                           "and gives %u",
+                           p->file, e->n_in, e->n_out, e->vjp->n_in, e->vjp->n_out);
     return open_artefact(s, p->vjp);
 }
 

@@ -24,6 +24,10 @@ def tails(x, y):
     return total, sums, x[1:-1, ::2], jnp.concatenate([x.reshape(-1), y]).astype(jnp.bfloat16)
 
 
+def rules(x, n):
+    return n + 1, lax.stop_gradient(x) * x
+
+
 def on_mesh(x):
     mesh = jax.make_mesh((2, 2), ('x', 'y'), axis_types=(jax.sharding.AxisType.Auto,) * 2)
 
@@ -45,6 +49,7 @@ save('model', model, f32(n, 8), jax.ShapeDtypeStruct((2,), jnp.int32), f32(8, 5)
 save('tails', tails, f32(n, m), f32(3 * m + 1))
 save('named', lambda x, p: x * p['w'], f32(2, 3), {'w': f32(2, 3)})
 save('kept', lambda x, unused, y: x - y, f32(2), f32(3), f32(2))
+save('rules', rules, f32(3), jax.ShapeDtypeStruct((), jnp.int32))
 save('factor', jnp.linalg.cholesky, f32(2, 2))
 save('values', jnp.linalg.eigvalsh, f32(2, 2), platforms=('tpu', 'cpu'))
 with jax.enable_x64(True):
