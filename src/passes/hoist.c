@@ -7,6 +7,11 @@
 // Only folds, products and routines move, with what they need.  Elementwise ops stay: a kernel of the loop
 // would load what it computes as fast.  So do short folds, which are written out, products that are larger
 // than what they are of, loops, which may not end, and what devices do together.  After all differentiation.
+//
+// Before it parts of constants move: what folds, multiplies and changes of index make of more elements.  Cotangents
+// of a part are summed over the trips, and put in their place behind the loop:
+//
+//     c = scan {c = c * w[1]}(w, c)       becomes      p = w[1]; c = scan {c = c * p}(p, c)
 #include "ir/control.h"
 #include "passes/body.h"
 #include "passes/cost.h"
@@ -43,6 +48,27 @@ bool pass_is_dear(const struct ir_graph *g, const struct ir_node *n)
     }
 }
 
+// Marks parts of constants by node: results with fewer elements than the largest of those that they are made of.
+static bool *find_parts(const struct ir_graph *g)
+{
+    bool *is_part = body_mask(g->module, g->nodes.count);
+    int64_t *most = arena_array(g->module->arena, int64_t, g->values.count + 1);
+    for (uint32_t at = 0; at < g->nodes.count; at++) {
+        const struct ir_node *n = &g->nodes.at[at];
+        enum ir_class class = ir_op_class((enum ir_op)n->op);
+        int64_t whole = 0;
+        for (uint32_t i = 0; i < n->n_in; i++)
+            if (most[ir_operand(g, n, i)] > whole)
+                whole = most[ir_operand(g, n, i)];
+        for (uint32_t k = 0; k < n->n_out; k++)
+            most[n->out + k] = n->op == IR_param ? count(g, n->out) : whole;
+        is_part[at] = n->n_out == 1 && count(g, n->out) < whole &&
+                      (class == IR_CLASS_LAYOUT || class == IR_CLASS_INDEX ||
+                       class == IR_CLASS_REDUCE || class == IR_CLASS_CONTRACT);
+    }
+    return is_part;
+}
+
 // By value, whether it is the same in all trips.
 static bool *find_invariant(const struct ir_graph *g, uint32_t n_consts)
 {
@@ -59,16 +85,18 @@ static bool *find_invariant(const struct ir_graph *g, uint32_t n_consts)
 }
 
 // What moves, and what is still wanted behind it.
-static struct hoisting plan(const struct ir_graph *g, uint32_t n_consts)
+static struct hoisting plan(const struct ir_graph *g, uint32_t n_consts, bool parts)
 {
     struct ir_module *m = g->module;
+    const bool *is_part = parts ? find_parts(g) : NULL;
     struct hoisting h = {g, body_mask(m, g->values.count), body_mask(m, g->nodes.count)};
     bool *is_invariant = find_invariant(g, n_consts), *wanted = body_mask(m, g->values.count);
     for (uint32_t i = 0; i < g->outputs.count; i++)
         wanted[g->outputs.at[i]] = true;
     for (uint32_t at = g->nodes.count; at-- > 0;) {
         const struct ir_node *n = &g->nodes.at[at];
-        bool moves = n->n_out && is_invariant[n->out] && pass_is_dear(g, n);
+        bool moves =
+            n->n_out && is_invariant[n->out] && (parts ? is_part[at] : pass_is_dear(g, n));
         h.stays[at] = ir_has_effect(g, n);
         for (uint32_t k = 0; k < n->n_out; k++) {
             h.moves[n->out + k] = moves && wanted[n->out + k];
@@ -124,7 +152,7 @@ static uint32_t without(const struct hoisting *h, int n_consts, int first, int n
 
 // The loop, with bodies of which nothing is left to move.
 static ir_id hoist(struct ir_builder *b, const struct ir_node *n, const uint32_t *bodies,
-                   const ir_id *in)
+                   const ir_id *in, bool parts)
 {
     struct ir_module *m = b->module;
     bool is_scan = n->op == IR_scan;
@@ -135,7 +163,7 @@ static ir_id hoist(struct ir_builder *b, const struct ir_node *n, const uint32_t
     uint32_t room = n->n_in, made[2] = {bodies[0], is_scan ? IR_NONE : bodies[1]};
     int first[2];
     for (int i = 0; i < n_bodies; i++) {
-        h[i] = plan(ir_function(m, bodies[i]), (uint32_t)n_consts);
+        h[i] = plan(ir_function(m, bodies[i]), (uint32_t)n_consts, parts);
         room += h[i].g->values.count;
     }
     ir_id *all = pass_no_values(m, room);
@@ -159,25 +187,42 @@ static ir_id hoist(struct ir_builder *b, const struct ir_node *n, const uint32_t
     return ir_while(b, &w, (int)n->n_in + n_new, all);
 }
 
-static void copy_hoisted(struct ir_builder *b, const struct ir_graph *g,
-                         const struct ir_node *n, ir_id *map)
+static void copy(struct ir_builder *b, const struct ir_graph *g, const struct ir_node *n,
+                 ir_id *map, bool parts)
 {
     if (!ir_has_bodies((enum ir_op)n->op)) {
         pass_copy_node(b, g, n, map);
         return;
     }
     struct ir_module *m = b->module;
-    uint32_t *bodies = body_rewrite_all(m, n, pass_hoist);
+    uint32_t *bodies = body_rewrite_all(m, n, parts ? pass_hoist_parts : pass_hoist);
     ir_id *in = body_operands(m, g, n, map);
     b->where = n->where;
     ir_id y = n->op == IR_scan || n->op == IR_while
-                  ? hoist(b, n, bodies, in)
+                  ? hoist(b, n, bodies, in, parts)
                   : ir_build(b, (enum ir_op)n->op, (int)n->n_in, in,
                              ir_with_functions(m, n->attrs, bodies));
     body_set_results(n, y, map);
 }
 
+static void copy_dear(struct ir_builder *b, const struct ir_graph *g, const struct ir_node *n,
+                      ir_id *map)
+{
+    copy(b, g, n, map, false);
+}
+
+static void copy_parts(struct ir_builder *b, const struct ir_graph *g, const struct ir_node *n,
+                       ir_id *map)
+{
+    copy(b, g, n, map, true);
+}
+
 uint32_t pass_hoist(struct ir_module *m, uint32_t f)
 {
-    return body_rewrite(m, f, MEMO_HOIST, copy_hoisted);
+    return body_rewrite(m, f, MEMO_HOIST, copy_dear);
+}
+
+uint32_t pass_hoist_parts(struct ir_module *m, uint32_t f)
+{
+    return body_rewrite(m, f, MEMO_HOIST_PARTS, copy_parts);
 }

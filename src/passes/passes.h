@@ -149,6 +149,8 @@ uint32_t pass_count_trips(struct ir_module *m, uint32_t f);
 
 // What a loop does not change is computed in front of it.  After all differentiation.
 uint32_t pass_hoist(struct ir_module *m, uint32_t f);
+// The same of parts of constants, before differentiation: cotangents of a part are summed by the loop.
+uint32_t pass_hoist_parts(struct ir_module *m, uint32_t f);
 
 // Products that a loop makes trip by trip are made of all trips at once where that is possible.  After
 // all differentiation.

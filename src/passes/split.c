@@ -15,6 +15,7 @@
 // Needs nothing.  Keeps the order of nodes.
 #include "base/status.h"
 #include "ir/control.h"
+#include "passes/passes.h"
 #include "passes/transform.h"
 
 // How the linear part gets a value that is not linear.
@@ -361,7 +362,7 @@ jot_status pass_linearize(struct ir_module *m, uint32_t f, const bool *nonzero_i
     const struct ir_graph *g = ir_function(m, f);
     uint32_t joint;
     bool *nonzero = arena_array(m->arena, bool, g->outputs.count + 1);
-    JOT_TRY(pass_jvp(m, f, nonzero_in, &joint, nonzero));
+    JOT_TRY(pass_jvp(m, pass_hoist_parts(m, f), nonzero_in, &joint, nonzero));
     const struct ir_graph *j = ir_function(m, joint);
     bool *linear_in = arena_array(m->arena, bool, j->n_params + 1);
     for (uint32_t i = g->n_params; i < j->n_params; i++)

@@ -9,6 +9,7 @@
 // Which values are stored and which are computed again is not decided here: every primal value is
 // in the graph.
 #include "base/status.h"
+#include "passes/passes.h"
 #include "passes/rules/rules.h"
 #include "passes/transform.h"
 
@@ -37,7 +38,7 @@ static jot_status make_joint(struct ir_module *m, uint32_t f, const bool *wrt,
                              struct unzipped *out, bool *nonzero)
 {
     uint32_t joint, n = ir_function(m, f)->n_params;
-    JOT_TRY(pass_jvp(m, f, wrt, &joint, nonzero));
+    JOT_TRY(pass_jvp(m, pass_hoist_parts(m, f), wrt, &joint, nonzero));
     const struct ir_graph *j = ir_function(m, joint);
     bool *linear_in = arena_array(m->arena, bool, j->n_params + 1);
     for (uint32_t i = n; i < j->n_params; i++)

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loop-invariant code motion: what moves, what stays, and that values stay what they are.
+// Loop-invariant code motion: what moves, what stays, and that values stay what they are; parts of
+// constants move before differentiation.
 #include "control_support.h"
+
+#include "ir/control.h"
 
 // The same bits, and how many nodes of the op the function itself has behind it.
 static void check_moved(const char *text, enum ir_op op, int wanted)
@@ -76,11 +79,40 @@ START_TEST(loops_in_loops)
 }
 END_TEST
 
+// Of the constants of a loop that its trips read parts of, a trip of the gradient adds to these parts alone.
+START_TEST(sums_of_parts)
+{
+    uint32_t f =
+        parse(SCAN("  %p = slice %a {starts=[3,0], limits=[4,64], strides=[1,1]} : f64[1,64]\n"
+                   "  %q = slice %a {starts=[5,0], limits=[6,64], strides=[1,1]} : f64[1,64]\n"
+                   "  %b = broadcast_in_dim %s {dims=[1,64], axes=[]} : f64[1,64]\n"
+                   "  %c = mul %p, %b : f64[1,64]\n  %d = sin %c : f64[1,64]\n"
+                   "  %e = mul %d, %q : f64[1,64]\n  %r = reduce_sum %e {axes=[0,1]} : f64[]\n"
+                   "  return %r\n"));
+    uint64_t state = seed;
+    uint32_t g, alone = 0;
+    const bool wrt[] = {true, true};
+    require(pass_grad(module, f, wrt, &g));
+    g = pass_simplify(module, g);
+    ir_for_each_node (graph(g), n) {
+        if (n->op != IR_scan)
+            continue;
+        const struct ir_graph *body = graph((uint32_t)ir_scan_of(n).body);
+        for (ir_id v = 0; v < body->values.count; v++)
+            ck_assert_int_lt(ir_count(module, ir_type_of(body, v)), 64 * 64);
+        alone++;
+    }
+    ck_assert_int_eq(alone, 2);
+    check_differences("parts", g, inexact_inputs(graph(g)), draw_inputs(g, &state), &state);
+}
+END_TEST
+
 static void add(TCase *t)
 {
     tcase_add_test(t, folds_move);
     tcase_add_test(t, what_changes_stays);
     tcase_add_test(t, loops_in_loops);
+    tcase_add_test(t, sums_of_parts);
 }
 
 int main(void) { return support_run("passes/hoist", add); }
