@@ -16,13 +16,18 @@ static inline jot_array *numbers_of(const int64_t *dims, int64_t n)
 }
 #define NUMBERS(n, ...) numbers_of((const int64_t[]){__VA_ARGS__, JOT_END}, n)
 
-// The one result of f.
-static inline jot_array *one_result(jot_function f, size_t n, jot_array *const *in)
+// The one result of e, and of f.
+static inline jot_array *result_of(jot_executable *e, size_t n, jot_array *const *in)
 {
     jot_array *y = NULL;
-    jot_executable *e = jot_jit(f);
     ck_assert_msg(e != NULL, "%s", jot_error_message());
     must(jot_call_list(e, n, in, 1, &y));
+    return y;
+}
+static inline jot_array *one_result(jot_function f, size_t n, jot_array *const *in)
+{
+    jot_executable *e = jot_jit(f);
+    jot_array *y = result_of(e, n, in);
     jot_executable_release(e);
     return y;
 }

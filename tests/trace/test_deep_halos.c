@@ -255,14 +255,6 @@ static jot_value with_gradient(jot_value u)
     return g;
 }
 
-static jot_array *result(jot_executable *e, jot_array *x)
-{
-    jot_array *y = NULL;
-    ck_assert_msg(e != NULL, "%s", jot_error_message());
-    must(jot_call(e, JOT_IN(x), JOT_OUT(y)));
-    return y;
-}
-
 START_TEST(devices_do_what_lanes_do)
 {
     const struct row *r = &rows[_i];
@@ -278,8 +270,8 @@ START_TEST(devices_do_what_lanes_do)
             jot_shard_map(jot_function_plain(r->name, r->name, 1, (void (*)(void))r->f), mesh,
                           JOT_SPLITS("i"), JOT_SPLITS("i"));
         jot_executable *all = jot_jit(f), *one = jot_jit(f, .device = jot_host());
-        jot_array *x = NUMBERS(ROWS * COLUMNS, ROWS, COLUMNS), *y = result(all, x),
-                  *want = result(one, x);
+        jot_array *x = NUMBERS(ROWS * COLUMNS, ROWS, COLUMNS), *y = result_of(all, 1, &x),
+                  *want = result_of(one, 1, &x);
         const double *a = jot_array_data(y), *b = jot_array_data(want);
         for (int i = 0; i < ROWS * COLUMNS; i++)
             ck_assert_msg(fabs(a[i] - b[i]) <= 1e-14 * (1 + fabs(b[i])),

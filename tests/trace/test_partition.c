@@ -221,14 +221,6 @@ static const struct row {
     {"not run", not_run},
 };
 
-static jot_array *result(jot_executable *e, jot_array *x)
-{
-    jot_array *y = NULL;
-    ck_assert_msg(e != NULL, "%s", jot_error_message());
-    must(jot_call(e, JOT_IN(x), JOT_OUT(y)));
-    return y;
-}
-
 START_TEST(devices_do_what_one_does)
 {
     const struct row *r = &rows[_i];
@@ -238,7 +230,8 @@ START_TEST(devices_do_what_one_does)
             continue;
         jot_function f = jot_function_plain(r->name, r->name, 1, (void (*)(void))r->f);
         jot_executable *all = jot_jit(f), *one = jot_jit(f, .device = jot_host());
-        jot_array *x = NUMBERS(72, 24, 3), *y = result(all, x), *want = result(one, x);
+        jot_array *x = NUMBERS(72, 24, 3), *y = result_of(all, 1, &x),
+                  *want = result_of(one, 1, &x);
         ck_assert(!jot_array_mesh(want));
         const double *a = jot_array_data(y), *b = jot_array_data(want);
         ck_assert_int_eq(jot_array_size(y), 72);
@@ -270,16 +263,16 @@ START_TEST(results_stay_where_they_are)
     n_devices = 4;
     jot_executable *f = jot_jit(in_pieces(square), .donate = (const int[]){0, JOT_END});
     jot_executable *sum = jot_jit(summed(total));
-    jot_array *x = NUMBERS(72, 24, 3), *y = result(f, x), *z, *s;
+    jot_array *x = NUMBERS(72, 24, 3), *y = result_of(f, 1, &x), *z, *s;
     ck_assert_ptr_eq(jot_array_mesh(y), line());
     ck_assert_str_eq(jot_array_spec(y), "i");
     const void *at[4];
     for (size_t d = 0; d < 4; d++)
         at[d] = memory(y, d);
-    z = result(f, y);
+    z = result_of(f, 1, &y);
     for (size_t d = 0; d < 4; d++)
         ck_assert_ptr_eq(memory(z, d), at[d]);
-    s = result(sum, z);
+    s = result_of(sum, 1, &z);
     ck_assert_str_eq(jot_array_spec(s), "");
     double want = 0;
     for (int i = 0; i < 72; i++)
@@ -441,7 +434,8 @@ START_TEST(pieces_are_put_together_where_all_is_wanted)
     n_devices = 4;
     jot_function f = jot_function_plain("f", "f", 1, (void (*)(void))r->f);
     jot_executable *all = jot_jit(f), *one = jot_jit(f, .device = jot_host());
-    jot_array *x = NUMBERS(192, 24, 8), *y = result(all, x), *want = result(one, x);
+    jot_array *x = NUMBERS(192, 24, 8), *y = result_of(all, 1, &x),
+              *want = result_of(one, 1, &x);
     const char *text = jot_executable_text(all, "schedule");
     int count = 0;
     for (const char *at = text; (at = strstr(at, " collective ")); at++)
@@ -463,7 +457,7 @@ START_TEST(what_is_captured_is_whole)
     n_devices = 4;
     captured = NUMBERS(3, 3);
     jot_executable *f = jot_jit(in_pieces(with_captured));
-    jot_array *x = NUMBERS(72, 24, 3), *y = result(f, x), *z = result(f, y);
+    jot_array *x = NUMBERS(72, 24, 3), *y = result_of(f, 1, &x), *z = result_of(f, 1, &y);
     const double *a = jot_array_data(x), *c = jot_array_data(captured), *b = jot_array_data(z);
     for (int i = 0; i < 72; i++)
         ck_assert_double_eq_tol(b[i], a[i] + c[i % 3] + c[i % 3], 1e-15);
@@ -482,7 +476,7 @@ START_TEST(scopes_run_on_meshes)
     jot_scope_close(s);
     ck_assert_msg(jot_array_mesh(y) == line(), "it is whole");
     jot_executable *f = jot_jit(jot_fn(square));
-    want = result(f, x);
+    want = result_of(f, 1, &x);
     check_numbers(y, 72, jot_array_data(want), 0);
     jot_executable_release(f);
     release_all(x, y, want);
