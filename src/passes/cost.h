@@ -12,7 +12,6 @@
 #include <stdint.h>
 
 enum cost_constant {
-    COST_LOAD = 1,          // an element from the first-level cache
     COST_EXPENSIVE = 6,     // an op of this cost is worth a store and a load
     COST_KERNEL_SLACK = 16, // and more for ops that end a chain (group.c)
     COST_REPEAT_OPS = 3,    // cheap ops that may be repeated in several kernels

@@ -21,7 +21,7 @@
 // of a node stands at its first result.
 struct seen {
     ir_id made; // what stands for the value in the closed graph, IR_NONE before
-    bool is_met, is_x, depends, is_on_path; // of the node
+    bool is_met, depends, is_on_path; // of the node
 };
 
 // Its tables are of what is met on the way back from y: a graph with many derivatives is much larger
@@ -67,7 +67,7 @@ static void find_nodes(struct between *s, ir_id y, int n, const ir_id *x)
     VEC(ir_id) left = {0};
     for (int i = 0; i < n; i++) {
         uint32_t node = g->values.at[x[i]].node;
-        *see(s, x[i]) = (struct seen){IR_NONE, true, true, true, false};
+        *see(s, x[i]) = (struct seen){IR_NONE, true, true, false};
         oldest = node < oldest ? node : oldest;
     }
     vec_push(arena, &left, y);
