@@ -55,8 +55,7 @@ ir_id *body_copy_all(struct ir_builder *b, const struct ir_graph *g, body_copy *
     pass_copy_params(b, g, NULL, true, map);
     for (uint32_t at = g->n_params; at < g->nodes.count; at++)
         copy(b, g, &g->nodes.at[at], map);
-    for (uint32_t i = 0; i < g->outputs.count; i++)
-        ir_output(b, map[g->outputs.at[i]]);
+    pass_copy_outputs(b, g, map);
     return map;
 }
 

@@ -463,8 +463,7 @@ uint32_t pass_check_numbers(struct ir_module *m, uint32_t f, unsigned kinds)
         check_value(&c, &g->nodes.at[i], i);
     for (uint32_t at = g->n_params; at < g->nodes.count; at++)
         copy_checked(&c, &g->nodes.at[at]);
-    for (uint32_t i = 0; i < g->outputs.count; i++)
-        ir_output(&b, c.map[g->outputs.at[i]]);
+    pass_copy_outputs(&b, g, c.map);
     uint32_t made = ir_finish_function(&b);
     return made == IR_NONE ? f : made;
 }

@@ -187,8 +187,7 @@ static uint32_t copy_function(struct mesh *mesh, uint32_t f, int where)
         place = add_place(&b, mesh);
     for (uint32_t at = g->n_params; at < g->nodes.count && b.status == JOT_OK; at++)
         copy_node(&b, mesh, g, &g->nodes.at[at], place, map);
-    for (uint32_t i = 0; i < g->outputs.count; i++)
-        ir_output(&b, map[g->outputs.at[i]]);
+    pass_copy_outputs(&b, g, map);
     uint32_t made;
     return pass_finish(&b, &made) == JOT_OK ? made : IR_NONE;
 }

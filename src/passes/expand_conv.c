@@ -298,8 +298,7 @@ static uint32_t rewrite(struct ir_module *m, uint32_t f,
             pass_copy_node(&b, g, n, map);
         }
     }
-    for (uint32_t i = 0; i < g->outputs.count; i++)
-        ir_output(&b, map[g->outputs.at[i]]);
+    pass_copy_outputs(&b, g, map);
     return pass_memo_add_function(m, &key, ir_finish_function(&b));
 }
 

@@ -57,7 +57,6 @@ uint32_t pass_form_fma(struct ir_module *m, uint32_t f)
     pass_copy_params(&b, g, NULL, true, s.map);
     for (uint32_t i = g->n_params; i < g->nodes.count; i++)
         form_node(&s, &g->nodes.at[i]);
-    for (uint32_t i = 0; i < g->outputs.count; i++)
-        ir_output(&b, s.map[g->outputs.at[i]]);
+    pass_copy_outputs(&b, g, s.map);
     return ir_finish_function(&b);
 }

@@ -373,8 +373,7 @@ const struct ir_graph *schedule_pack_operands(struct schedule *s)
         else
             pass_copy_node(&b, g, n, map);
     }
-    for (uint32_t i = 0; i < g->outputs.count; i++)
-        ir_output(&b, map[g->outputs.at[i]]);
+    pass_copy_outputs(&b, g, map);
     const struct ir_graph *out = ir_finish(&b);
     return out ? out : g;
 }

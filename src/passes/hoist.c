@@ -145,8 +145,7 @@ static uint32_t without(const struct hoisting *h, int n_consts, int first, int n
     for (uint32_t at = g->n_params; at < g->nodes.count; at++)
         if (h->stays[at])
             pass_copy_node(&b, g, &g->nodes.at[at], map);
-    for (uint32_t i = 0; i < g->outputs.count; i++)
-        ir_output(&b, map[g->outputs.at[i]]);
+    pass_copy_outputs(&b, g, map);
     return ir_finish_function(&b);
 }
 

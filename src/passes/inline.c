@@ -109,8 +109,7 @@ static uint32_t inline_function(struct inliner *s, uint32_t f)
         for (uint32_t i = 0; i < n->n_out; i++)
             map[n->out + i] = y == IR_NONE ? IR_NONE : y + i;
     }
-    for (uint32_t i = 0; i < g->outputs.count; i++)
-        ir_output(&b, map[g->outputs.at[i]]);
+    pass_copy_outputs(&b, g, map);
     return s->result[f] = ir_finish_function(&b);
 }
 

@@ -274,8 +274,7 @@ static const struct ir_graph *with_calls(struct join *j)
             pass_copy_node(&b, g, n, map);
         }
     }
-    for (uint32_t i = 0; i < g->outputs.count; i++)
-        ir_output(&b, map[g->outputs.at[i]]);
+    pass_copy_outputs(&b, g, map);
     struct ir_graph *made = ir_finish(&b);
     return made ? ir_canonical(made) : NULL;
 }

@@ -110,8 +110,7 @@ jot_status pass_jvp_graph(struct ir_module *m, const struct ir_graph *g, const b
                 s.tangent[v] = IR_NONE;
     }
     JOT_TRY(pass_builder_status(&b));
-    for (uint32_t i = 0; i < g->outputs.count; i++)
-        ir_output(&b, s.primal[g->outputs.at[i]]);
+    pass_copy_outputs(&b, g, s.primal);
     for (uint32_t i = 0; i < g->outputs.count; i++) {
         ir_id t = s.tangent[g->outputs.at[i]];
         out_nonzero[i] = t != IR_NONE;

@@ -239,8 +239,7 @@ static jot_status move_in_front(struct loop *l)
     for (uint32_t i = 0; i < n; i++)
         map[moved[i]] = ir_param(&b, ir_type_of(g, moved[i]));
     make(l, &b, g->outputs.count, g->outputs.at, true, map);
-    for (uint32_t i = 0; i < g->outputs.count; i++)
-        ir_output(&b, map[g->outputs.at[i]]);
+    pass_copy_outputs(&b, g, map);
     JOT_TRY(pass_finish(&b, &l->s.body));
     look(l);
     return JOT_OK;

@@ -171,8 +171,7 @@ uint32_t pass_merge_control(struct ir_module *m, uint32_t f)
         else if (!s.done[at])
             pass_copy_node(&b, g, &g->nodes.at[at], map);
     }
-    for (uint32_t i = 0; i < g->outputs.count; i++)
-        ir_output(&b, map[g->outputs.at[i]]);
+    pass_copy_outputs(&b, g, map);
     uint32_t made = ir_finish_function(&b);
     return made == IR_NONE ? f : made;
 }

@@ -97,8 +97,7 @@ uint32_t pass_relu_masks(struct ir_module *m, uint32_t f)
     pass_copy_params(&b, g, NULL, true, s.map);
     for (uint32_t i = g->n_params; i < g->nodes.count; i++)
         copy_node(&s, &b, &g->nodes.at[i]);
-    for (uint32_t i = 0; i < g->outputs.count; i++)
-        ir_output(&b, s.map[g->outputs.at[i]]);
+    pass_copy_outputs(&b, g, s.map);
     uint32_t changed = ir_finish_function(&b);
     return changed == IR_NONE ? f : pass_simplify(m, changed);
 }

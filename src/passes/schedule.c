@@ -84,8 +84,7 @@ static struct ir_graph *inline_level(const struct ir_graph *g, const struct sche
                 map[n->out + k] = first + k;
         }
     }
-    for (uint32_t i = 0; i < g->outputs.count; i++)
-        ir_output(&b, map[g->outputs.at[i]]);
+    pass_copy_outputs(&b, g, map);
     struct ir_graph *out = ir_finish(&b);
     return out ? ir_canonical(out) : NULL;
 }

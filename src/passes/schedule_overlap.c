@@ -360,8 +360,7 @@ const struct ir_graph *schedule_overlap_exchanges(struct schedule *s)
             any = true;
         }
     }
-    for (uint32_t i = 0; i < g->outputs.count; i++)
-        ir_output(&l.b, l.map[g->outputs.at[i]]);
+    pass_copy_outputs(&l.b, g, l.map);
     const struct ir_graph *out = any ? ir_finish(&l.b) : NULL;
     return out ? ir_canonical(out) : g;
 }

@@ -63,8 +63,7 @@ const struct ir_graph *schedule_part_concatenations(struct schedule *s)
         else
             pass_copy_node(&b, g, n, map);
     }
-    for (uint32_t i = 0; i < g->outputs.count; i++)
-        ir_output(&b, map[g->outputs.at[i]]);
+    pass_copy_outputs(&b, g, map);
     const struct ir_graph *out = ir_finish(&b);
     return out ? out : g;
 }
@@ -94,9 +93,7 @@ const struct ir_graph *schedule_part_outputs(struct schedule *s)
         return g;
     struct ir_builder b = ir_builder_make(g->module, g->name, IR_BUILD_PLAIN);
     ir_id *map = pass_no_values(g->module, g->values.count);
-    pass_copy_params(&b, g, NULL, true, map);
-    for (uint32_t at = g->n_params; at < g->nodes.count; at++)
-        pass_copy_node(&b, g, &g->nodes.at[at], map);
+    pass_copy_values(&b, g, map);
     for (uint32_t i = 0; i < g->outputs.count; i++) {
         ir_id v = g->outputs.at[i];
         b.where = ir_node_of(g, v)->where;

@@ -204,11 +204,8 @@ static bool adds(const struct ir_node *n)
 static const struct ir_graph *share(const struct ir_graph *g, ir_id *map)
 {
     struct ir_builder b = ir_builder_make(g->module, g->name, IR_BUILD_CSE);
-    pass_copy_params(&b, g, NULL, true, map);
-    for (uint32_t i = g->n_params; i < g->nodes.count && b.status == JOT_OK; i++)
-        pass_copy_node(&b, g, &g->nodes.at[i], map);
-    for (uint32_t i = 0; i < g->outputs.count; i++)
-        ir_output(&b, map[g->outputs.at[i]]);
+    pass_copy_values(&b, g, map);
+    pass_copy_outputs(&b, g, map);
     return b.status == JOT_OK ? ir_finish(&b) : NULL;
 }
 

@@ -227,8 +227,7 @@ static uint32_t round_of(struct ir_module *m, uint32_t f)
                            .uses = pass_count_uses(m, g)};
     pass_copy_params(&b, g, NULL, true, s.map);
     simplify_nodes(&s);
-    for (uint32_t i = 0; i < g->outputs.count; i++)
-        ir_output(&b, s.map[g->outputs.at[i]]);
+    pass_copy_outputs(&b, g, s.map);
     uint32_t made = ir_finish_function(&b);
     return made == IR_NONE ? f
                            : made; // a rewrite that does not type is our fault, not the user's

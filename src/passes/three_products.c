@@ -126,8 +126,7 @@ uint32_t pass_three_products(struct ir_module *m, uint32_t f)
         else
             pass_copy_node(&b, g, n, map);
     }
-    for (uint32_t i = 0; i < g->outputs.count; i++)
-        ir_output(&b, map[g->outputs.at[i]]);
+    pass_copy_outputs(&b, g, map);
     uint32_t changed = ir_finish_function(&b);
     return changed == IR_NONE ? f : pass_simplify(m, changed);
 }

@@ -87,6 +87,19 @@ void pass_copy_node(struct ir_builder *b, const struct ir_graph *g, const struct
         map[n->out + i] = y == IR_NONE ? IR_NONE : y + i;
 }
 
+void pass_copy_values(struct ir_builder *b, const struct ir_graph *g, ir_id *map)
+{
+    pass_copy_params(b, g, NULL, true, map);
+    for (uint32_t at = g->n_params; at < g->nodes.count && b->status == JOT_OK; at++)
+        pass_copy_node(b, g, &g->nodes.at[at], map);
+}
+
+void pass_copy_outputs(struct ir_builder *b, const struct ir_graph *g, const ir_id *map)
+{
+    for (uint32_t i = 0; i < g->outputs.count; i++)
+        ir_output(b, map[g->outputs.at[i]]);
+}
+
 ir_id *pass_no_values(struct ir_module *m, uint32_t n)
 {
     ir_id *v = arena_array(m->arena, ir_id, n + 1);

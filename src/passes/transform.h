@@ -16,7 +16,6 @@ enum memo_kind {
     MEMO_VMAP,
     MEMO_RESTRICT,
     MEMO_NEEDS,
-    MEMO_INLINE,
     MEMO_SIMPLIFY,
     MEMO_STRIP,
     MEMO_HIDE_CALLBACKS,
@@ -74,6 +73,9 @@ void pass_copy_params(struct ir_builder *b, const struct ir_graph *g, const bool
 // The node of g again, over the values of map; its results go to map.
 void pass_copy_node(struct ir_builder *b, const struct ir_graph *g, const struct ir_node *n,
                     ir_id *map);
+// The parameters and nodes of g again, as values of map; and an output for each of g's.
+void pass_copy_values(struct ir_builder *b, const struct ir_graph *g, ir_id *map);
+void pass_copy_outputs(struct ir_builder *b, const struct ir_graph *g, const ir_id *map);
 // n values, all IR_NONE.
 ir_id *pass_no_values(struct ir_module *m, uint32_t n);
 // How often each value of g is read or given.

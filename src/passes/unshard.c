@@ -154,8 +154,7 @@ jot_status pass_unshard(struct ir_module *m, uint32_t f, uint32_t *out_f)
     pass_copy_params(&b, g, NULL, true, map);
     for (uint32_t i = g->n_params; i < g->nodes.count; i++)
         JOT_TRY(copy_unsharded(&b, g, &g->nodes.at[i], map));
-    for (uint32_t i = 0; i < g->outputs.count; i++)
-        ir_output(&b, map[g->outputs.at[i]]);
+    pass_copy_outputs(&b, g, map);
     JOT_TRY(pass_finish(&b, out_f));
     pass_memo_add_function(m, &key, *out_f);
     return JOT_OK;

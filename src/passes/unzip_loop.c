@@ -288,9 +288,7 @@ static jot_status build_known(struct split_loop *l)
         return JOT_OK;
     struct ir_builder b = ir_builder_make(l->m, l->known->name, IR_BUILD_ZEROS);
     ir_id *map = pass_no_values(l->m, l->known->values.count);
-    pass_copy_params(&b, l->known, NULL, true, map);
-    for (uint32_t at = l->known->n_params; at < l->known->nodes.count; at++)
-        pass_copy_node(&b, l->known, &l->known->nodes.at[at], map);
+    pass_copy_values(&b, l->known, map);
     for (uint32_t i = 0; i < l->n_out; i++)
         if (!l->linear_out[i])
             ir_output(&b, map[l->known->outputs.at[l->result_place[i]]]);

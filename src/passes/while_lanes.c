@@ -78,9 +78,7 @@ static uint32_t with_results(struct ir_module *m, const struct ir_graph *g, uint
 {
     struct ir_builder b = ir_builder_make(m, g->name, IR_BUILD_PLAIN);
     ir_id *map = pass_no_values(m, g->values.count);
-    pass_copy_params(&b, g, NULL, true, map);
-    for (uint32_t at = g->n_params; at < g->nodes.count; at++)
-        pass_copy_node(&b, g, &g->nodes.at[at], map);
+    pass_copy_values(&b, g, map);
     for (uint32_t i = 0; i < n; i++)
         ir_output(&b, map[results[i]]);
     return ir_finish_function(&b);

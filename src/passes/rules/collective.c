@@ -396,8 +396,7 @@ static uint32_t build_unnamed(struct ir_module *m, uint32_t f, int axis)
             n.attrs = ir_with_functions(m, n.attrs, made);
         pass_copy_node(&b, g, &n, map);
     }
-    for (uint32_t i = 0; i < g->outputs.count; i++)
-        ir_output(&b, map[g->outputs.at[i]]);
+    pass_copy_outputs(&b, g, map);
     return ir_finish_function(&b);
 }
 

@@ -70,8 +70,7 @@ uint32_t rule_guarded(struct ir_module *m, uint32_t f, uint32_t first)
         else
             map[n->out] = y;
     }
-    for (uint32_t i = 0; i < g->outputs.count; i++)
-        ir_output(&b, map[g->outputs.at[i]]);
+    pass_copy_outputs(&b, g, map);
     uint32_t made = ir_finish_function(&b);
     return pass_memo_add_function(m, &key, made == IR_NONE ? f : made);
 }

@@ -182,8 +182,7 @@ static uint32_t build(struct ir_module *m, uint32_t f, uint32_t at, int axis,
         ir_id *in = body_operands(m, g, n, map);
         body_set_results(n, rule_name_node(&b, n, in, lane, axis, which), map);
     }
-    for (uint32_t i = 0; i < g->outputs.count; i++)
-        ir_output(&b, map[g->outputs.at[i]]);
+    pass_copy_outputs(&b, g, map);
     return ir_finish_function(&b);
 }
 
