@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How programs grow with the functions they are made of (growth_programs.c): the lines of the graph as
+// How programs grow with the functions they are made of (growth_graphs.c, growth_loops.c): the lines of the graph as
 // traced and as simplified, the bytes of the schedule and of the assembly, and the processor's time and
 // the memory to the first result.  Sizes double four times, each in a process of its own.  Of time and
 // memory, less those of the smallest program, the exponent is what is judged: that of the line through
@@ -211,15 +211,16 @@ int main(int argc, char **argv)
         return 2;
     }
     struct row least = {0};
-    if (!measure_apart(&growth_families[0], 2, &least))
+    if (!measure_apart(&growth_graphs[0], 2, &least))
         return 1;
     printf("%-20s %7s %9s %9s %11s %11s %9s %8s\n", "family", "size", "traced", "simple",
            "schedule B", "code B", "ms", "MiB");
-    for (int i = 0; i < n_growth_families; i++)
-        if (is_wanted(growth_families[i].name, argc, argv)) {
-            failed |= !grow(&growth_families[i], largest, &least);
-            known++;
-        }
+    for (size_t i = 0; i < sizeof growth_lists / sizeof *growth_lists; i++)
+        for (const struct growth_family *f = growth_lists[i]; f->name; f++)
+            if (is_wanted(f->name, argc, argv)) {
+                failed |= !grow(f, largest, &least);
+                known++;
+            }
     if (known < argc - 2 || known == 0) {
         fprintf(stderr, "a family has no such name\n");
         return 2;

@@ -10,7 +10,35 @@
 // LLVM would put them together again, but for those whose address is in memory.
 #include "codegen/module.h"
 
-enum { LONGEST = 512 }; // instructions of a block
+enum {
+    LONGEST = 512, // instructions of a block
+    // What counts as more: a call waits for those before it, with what it is given, and loads and stores are
+    // compared with each other, vector by vector.
+    OF_A_CALL = 16,
+    OF_A_MOVE = 4
+};
+
+bool cg_is_call(LLVMValueRef i)
+{
+    return LLVMIsACallInst(i) && !LLVMGetIntrinsicID(LLVMGetCalledValue(i));
+}
+
+// Whether it is a load or store by a mask, whose address is its first or second argument.
+static bool is_masked_move(LLVMValueRef i, unsigned address)
+{
+    return LLVMIsACallInst(i) && LLVMGetNumArgOperands(i) > address &&
+           LLVMGetTypeKind(LLVMTypeOf(LLVMGetOperand(i, address))) == LLVMPointerTypeKind;
+}
+
+static int64_t count(const struct cg_module *m, LLVMValueRef i)
+{
+    if (cg_is_call(i))
+        return OF_A_CALL;
+    bool has_value = LLVMGetTypeKind(LLVMTypeOf(i)) != LLVMVoidTypeKind;
+    bool moves =
+        LLVMIsALoadInst(i) || LLVMIsAStoreInst(i) || is_masked_move(i, has_value ? 0 : 1);
+    return moves ? OF_A_MOVE * cg_registers_of(m, has_value ? i : LLVMGetOperand(i, 0)) : 1;
+}
 
 // The last of the instructions that begin a block, which stay together: those that merge values, and
 // locals, whose place is the first block of a function.
@@ -66,12 +94,13 @@ static LLVMBasicBlockRef cut_before(LLVMBuilderRef b, LLVMBasicBlockRef block,
     return part;
 }
 
-static void cut_block(LLVMBuilderRef b, LLVMValueRef f, LLVMBasicBlockRef block)
+static void cut_block(const struct cg_module *m, LLVMBuilderRef b, LLVMValueRef f,
+                      LLVMBasicBlockRef block)
 {
     LLVMValueRef last = last_to_begin(block);
     bool is_cut = false;
-    int n = 0;
-    for (LLVMValueRef i = LLVMGetFirstInstruction(block), next; i; i = next, n++) {
+    int64_t n = 0;
+    for (LLVMValueRef i = LLVMGetFirstInstruction(block), next; i; n += count(m, i), i = next) {
         next = LLVMGetNextInstruction(i);
         if (!last && n >= LONGEST && next) {
             LLVMBasicBlockRef part = cut_before(b, block, i);
@@ -86,12 +115,12 @@ static void cut_block(LLVMBuilderRef b, LLVMValueRef f, LLVMBasicBlockRef block)
         keep_apart(f, block);
 }
 
-void cg_cut_blocks(LLVMModuleRef module)
+void cg_cut_blocks(const struct cg_module *m, LLVMModuleRef module)
 {
-    LLVMBuilderRef b = LLVMCreateBuilderInContext(LLVMGetModuleContext(module));
+    LLVMBuilderRef b = LLVMCreateBuilderInContext(m->context);
     for (LLVMValueRef f = LLVMGetFirstFunction(module); f; f = LLVMGetNextFunction(f))
         for (LLVMBasicBlockRef block = LLVMGetFirstBasicBlock(f); block;
              block = LLVMGetNextBasicBlock(block))
-            cut_block(b, f, block);
+            cut_block(m, b, f, block);
     LLVMDisposeBuilder(b);
 }

@@ -299,8 +299,6 @@ jot_status cg_module_emit(LLVMModuleRef module, struct cg_target *target,
     char *error = NULL;
     if (target->is_gpu)
         gpu_split_bytes(module);
-    else
-        cg_cut_blocks(module);
     if (!LLVMTargetMachineEmitToMemoryBuffer(target->machine, module, kind, &error, out))
         return JOT_OK;
     jot_status s = status_fail(JOT_ERR_INTERNAL, "LLVM: %s", error);
@@ -308,13 +306,15 @@ jot_status cg_module_emit(LLVMModuleRef module, struct cg_target *target,
     return s;
 }
 
-static jot_status emit(struct arena *arena, LLVMModuleRef module, struct cg_target *target,
+static jot_status emit(struct cg_module *m, LLVMModuleRef module, struct cg_target *target,
                        LLVMCodeGenFileType kind, char **out_bytes, size_t *out_size)
 {
     LLVMMemoryBufferRef buffer;
+    if (!m->is_gpu)
+        cg_cut_blocks(m, module);
     JOT_TRY(cg_module_emit(module, target, kind, &buffer));
     *out_size = LLVMGetBufferSize(buffer);
-    *out_bytes = arena_allocate(arena, *out_size + 1);
+    *out_bytes = arena_allocate(m->arena, *out_size + 1);
     memcpy(*out_bytes, LLVMGetBufferStart(buffer), *out_size);
     (*out_bytes)[*out_size] = 0;
     LLVMDisposeMemoryBuffer(buffer);
@@ -364,14 +364,14 @@ jot_status cg_module_compile(struct cg_module *m, struct cg_target *target, unsi
         // Emission changes a module, so the assembly is made from a copy.
         LLVMModuleRef copy = LLVMCloneModule(m->module);
         size_t size;
-        jot_status s = emit(m->arena, copy, target, LLVMAssemblyFile, &bytes, &size);
+        jot_status s = emit(m, copy, target, LLVMAssemblyFile, &bytes, &size);
         LLVMDisposeModule(copy);
         JOT_TRY(s);
         out->assembly = m->is_gpu ? gpu_finish_text(m->arena, target->asked, bytes) : bytes;
     }
     if (m->is_gpu)
         return gpu_compile(m, target, out);
-    JOT_TRY(emit(m->arena, m->module, target, LLVMObjectFile, &bytes, &out->size));
+    JOT_TRY(emit(m, m->module, target, LLVMObjectFile, &bytes, &out->size));
     out->bytes = bytes;
     return JOT_OK;
 }

@@ -44,6 +44,8 @@ void cg_constants_to_memory(struct cg_module *m);
 int64_t cg_code_of(const struct cg_module *m, LLVMValueRef function);
 // The same up to `most`; more is any larger number.
 int64_t cg_code_up_to(const struct cg_module *m, LLVMValueRef function, int64_t most);
+// Registers of the target that the value takes; of a GPU lanes.
+int64_t cg_registers_of(const struct cg_module *m, LLVMValueRef v);
 // op_function.c: calls of functions of ops on the same operands become one.
 void cg_pair_op_functions(const struct cg_module *m);
 // large.c:
@@ -52,6 +54,7 @@ void cg_large_functions(struct cg_module *m);
 // The integer behind an assembly of no instructions, through which LLVM does not look.
 LLVMValueRef cg_apart(struct cg_module *m, LLVMBuilderRef b, LLVMValueRef integer);
 // long_blocks.c: blocks of instructions become parts where LLVM's time for them grows with their square.
-void cg_cut_blocks(LLVMModuleRef module);
+void cg_cut_blocks(const struct cg_module *m, LLVMModuleRef module);
+bool cg_is_call(LLVMValueRef instruction); // of a function, not of what LLVM has itself
 
 #endif

@@ -159,9 +159,9 @@ static double short_locals(const struct live *p, nest_id loop)
     return n;
 }
 
-// What does not fit stands in the nearest cache, which costs less than waiting; so what counts is
-// what steps hand on, beside a register for what they compute.  What they only read is an operand
-// in that cache, unless they load or put rows too.
+// What does not fit stands in the nearest cache, which costs less than waiting while there is room; so
+// what counts is what steps hand on, beside a register for what they compute.  What they only read is an
+// operand in that cache, unless they load or put rows too.
 static unsigned chunks_of(const struct live *p, const struct span *s, double locals)
 {
     double kept = live_at(p, s->first + 1) + locals - (s->has_rows ? 0 : live_at(p, s->first));
@@ -174,6 +174,8 @@ static unsigned chunks_of(const struct live *p, const struct span *s, double loc
     if (s->is_while && hide > 4)
         hide = 4;
     double n = fit < hide ? fit : hide;
+    if (2 * kept * p->l->module->vector_bytes > LOCAL_BYTES)
+        return 1;
     return n >= CG_CHUNKS ? CG_CHUNKS : n >= 2 ? (unsigned)n : s->ops < LONG_STEP ? 2 : 1;
 }
 

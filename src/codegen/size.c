@@ -6,8 +6,7 @@
 #include "codegen/module.h"
 #include "passes/cost.h"
 
-// Registers of the target that the value takes; of a GPU lanes.
-static int64_t registers_of_value(const struct cg_module *m, LLVMValueRef v)
+int64_t cg_registers_of(const struct cg_module *m, LLVMValueRef v)
 {
     LLVMTypeRef type = LLVMTypeOf(v);
     if (LLVMGetTypeKind(type) != LLVMVectorTypeKind)
@@ -29,7 +28,7 @@ static bool is_number(LLVMValueRef v)
 
 static int64_t code_of_instruction(const struct cg_module *m, LLVMValueRef i)
 {
-    int64_t n = registers_of_value(m, LLVMIsAStoreInst(i) ? LLVMGetOperand(i, 0) : i);
+    int64_t n = cg_registers_of(m, LLVMIsAStoreInst(i) ? LLVMGetOperand(i, 0) : i);
     for (int k = 0; !m->is_gpu && k < LLVMGetNumOperands(i); k++)
         n += is_number(LLVMGetOperand(i, (unsigned)k)) ? OF_A_NUMBER : 0;
     return n;
