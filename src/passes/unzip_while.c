@@ -100,7 +100,7 @@ void unzip_while(struct unzip *u, const struct ir_node *n)
     jot_status status = JOT_OK;
     bool is_built = false;
     u->b->where = n->where;
-    if (pass_is_repeatable(u->b->module, l.step))
+    if (l.max_trips != 0 && pass_is_repeatable(u->b->module, l.step))
         status = by_states(u, n, &l, &is_built);
     else if (l.max_trips == IR_NO_BOUND)
         status =
