@@ -98,12 +98,16 @@ enum cost_constant {
     COST_JAM_POINTS = 16,
     COST_PACKED_USES = 16, // of an element by a product, that pay for a copy of it
     COST_PACKED_ROWS = 16, // as many are lanes of a vector themselves, in a kernel
+    // Terms of a product that threads of a GPU make where it is wanted, for that takes less time than to read it.
+    COST_FEW_TERMS = 16,
     // Of a product that threads of a GPU make beside what uses it: terms of a sum, sums, both.
     COST_THREAD_TERMS = 64,
     COST_THREAD_SUMS = 1 << 16,
     COST_THREAD_WORK = 1 << 24,
-    COST_JUMP = 12,         // ops of branches that are not worth a jump
-    COST_UNROLL = 4,        // extent of an axis that is written out
+    COST_JUMP = 12,  // ops of branches that are not worth a jump
+    COST_UNROLL = 4, // extent of an axis that is written out
+    COST_THREAD_UNROLL =
+        8, // the same on a GPU, whose threads have registers for as many sums of the same terms
     COST_VECTOR_BYTES = 64, // of what one operation is done to at once
     COST_STEP_DEPTH = 64,   // of loops and branches in one another in a kernel
     // Of a loop's body whose elements are written out; of one without carries that mixes elements,

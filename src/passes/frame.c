@@ -127,6 +127,12 @@ static struct atoms repeated_over(struct schedule *s, const struct group *g,
                                                   : (struct atoms){0};
 }
 
+// How many results of a loop that is written out share their terms.
+static int64_t most_unrolled(const struct schedule *s)
+{
+    return s->options->many_lanes ? COST_THREAD_UNROLL : COST_UNROLL;
+}
+
 // Loops to write out so that no value is computed too often; false when there are none.
 static bool find_unrolled(struct schedule *s, const struct group *g, struct atoms points,
                           struct atoms *out)
@@ -139,7 +145,8 @@ static bool find_unrolled(struct schedule *s, const struct group *g, struct atom
             continue;
         const struct constraint *outer = c->outer == IR_NONE ? NULL : find_reduce(g, c->outer);
         *out = axes_concat(s, *out, axes_minus(s, over, *out));
-        if (!outer || axes_product(s, *out) > COST_UNROLL || overlap(s, over, outer->folded))
+        if (!outer || axes_product(s, *out) > most_unrolled(s) ||
+            overlap(s, over, outer->folded))
             return false;
     }
     return true;

@@ -620,6 +620,9 @@ static void decide_value(struct schedule *s, ir_id v)
         return;
     }
     demand_list l = gather(s, v, false);
+    if (group_has_few_terms(s, v, &l) && are_one_place(s, &l) &&
+        join(s, v, &l, l.count, false, &reason))
+        return;
     if (group_store_library(s, v, &l))
         return;
     if (node_is_update(ir_node_of(s->g, v))) {

@@ -33,6 +33,7 @@ bool node_is_steps(const struct ir_node *n);
 void group_store_update(struct schedule *s, ir_id v, const demand_list *l);
 void group_store_steps(struct schedule *s, const struct ir_node *n);
 // false, and nothing is done, when it is none that the library or the loop makes.
+bool group_has_few_terms(struct schedule *s, ir_id v, const demand_list *l);
 bool group_store_library(struct schedule *s, ir_id v, const demand_list *l);
 bool group_store_in_loop(struct schedule *s, ir_id v, const demand_list *l);
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Values with groups of their own, which no other value joins by its loops: updates in place, products
 // of a library, routines, loops and branches, effects.
+#include "base/count.h"
+#include "base/fold.h"
 #include "passes/group.h"
 
 bool node_is_update(const struct ir_node *n)
@@ -53,12 +55,45 @@ static bool is_for_threads(const struct schedule *s, ir_id v, const struct nest_
            cost_is_for_threads(ir_count(s->g->module, ir_type_of(s->g, v)), g->k);
 }
 
+// Whether so many rows, of so many terms each, keep a GPU busy, whose threads share each of them.
+static bool are_enough_rows(int64_t rows, int64_t terms)
+{
+    return count_times(rows, terms < FOLD_LANES ? terms : FOLD_LANES) >= COST_THREAD_SUMS;
+}
+
+// Whether threads of a GPU make the terms of a product as well: those of an operand are made for it alone, and used for
+// so few sums that a thread has them all.
+static bool makes_terms(const struct schedule *s, const struct nest_gemm *g,
+                        const ir_id base[2])
+{
+    bool makes = false;
+    for (int i = 0; i < 2; i++) {
+        int64_t rows = i ? g->n : g->m, sums = i ? g->m : g->n;
+        makes |= ir_op_class((enum ir_op)ir_node_of(s->g, base[i])->op) == IR_CLASS_MAP &&
+                 s->uses[base[i]] == 1 && !s->is_output[base[i]] && !s->is_forced[base[i]] &&
+                 sums <= COST_THREAD_UNROLL && are_enough_rows(rows, g->k);
+    }
+    return makes && s->options->many_lanes && s->options->no_accumulation;
+}
+
+// Whether threads of a GPU may make a product that the library could in the kernel that wants it, for it has few terms.
+bool group_has_few_terms(struct schedule *s, ir_id v, const demand_list *l)
+{
+    struct nest_gemm gemm;
+    ir_id base[2];
+    return s->options->many_lanes && s->options->no_accumulation && l->count &&
+           !s->is_output[v] && !s->is_forced[v] &&
+           gemm_of_dot(s, ir_node_of(s->g, v), &gemm, base) && gemm.k <= COST_FEW_TERMS &&
+           are_enough_rows(axes_product(s, group_at(s, l->at[0].group)->points), FOLD_LANES);
+}
+
 bool group_store_library(struct schedule *s, ir_id v, const demand_list *l)
 {
     struct nest_gemm gemm;
     ir_id base[2];
     const struct ir_node *n = ir_node_of(s->g, v);
-    if (!gemm_of_dot(s, n, &gemm, base) || is_for_threads(s, v, &gemm, l))
+    if (!gemm_of_dot(s, n, &gemm, base) || is_for_threads(s, v, &gemm, l) ||
+        makes_terms(s, &gemm, base))
         return false;
     uint32_t g = group_make(s, GROUP_GEMM, l);
     vec_push(s->scratch, &group_at(s, g)->roots, v);

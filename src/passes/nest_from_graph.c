@@ -93,7 +93,7 @@ static void put_roots(struct writer *w, uint32_t n, const ir_id *roots, nest_id 
         n_bound += own.count;
     }
     for (uint32_t place = 0; place < write_unrolled_places(w); place++) {
-        struct binding undo_place[COST_UNROLL];
+        struct binding undo_place[COST_THREAD_UNROLL];
         write_bind_unrolled(w, place, undo_place);
         for (uint32_t i = 0; i < n; i++) {
             const struct ir_node *node = ir_node_of(s->g, roots[i]);

@@ -113,7 +113,7 @@ static void add_siblings(struct writer *w, fold_parts *parts, scope_id scope)
             write_stage_of(w, v) != write_stage_of(w, parts->at[0].v))
             continue;
         for (uint32_t place = 0; place < write_unrolled_places(w); place++) {
-            struct binding undo[COST_UNROLL];
+            struct binding undo[COST_THREAD_UNROLL];
             write_bind_unrolled(w, place, undo);
             add_sibling(w, parts, scope, v, place);
             write_unbind(w, w->g->unrolled.count, undo);
@@ -322,7 +322,7 @@ nest_id write_fold(struct writer *w, ir_id v, const form_id *at, nest_id guard)
     for (uint32_t i = 0; i < parts.count; i++) {
         struct fold_part *p = &parts.at[i];
         form_id folded[IR_MAX_RANK];
-        struct binding undo_place[COST_UNROLL];
+        struct binding undo_place[COST_THREAD_UNROLL];
         write_deal_axes(w, ir_node_of(s->g, p->v), n_axes, axes, folded);
         if (p->place != NONE)
             write_bind_unrolled(w, p->place, undo_place);

@@ -125,7 +125,7 @@ uint32_t write_unrolled_places(const struct writer *w)
 void write_bind_unrolled(struct writer *w, uint32_t place, struct binding *undo)
 {
     struct atoms a = w->g->unrolled;
-    form_id forms[COST_UNROLL];
+    form_id forms[COST_THREAD_UNROLL];
     for (uint32_t i = a.count; i-- > 0;) {
         int64_t extent = w->s->atoms.at[a.at[i]].extent;
         forms[i] = emit_form_constant(&w->e, place % extent);

@@ -570,6 +570,41 @@ START_TEST(numbers_are_read)
 }
 END_TEST
 
+// exp(x w^T) u: threads of a GPU make sums of few terms where they are wanted, and once the terms of few sums.
+static const struct {
+    const char *name;
+    int64_t terms, sums;
+    uint32_t steps; // a kernel, and a step of the library for each product that is left
+} narrow[] = {
+    {"few terms and sums", 8, 8, 1},
+    {"few terms", 8, 16, 2},
+    {"few sums", 64, 8, 2},
+    {"neither", 64, 16, 3},
+};
+
+START_TEST(threads_make_narrow_products)
+{
+    struct ir_builder b = begin(narrow[_i].name);
+    int64_t axes[] = {1};
+    ir_id x =
+        ir_param(&b, ir_type_make(module, JOT_F32, 2, (int64_t[]){1024, narrow[_i].terms}));
+    ir_id w =
+        ir_param(&b, ir_type_make(module, JOT_F32, 2, (int64_t[]){200, narrow[_i].terms}));
+    ir_id u = ir_param(&b, ir_type_make(module, JOT_F32, 2, (int64_t[]){narrow[_i].sums, 200}));
+    struct ir_dot last = {.n_contract = 1, .lhs_contract = axes, .rhs_contract = axes};
+    ir_id y = ir_exp(&b, ir_dot_general(&b, x, w, &last));
+    ir_output(&b, ir_dot_general(&b, y, u, &last));
+    uint32_t f = done(&b);
+    struct nest_program *p = schedule_with(
+        f,
+        &(struct schedule_options){
+            .rich_gemm = true, .no_accumulation = true, .one_loop = true, .many_lanes = true});
+    require_of(p->steps.count == narrow[_i].steps, "steps", f, p);
+    check_program(f, p);
+    check_run(f, p, draw_inputs(f, seed));
+}
+END_TEST
+
 // Zeros that two updates begin with are in memory; what compares with them reads none.
 static const char zeros_beside[] =
     "jot ir 1\n"
@@ -627,6 +662,7 @@ static void add_tests(TCase *t)
     tcase_add_test(t, weights_are_made_in_lanes);
     tcase_add_test(t, values_lie_as_they_are_read);
     tcase_add_test(t, pairs);
+    tcase_add_loop_test(t, threads_make_narrow_products, 0, 4);
     tcase_add_loop_test(t, places_in_memory, 0, PLACES);
     tcase_add_loop_test(t, every_op_runs_alone, 0, DTYPE_COUNT);
     tcase_add_loop_test(t, every_op_runs, 0, DTYPE_COUNT);
