@@ -131,14 +131,17 @@ JOT_API jot_value jot_i1e(jot_value x);
 // largest of all J_k(x), no relative accuracy near its zeros.
 JOT_API jot_value jot_bessel_jn(jot_value n, jot_value x);
 
-// Kummer's function M(a, b, x) = 1 + a/b x + a (a+1)/(b (b+1)) x^2/2 + ..., for x < 0 by e^x
-// M(b - a, b, -x). It loses digits where the summands cancel, as for a < 0 < x.
+// Kummer's function M(a, b, x) = 1 + a/b x + a (a+1)/(b (b+1)) x^2/2 + ..., summed in twice the
+// digits, beyond |x| = 600 by its asymptotic series: to 4 units in the last place over the
+// condition of the value, for |a| and |b| up to some 20 (100 where nothing cancels); derivatives
+// up to second ones in all operands to 6 and 16.  Infinite at b = 0, -1, ... unless the series
+// ends before.
 JOT_API jot_value jot_hyp1f1(jot_value a, jot_value b, jot_value x);
 
 // Gauss' hypergeometric function F(a, b; c; x) = 1 + a b/c x + ... for x <= 1, by Taylor series
-// of its differential equation; infinite for x > 1 unless the series ends.  10 units for x
-// between 0 and 0.97 and c > 0, and a few more for each halving of 1 - x.  First derivatives in
-// a, b and c; those in a and b are NaN where the series ends, at a or b of 0, -1, -2, ...
+// of its differential equation in twice the digits; infinite for x > 1 unless the series ends.
+// To 4 units in the last place over the condition of the value, for |a|, |b| and |c| up to some
+// 20; derivatives up to second ones in all operands to 6 and 16.
 JOT_API jot_value jot_hyp2f1(jot_value a, jot_value b, jot_value c, jot_value x);
 
 // The spherical harmonic Y_n^m(theta, phi) of whole n >= 0 and m, orthonormal, with theta from

@@ -114,6 +114,80 @@ jot_value trace_ruled_lanes(const char *name, int n, void (*f)(void), void (*rul
     return trace_defined(n, v, trace_lanes(name, ruled(name, n, f, rule), n, v));
 }
 
+static void member_value(const jot_value *x, jot_value *out, void *ctx)
+{
+    const struct trace_member *m = ctx;
+    *out = m->family->f(x, m);
+}
+
+static void member_rule(const jot_value *x, jot_value *out, void *ctx);
+
+static jot_function member_function(const struct trace_member *m)
+{
+    const struct trace_family *family = m->family;
+    const char *name = family->name;
+    void *ctx = (void *)(uintptr_t)m;
+    int order = 0;
+    for (int i = 0; i < family->n; i++)
+        order += m->orders[i];
+    jot_function f = jot_function_uniform(name, name, member_value, family->n, 1, ctx);
+    if (order == family->most)
+        return f;
+    return jot_custom_jvp_of(
+        f, jot_function_uniform(name, name, member_rule, 2 * family->n, 1, ctx), name);
+}
+
+const struct trace_member *trace_member_beside(const struct trace_member *m, int i, int by)
+{
+    int orders[TRACE_MAX_OPERANDS];
+    memcpy(orders, m->orders, sizeof orders);
+    orders[i] += by;
+    const struct trace_member *other = m->family->members;
+    while (memcmp(other->orders, orders, sizeof orders) != 0)
+        other++;
+    return other;
+}
+
+bool trace_member_from_lower(const struct trace_member *m, int n, jot_body *f,
+                             const jot_value *x, jot_value *out)
+{
+    const char *name = m->family->name;
+    int n_in = m->family->n, i = 0;
+    while (i < n && m->orders[i] == 0)
+        i++;
+    if (i == n)
+        return false;
+    void *lower = (void *)(uintptr_t)trace_member_beside(m, i, -1);
+    jot_function slope = jot_jvp_of(jot_function_uniform(name, name, f, n_in, 1, lower), name,
+                                    (const int[]){i, JOT_END});
+    jot_value in[TRACE_MAX_OPERANDS + 1], y[2];
+    memcpy(in, x, sizeof *in * (size_t)n_in);
+    in[n_in] = jot_ones_like(x[i]);
+    jot_apply_at(slope, (size_t)n_in + 1, in, 2, y, NULL);
+    *out = y[1];
+    return true;
+}
+
+static void member_rule(const jot_value *x, jot_value *out, void *ctx)
+{
+    const struct trace_member *m = ctx;
+    int n = m->family->n;
+    for (int i = 0; i < n; i++) {
+        jot_value slope;
+        jot_apply_at(member_function(trace_member_beside(m, i, 1)), (size_t)n, x, 1, &slope,
+                     NULL);
+        jot_value moved = trace_along(x[n + i], slope);
+        *out = i ? jot_add(*out, moved) : moved;
+    }
+}
+
+jot_value trace_family_lanes(const struct trace_family *family, const jot_value *v)
+{
+    const char *name = family->name;
+    jot_value y = trace_lanes(name, member_function(family->members), family->n, v);
+    return trace_defined(family->n, v, y);
+}
+
 jot_value trace_along(jot_value tangent, jot_value slope)
 {
     TRACE_RETURN(trace_map(IR_mul_z, "jot_mul", 2, (jot_value[]){tangent, slope}));

@@ -40,6 +40,40 @@ jot_value trace_defined(int n, const jot_value *v, jot_value y);
         __VA_ARGS__                                                                            \
     }
 
+// A function of n numbers with its derivatives: f of a member is derived as often in each
+// operand as its orders say.  Up to the order `most` in all, which is at most 2, each derivative
+// is a member; those beyond are what the steps of f give.
+struct trace_member {
+    const struct trace_family *family;
+    int orders[TRACE_MAX_OPERANDS];
+};
+struct trace_family {
+    const char *name;
+    int n, most;
+    jot_value (*f)(const jot_value *x, const struct trace_member *m);
+    const struct trace_member *members; // the function itself first
+};
+
+// The member that is derived `by` times more in operand i.
+const struct trace_member *trace_member_beside(const struct trace_member *m, int i, int by);
+// Whether the member is derived in one of the first n operands; then `out` is the derivative of
+// what `f`, with a member as its context, gives for the one that is derived once less.
+bool trace_member_from_lower(const struct trace_member *m, int n, jot_body *f,
+                             const jot_value *x, jot_value *out);
+// The function itself, in lanes.
+jot_value trace_family_lanes(const struct trace_family *family, const jot_value *v);
+
+enum { TRACE_MEMBERS = 15 };
+#define TRACE_FAMILY(symbol, name, n, most, f)                                                 \
+    static const struct trace_member symbol##_members[TRACE_MEMBERS];                          \
+    static const struct trace_family symbol = {name, n, most, f, symbol##_members};            \
+    static const struct trace_member symbol##_members[TRACE_MEMBERS] = {                       \
+        {&symbol, {0, 0, 0, 0}}, {&symbol, {1, 0, 0, 0}}, {&symbol, {0, 1, 0, 0}},             \
+        {&symbol, {0, 0, 1, 0}}, {&symbol, {0, 0, 0, 1}}, {&symbol, {2, 0, 0, 0}},             \
+        {&symbol, {1, 1, 0, 0}}, {&symbol, {1, 0, 1, 0}}, {&symbol, {1, 0, 0, 1}},             \
+        {&symbol, {0, 2, 0, 0}}, {&symbol, {0, 1, 1, 0}}, {&symbol, {0, 1, 0, 1}},             \
+        {&symbol, {0, 0, 2, 0}}, {&symbol, {0, 0, 1, 1}}, {&symbol, {0, 0, 0, 2}}}
+
 // tangent slope, as rules add them up: 0 where the tangent is, whatever the slope is.
 jot_value trace_along(jot_value tangent, jot_value slope);
 

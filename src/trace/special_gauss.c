@@ -1,251 +1,347 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gauss' hypergeometric function and Owen's T, in double precision.
-#include "trace/formula.h"
+// Gauss' hypergeometric function with its derivatives, in double-double arithmetic, and Owen's T.
+#include "trace/double_double.h"
+#include "trace/lanes.h"
 #include "trace/special_parts.h"
 
 #include "jot/numeric.h"
 #include "jot/special.h"
 #include "jot/transform.h"
 
-#include <float.h>
 #include <math.h>
 
 // ---- Gauss' function
 //
-// F solves x (1-x) F'' + (c - (a+b+1) x) F' - a b F = 0.  By its series at 0 up to x = 1/2, and
-// from there by Taylor series of that solution at 1/2, 3/4, 7/8, ..., each to half the distance
-// to 1.  So c - a - b may be whole, where the formula for 1 - x has logarithms.  It is well
-// conditioned for c - a - b >= 0, as the other solution, (1-x)^(c-a-b), falls there; elsewhere
-// by F = (1-x)^(c-a-b) F(c-a, c-b; c; x), and below 0 by (1-x)^-a F(a, c-b; c; x/(x-1)) (DLMF
-// 15.10.1, 15.8.1); but near 0, where summands fall fast, by the series itself: there the
-// derivatives of these factors cancel.
+// F solves x (1-x) F'' + (c - (a+b+1) x) F' - a b F = 0.  By its series at 0 up to |x| = 1/2, and
+// from there by Taylor series of that solution, each to half the distance to the next of 0 and 1.
+// So c - a - b and a - b may be whole, where formulas for 1 - x and 1/x have logarithms.
+// Derivatives in x are quotients of Pochhammer symbols times F(a + 1, b + 1; c + 1; x), ..., and
+// those in a, b and c are taken of each term.  A series that ends is summed anywhere, that of
+// F(c - a, c - b; c; x) too (DLMF 15.8.1): there the solution is the one that other errors outgrow.
+
+enum { IN_A, IN_B, IN_C, IN_X, OPERANDS };
 
 struct gauss {
-    jot_value a, b, c;
-    jot_value first, end; // how far the first step goes, and 1 - x of where it is wanted
-    bool is_derived;      // in a, b or c: of derivatives the first summand is 0
+    struct double_double a, b, c; // of the series
+    jot_value x, first;           // the point, and how far the series at 0 goes
+    int orders[OPERANDS];
+    int n; // of terms and their derivatives
 };
 
-// The index, two terms, the sums for F and F' of a step; how far it goes, 1 - x where it starts
-enum { G_INDEX, G_TERM, G_NEXT, G_SUM, G_SLOPE, G_STEP, G_REST, G_CARRIES };
+enum { MOST_TERMS = 4, PARTS = 4, MOST_CARRIES = 2 * PARTS * MOST_TERMS + 3 };
 
-static jot_value gauss_goes_on(const jot_value *c, void *ctx)
+// Carries: the double-double terms, then the sums for F and for h F' of a step of length h, then
+// the terms after those; and then the index, and where a step starts and how far it goes.
+enum part { TERM, SUM, SLOPE, NEXT };
+
+static int at(const struct gauss *p, enum part part, int i) { return 2 * (part * p->n + i); }
+static int index_at(const struct gauss *p, int parts) { return 2 * parts * p->n; }
+
+// The place of the derivative of these orders in a, b and c; -1 of negative ones.
+static int place(const struct gauss *p, int a, int b, int c)
 {
-    (void)ctx;
-    return jot_not_equal(c[G_STEP], num(0));
+    if (a < 0 || b < 0 || c < 0)
+        return -1;
+    return (a * (p->orders[IN_B] + 1) + b) * (p->orders[IN_C] + 1) + c;
 }
 
-static void gauss_step(jot_value *v, void *ctx)
+static struct double_double load(const struct gauss *p, const jot_value *v, enum part part,
+                                 int i)
+{
+    if (i < 0)
+        return dd_of(num(0));
+    return (struct double_double){v[at(p, part, i)], v[at(p, part, i) + 1]};
+}
+
+static void store(const struct gauss *p, jot_value *v, enum part part, int i,
+                  struct double_double x)
+{
+    v[at(p, part, i)] = x.high;
+    v[at(p, part, i) + 1] = x.low;
+}
+
+static void add_scaled(struct double_double *sum, struct double_double x, double y)
+{
+    if (y != 0)
+        *sum = dd_add(*sum, y == 1 ? x : dd_scale(x, num(y)));
+}
+
+// t (a + k) (b + k) and its derivatives, of a term t.
+static void times_upper(const struct gauss *p, const jot_value *v, jot_value k,
+                        struct double_double *out)
+{
+    struct double_double up_a = dd_shift(p->a, k), up_b = dd_shift(p->b, k);
+    struct double_double both_up = dd_mul(up_a, up_b);
+    for (int a = 0; a <= p->orders[IN_A]; a++)
+        for (int b = 0; b <= p->orders[IN_B]; b++)
+            for (int c = 0; c <= p->orders[IN_C]; c++) {
+                struct double_double sum = dd_mul(both_up, load(p, v, TERM, place(p, a, b, c)));
+                if (a > 0)
+                    add_scaled(&sum, dd_mul(up_b, load(p, v, TERM, place(p, a - 1, b, c))), a);
+                if (b > 0)
+                    add_scaled(&sum, dd_mul(up_a, load(p, v, TERM, place(p, a, b - 1, c))), b);
+                add_scaled(&sum, load(p, v, TERM, place(p, a - 1, b - 1, c)), a * b);
+                out[place(p, a, b, c)] = sum;
+            }
+}
+
+// Of the series at 0 the next terms, times (a + k) (b + k) x / ((c + k) divisor): of t (c + k) = u
+// the n-th derivative in c is t_n (c + k) + n t_(n-1) = u_n.
+static void multiply(const struct gauss *p, jot_value *v, jot_value k, jot_value x,
+                     jot_value divisor)
+{
+    struct double_double up[MOST_TERMS], down = dd_shift(p->c, k);
+    times_upper(p, v, k, up);
+    struct double_double inverse = dd_div(dd_of(num(1)), dd_scale(down, divisor));
+    jot_value is_end = both(jot_equal(up[0].high, num(0)), jot_equal(down.high, num(0)));
+    inverse = dd_where(is_end, dd_of(num(0)), inverse); // F(0, b; 0; x) is 1
+    for (int i = 0; i < p->n; i++) {
+        int c = i % (p->orders[IN_C] + 1);
+        struct double_double u = dd_scale(up[i], x);
+        if (c > 0)
+            u = dd_add(u, dd_scale(load(p, v, TERM, i - 1), mul(num(-c), divisor)));
+        store(p, v, TERM, i, dd_mul(u, inverse));
+    }
+}
+
+// Terms of the highest derivative and of those it is made of, beside the sum.
+static jot_value is_small(const struct gauss *p, const jot_value *v, enum part last)
+{
+    jot_value size = num(0);
+    for (int i = 0; i < p->n; i++) {
+        size = add(size, jot_abs(v[at(p, TERM, i)]));
+        if (last == NEXT)
+            size = add(size, jot_abs(v[at(p, NEXT, i)]));
+    }
+    jot_value small = mul(num(0x1p-100), jot_abs(v[at(p, SUM, p->n - 1)]));
+    return either(jot_less_equal(size, small), jot_not_equal(size, size));
+}
+
+// Terms that have become small stay so; at 0 the first ones have derivatives all the same.
+static jot_value is_settled(const struct gauss *p, jot_value k)
+{
+    enum { LONGEST = 3000 };
+    jot_value late = both(jot_less(num(5), k), jot_less(num(0), add(p->c.high, k)));
+    return either(late, jot_less(num(LONGEST), k));
+}
+
+static jot_value series_goes_on(const jot_value *v, void *ctx)
 {
     const struct gauss *p = ctx;
-    jot_value one = num(1), k = v[G_INDEX], next = add(k, one), rest = v[G_REST];
-    jot_value sum = add(v[G_SUM], v[G_TERM]), slope = add(v[G_SLOPE], mul(k, v[G_TERM]));
-    // The term after the next: at 0 of a recurrence of two terms, elsewhere of three.
-    jot_value is_first = jot_equal(rest, one), x0 = sub(one, rest), h = v[G_STEP];
-    jot_value two = mul(mul(add(next, p->a), add(next, p->b)), mul(v[G_NEXT], h));
-    two = over(two, mul(add(next, one), add(next, p->c)));
-    jot_value total = add(add(p->a, p->b), one);
-    jot_value middle = sub(p->c, mul(total, x0));
-    middle = add(middle, mul(k, sub(one, mul(num(2), x0))));
-    jot_value three = mul(mul(add(k, p->a), add(k, p->b)), mul(v[G_TERM], mul(h, h)));
-    three = sub(three, mul(mul(next, middle), mul(v[G_NEXT], h)));
-    three = over(three, mul(mul(next, add(next, one)), mul(x0, rest)));
-    jot_value after = jot_where(is_first, two, three);
-
-    jot_value most = jot_abs(sum);
-    if (p->is_derived)
-        most = jot_minimum(most, jot_abs(sub(sum, one)));
-    jot_value small = mul(num(DBL_EPSILON / 64), most);
-    jot_value is_still = jot_less_equal(add(jot_abs(v[G_NEXT]), jot_abs(after)), small);
-    jot_value is_done = either(is_still, jot_less(num(2000), k));
-    // The next step starts where this one ends.
-    jot_value here = sub(rest, h), half = mul(here, num(0.5));
-    jot_value step = sub(here, at_least(p->end, half));
-    v[G_INDEX] = jot_where(is_done, num(0), next);
-    v[G_TERM] = jot_where(is_done, sum, v[G_NEXT]);
-    v[G_NEXT] = jot_where(is_done, over(mul(slope, step), h), after);
-    v[G_SUM] = jot_where(is_done, num(0), sum);
-    v[G_SLOPE] = jot_where(is_done, num(0), slope);
-    v[G_STEP] = jot_where(is_done, step, h);
-    v[G_REST] = jot_where(is_done, here, rest);
+    jot_value k = v[index_at(p, 3)], is_none = num(1);
+    for (int i = 0; i < p->n; i++)
+        is_none = both(is_none, jot_equal(v[at(p, TERM, i)], num(0)));
+    jot_value is_end = both(is_none, jot_not_equal(p->first, num(0)));
+    jot_value is_done = either(is_end, both(is_small(p, v, SLOPE), is_settled(p, k)));
+    return both(jot_logical_not(is_done), jot_less(k, num(10000)));
 }
 
-// For 0 < end; the last sum stands as the first term of a step of 0.
-static jot_value gauss_from_0(struct gauss p)
+static void add_terms(const struct gauss *p, jot_value *v, jot_value k)
 {
-    jot_value zero = jot_zeros_like(p.end), one = jot_ones_like(p.end);
-    jot_value first = over(mul(mul(p.a, p.b), p.first), p.c);
-    jot_value v[G_CARRIES] = {zero, one, first, zero, zero, p.first, one};
-    jot_while_at(gauss_goes_on, gauss_step, &p, G_CARRIES, v, NULL, "jot_hyp2f1");
-    return v[G_TERM];
+    for (int i = 0; i < p->n; i++) {
+        struct double_double term = load(p, v, TERM, i);
+        store(p, v, SUM, i, dd_add(load(p, v, SUM, i), term));
+        store(p, v, SLOPE, i, dd_add(load(p, v, SLOPE, i), dd_scale(term, k)));
+    }
 }
 
-// The sum of a series that ends, anywhere.
-struct ended {
-    jot_value a, b, c, x;
-};
-
-// 0, -1, -2, ...
-static jot_value is_pole(jot_value x)
+static void series_step(jot_value *v, void *ctx)
 {
-    return both(jot_less_equal(x, num(0)), jot_equal(x, jot_floor(x)));
+    const struct gauss *p = ctx;
+    jot_value k = v[index_at(p, 3)], next = add(k, num(1));
+    add_terms(p, v, k);
+    multiply(p, v, k, p->first, next);
+    v[index_at(p, 3)] = next;
 }
 
-// At 0 the first summands have derivatives all the same.
-static jot_value ended_goes_on(const jot_value *v, void *ctx)
+static jot_value step_goes_on(const jot_value *v, void *ctx)
 {
-    const struct ended *p = ctx;
-    jot_value is_start = both(jot_equal(p->x, num(0)), jot_less(v[0], num(6)));
-    is_start = both(is_start, jot_logical_not(is_pole(p->c)));
-    return both(either(is_start, jot_not_equal(v[1], num(0))), jot_less(v[0], num(5000)));
+    const struct gauss *p = ctx;
+    return jot_not_equal(v[index_at(p, PARTS) + 2], num(0));
 }
 
-static void ended_step(jot_value *v, void *ctx)
+// From `start`.
+static jot_value length_of_step(const struct gauss *p, jot_value start)
 {
-    const struct ended *p = ctx;
-    jot_value next = add(v[0], num(1)), up = mul(add(p->a, v[0]), add(p->b, v[0]));
-    v[1] = over(mul(mul(v[1], p->x), up), mul(next, add(p->c, v[0])));
-    v[0] = next;
-    v[2] = add(v[2], v[1]);
+    jot_value half = mul(num(0.5), sub(num(1), start)), end = mul(num(1.5), start);
+    jot_value is_below = jot_less(start, num(0)), rest = sub(p->x, start);
+    return jot_where(is_below, jot_maximum(rest, sub(end, start)), jot_minimum(rest, half));
 }
 
-static jot_value gauss_ended(struct ended p)
+// Where a step is done the next one starts there.
+static void begin_step(const struct gauss *p, jot_value *v, jot_value is_done, jot_value start,
+                       jot_value length, jot_value last)
 {
-    jot_value one = jot_ones_like(p.x), v[] = {jot_zeros_like(p.x), one, one};
-    jot_while_at(ended_goes_on, ended_step, &p, 3, v, NULL, "jot_hyp2f1");
-    return v[2];
+    struct double_double zero = dd_of(num(0)), ratio = dd_div(dd_of(length), dd_of(last));
+    for (int i = 0; i < p->n; i++) {
+        struct double_double sum = load(p, v, SUM, i), slope = load(p, v, SLOPE, i);
+        struct double_double term = load(p, v, TERM, i), next = load(p, v, NEXT, i);
+        store(p, v, TERM, i, dd_where(is_done, sum, term));
+        store(p, v, NEXT, i, dd_where(is_done, dd_mul(slope, ratio), next));
+        store(p, v, SUM, i, dd_where(is_done, zero, sum));
+        store(p, v, SLOPE, i, dd_where(is_done, zero, slope));
+    }
+    jot_value *c = v + index_at(p, PARTS);
+    c[0] = jot_where(is_done, num(0), c[0]);
+    c[1] = jot_where(is_done, start, c[1]);
+    c[2] = jot_where(is_done, length, c[2]);
 }
 
-// Which parameter F is derived in, or none.
-enum derived { IN_A, IN_B, IN_C, IN_NONE };
-
-// Of a and b the one that stays as it is, and the one that is taken from c.
-struct pair {
-    jot_value kept, left;
-};
-
-// Summands of one sign have derivatives of one sign in what is left and in c, if c is the larger.
-// A series that ends has no derivative behind its end.
-static struct pair pair_of(jot_value a, jot_value b, jot_value c, enum derived in)
+// With y = x0 (1 - x0) the terms after the next are
+//
+//     ((a + k) (b + k) t_k h^2 - (k + 1) (c - (a + b + 1) x0 + k (1 - 2 x0)) t_(k+1) h) / ((k + 1) (k + 2) y)
+static void taylor_step(jot_value *v, void *ctx)
 {
-    jot_value is_first = jot_less(a, b);
-    jot_value low = jot_where(is_first, a, b), high = jot_where(is_first, b, a);
-    if (in == IN_NONE)
-        return (struct pair){low, high};
-    jot_value left = in == IN_A   ? a
-                     : in == IN_B ? b
-                                  : high,
-              kept = in == IN_A   ? b
-                     : in == IN_B ? a
-                                  : low;
-    jot_value rest = sub(c, left), turns = is_pole(rest);
-    if (in == IN_C)
-        turns = either(turns, jot_less(rest, mul(num(0.125), c)));
-    return (struct pair){jot_where(turns, left, kept), jot_where(turns, kept, left)};
+    const struct gauss *p = ctx;
+    jot_value *carries = v + index_at(p, PARTS);
+    jot_value k = carries[0], x0 = carries[1], h = carries[2], next = add(k, num(1));
+    struct double_double up[MOST_TERMS], rest = dd_difference(num(1), x0);
+    add_terms(p, v, k);
+    times_upper(p, v, k, up);
+    struct double_double total = dd_shift(dd_add(p->a, p->b), num(1));
+    struct double_double middle = dd_add(p->c, dd_neg(dd_scale(total, x0)));
+    middle = dd_add(middle, dd_scale(dd_difference(rest.high, x0), k));
+    middle = dd_add(middle, dd_of(mul(rest.low, k)));
+    struct double_double down = dd_scale(dd_scale(dd_scale(rest, x0), next), add(next, num(1)));
+    struct double_double inverse = dd_div(dd_of(num(1)), down);
+    struct double_double after[MOST_TERMS];
+    for (int a = 0; a <= p->orders[IN_A]; a++)
+        for (int b = 0; b <= p->orders[IN_B]; b++)
+            for (int c = 0; c <= p->orders[IN_C]; c++) {
+                int i = place(p, a, b, c);
+                struct double_double sum = dd_mul(middle, load(p, v, NEXT, i)),
+                                     by_x0 = dd_of(num(0));
+                add_scaled(&by_x0, load(p, v, NEXT, place(p, a - 1, b, c)), -a);
+                add_scaled(&by_x0, load(p, v, NEXT, place(p, a, b - 1, c)), -b);
+                if (a + b > 0)
+                    sum = dd_add(sum, dd_scale(by_x0, x0));
+                add_scaled(&sum, load(p, v, NEXT, place(p, a, b, c - 1)), c);
+                sum = dd_add(dd_scale(dd_scale(up[i], h), h),
+                             dd_scale(dd_scale(sum, next), jot_neg(h)));
+                after[i] = dd_mul(sum, inverse);
+            }
+    for (int i = 0; i < p->n; i++) {
+        store(p, v, TERM, i, load(p, v, NEXT, i));
+        store(p, v, NEXT, i, after[i]);
+    }
+    carries[0] = next;
+    jot_value is_done = both(is_small(p, v, NEXT), is_settled(p, next)), start = add(x0, h);
+    begin_step(p, v, is_done, start, length_of_step(p, start), h);
 }
 
-// Whether a summand is at most 1/4 of the one before.
-static jot_value is_near(jot_value a, jot_value b, jot_value c, jot_value x)
+// The highest derivative of the series of p with x-derivatives' factors, at p->x.
+static jot_value by_steps(struct gauss p, jot_value a, jot_value b, jot_value c)
 {
-    jot_value positive = jot_less(num(0), c), safe = jot_where(positive, c, num(1));
-    jot_value ratio =
-        mul(jot_maximum(jot_abs(a), num(1)), jot_maximum(over(jot_abs(b), safe), num(1)));
-    return both(positive, jot_less_equal(mul(jot_abs(x), ratio), num(0.25)));
+    jot_value zero = jot_zeros_like(p.x), v[MOST_CARRIES];
+    for (int i = 0; i < index_at(&p, PARTS); i++)
+        v[i] = i ? zero : jot_ones_like(p.x);
+    struct gauss from = p;
+    from.a = dd_of(a);
+    from.b = dd_of(b);
+    from.c = dd_of(c);
+    for (int k = 0; k < p.orders[IN_X]; k++)
+        multiply(&from, v, num(k), num(1), num(1));
+    v[index_at(&p, 3)] = zero;
+    size_t count = (size_t)index_at(&p, 3) + 1;
+    jot_while_at(series_goes_on, series_step, &p, count, v, NULL, "jot_hyp2f1");
+    for (int i = index_at(&p, 3); i < index_at(&p, PARTS); i++)
+        v[i] = zero;
+    jot_value *carries = v + index_at(&p, PARTS);
+    carries[0] = carries[1] = carries[2] = zero;
+    jot_value is_there = jot_equal(p.first, p.x), length = length_of_step(&p, p.first);
+    length = jot_where(is_there, zero, length);
+    begin_step(&p, v, jot_ones_like(is_there), p.first, length,
+               jot_where(is_there, num(1), p.first));
+    count = (size_t)index_at(&p, PARTS) + 3;
+    jot_while_at(step_goes_on, taylor_step, &p, count, v, NULL, "jot_hyp2f1");
+    return dd_round(load(&p, v, TERM, p.n - 1));
 }
 
-static jot_value gauss(jot_value in_a, jot_value in_b, jot_value in_c, jot_value in,
-                       enum derived in_which)
+// At 1, for c > a + b.
+static void value_at_1(const jot_value *v, jot_value *out, void *ctx)
 {
-    jot_value a = wide(in_a), b = wide(in_b), c = wide(in_c), x = wide(in);
+    const struct trace_member *m = ctx;
+    if (trace_member_from_lower(m, IN_X, value_at_1, v, out))
+        return;
+    jot_value a = v[IN_A], b = v[IN_B], c = v[IN_C], factor = num(1), one = num(1);
+    for (int k = 0; k < m->orders[IN_X]; k++) {
+        factor = mul(factor, over(mul(a, b), c));
+        a = add(a, one);
+        b = add(b, one);
+        c = add(c, one);
+    }
+    jot_value inverse = mul(special_inverse_gamma(sub(c, a)), special_inverse_gamma(sub(c, b)));
+    *out = mul(mul(factor, mul(jot_gamma(c), jot_gamma(sub(sub(c, a), b)))), inverse);
+}
+
+static jot_value hyp2f1(const jot_value *v, const struct trace_member *m)
+{
+    jot_value a = wide(v[IN_A]), b = wide(v[IN_B]), c = wide(v[IN_C]), x = wide(v[IN_X]);
     jot_value zero = num(0), one = num(1), is_first = jot_less(a, b);
+    const int *orders = m->orders;
+    bool is_value = orders[IN_A] + orders[IN_B] + orders[IN_C] == 0;
+    bool is_plain = is_value && orders[IN_X] == 0;
     jot_value low = jot_where(is_first, a, b), high = jot_where(is_first, b, a);
-    jot_value ends_a = is_pole(low), ends_b = is_pole(high), ends = either(ends_a, ends_b);
+    jot_value ends_low = special_is_pole(low), ends_high = special_is_pole(high);
     // It ends before the pole of c, or there is one.
-    jot_value last = jot_where(ends_b, high, low);
+    jot_value last = jot_where(ends_high, high, low);
     jot_value is_one = jot_equal(mul(a, b), zero);
-    jot_value is_short = both(ends, either(is_one, jot_less(c, last)));
-    jot_value is_infinite = both(is_pole(c), jot_logical_not(is_short));
-    ends = either(ends, jot_equal(x, zero));
+    jot_value is_short = both(either(ends_low, ends_high), either(is_one, jot_less(c, last)));
+    jot_value is_infinite = both(special_is_pole(c), jot_logical_not(is_short));
     jot_value is_fine = jot_is_finite(add(add(a, b), add(c, x)));
-    jot_value goes =
-        both(both(is_fine, jot_logical_not(either(ends, is_infinite))), jot_less(x, one));
 
-    jot_value y = jot_where(goes, sub(one, x), one), gap = sub(sub(c, low), high);
-    jot_value turns = jot_logical_not(is_near(a, b, c, x));
-    jot_value is_below = both(turns, jot_less(x, zero));
-    jot_value is_falling = both(both(turns, jot_less(zero, x)), jot_less(gap, zero));
-    struct pair p = pair_of(a, b, c, in_which);
-    if (in_which != IN_NONE) {
-        jot_value ends_falling = either(is_pole(sub(c, low)), is_pole(sub(c, high)));
-        is_falling = both(is_falling, jot_logical_not(ends_falling));
+    jot_value shift = num(orders[IN_X]);
+    struct double_double rest_a = dd_difference(c, a), rest_b = dd_difference(c, b);
+    jot_value whole_a = both(special_is_pole(rest_a.high), jot_equal(rest_a.low, zero));
+    jot_value whole_b = both(special_is_pole(rest_b.high), jot_equal(rest_b.low, zero));
+    jot_value ends = jot_not_equal(one, one), turns = ends;
+    if (is_value) {
+        ends = either(ends_low, ends_high);
+        turns = both(either(whole_a, whole_b), jot_logical_not(ends));
+        turns = both(turns, jot_less(x, one));
     }
-    jot_value turned = jot_where(is_falling, sub(c, p.kept), p.kept);
-    jot_value other = jot_where(either(is_below, is_falling), sub(c, p.left), p.left);
-    jot_value order = jot_where(is_below, jot_neg(p.kept), jot_where(is_falling, gap, zero));
-    jot_value at = jot_where(is_below, over(x, sub(x, one)), x);
-    jot_value is_one_step = jot_less_equal(at, num(0.5));
-    jot_value end = jot_where(is_one_step, sub(one, at), jot_where(is_below, over(one, y), y));
-    jot_value half = num(0.5), first = jot_where(is_one_step, at, half);
-    struct gauss from = {jot_where(goes, turned, zero), jot_where(goes, other, zero),
-                         jot_where(goes, c, one),       jot_where(goes, first, half),
-                         jot_where(goes, end, half),    in_which != IN_NONE};
-    jot_value factor = jot_power(y, order), lost = special_rounding(one, jot_neg(x), y);
-    factor = mul(factor, add(one, mul(order, over(jot_where(is_below, lost, zero), y))));
-    jot_value f = mul(gauss_from_0(from), factor);
+    jot_value gap =
+        dd_round(dd_shift(dd_add(dd_difference(c, a), dd_of(jot_neg(b))), jot_neg(shift)));
+    jot_value goes = both(is_fine, jot_logical_not(is_infinite));
+    goes = both(goes, either(ends, jot_less(x, one)));
+    jot_value is_whole = either(ends, turns);
+    struct gauss p = {.n = 1};
+    memcpy(p.orders, orders, sizeof p.orders);
+    for (int i = 0; i < IN_X; i++)
+        p.n *= orders[i] + 1;
+    p.x = jot_where(goes, x, zero);
+    p.first = at_most(at_least(p.x, num(-0.5)), num(0.5));
+    p.first = jot_where(is_whole, p.x, p.first);
+    p.a = dd_where(turns, rest_a, dd_sum(a, shift));
+    p.b = dd_where(turns, rest_b, dd_sum(b, shift));
+    p.c = dd_sum(c, shift);
+    struct double_double idle = dd_of(one);
+    p.a = dd_where(goes, p.a, idle);
+    p.b = dd_where(goes, p.b, idle);
+    p.c = dd_where(goes, p.c, idle);
+    jot_value f =
+        by_steps(p, jot_where(goes, a, one), jot_where(goes, b, one), jot_where(goes, c, one));
+    // (1 - x)^(c - a - b)
+    jot_value y = sub(one, p.x), lost = special_rounding(one, jot_neg(p.x), y);
+    jot_value order = jot_where(turns, gap, zero);
+    jot_value factor = jot_power(jot_where(turns, y, one), order);
+    f = mul(f, mul(factor, add(one, mul(order, over(lost, y)))));
 
-    jot_value is_ended = both(both(ends, is_fine), jot_logical_not(is_infinite));
-    jot_value sum = gauss_ended(
-        (struct ended){jot_where(is_ended, low, zero), jot_where(is_one, zero, high),
-                       jot_where(both(is_ended, jot_logical_not(is_one)), c, one),
-                       jot_where(is_ended, x, zero)});
-    jot_value at_1 = over(mul(jot_gamma(c), jot_gamma(gap)),
-                          mul(jot_gamma(sub(c, low)), jot_gamma(sub(c, high))));
-    at_1 = jot_where(either(is_pole(sub(c, low)), is_pole(sub(c, high))), zero, at_1);
-    at_1 = jot_where(jot_less(zero, gap), at_1, num(INFINITY));
-    f = jot_where(jot_less(one, x), num(INFINITY), jot_where(jot_equal(x, one), at_1, f));
-    f = jot_where(is_ended, sum, jot_where(is_infinite, num(INFINITY), f));
-    // In NaN the slope is NaN as well.
-    jot_value none = trace_nan_of(4, (jot_value[]){a, b, c, x});
-    return jot_astype(jot_where(is_fine, f, none), jot_value_dtype(in));
+    jot_value at_1, is_1 = both(jot_equal(x, one), jot_less(zero, gap));
+    value_at_1((jot_value[]){jot_where(is_1, a, one), jot_where(is_1, b, one),
+                             jot_where(is_1, c, num(4)), x},
+               &at_1, (void *)(uintptr_t)m);
+    jot_value beyond = num(is_plain ? INFINITY : NAN);
+    f = jot_where(goes, f, jot_where(is_1, at_1, beyond));
+    f = jot_where(is_infinite, beyond, f);
+    return jot_astype(jot_where(is_fine, f, num(NAN)), jot_value_dtype(v[IN_X]));
 }
 
-static jot_value hyp2f1(jot_value a, jot_value b, jot_value c, jot_value x)
-{
-    return gauss(a, b, c, x, IN_NONE);
-}
-
-static void hyp2f1_derived(const jot_value *x, jot_value *out, void *ctx)
-{
-    *out = gauss(x[0], x[1], x[2], x[3], *(const enum derived *)ctx);
-}
-
-// In x, dF/dx = a b/c F(a + 1, b + 1; c + 1; x); in a, b and c forward through the series, which
-// where they end without the parameter's derivative end too soon.
-static jot_value hyp2f1_rule(jot_value a, jot_value b, jot_value c, jot_value x, jot_value da,
-                             jot_value db, jot_value dc, jot_value dx)
-{
-    jot_value one = num(1), f = hyp2f1(add(a, one), add(b, one), add(c, one), x);
-    jot_value all = mul(dx, mul(over(mul(a, b), c), f)), tangents[] = {da, db, dc};
-    jot_value ends = both(either(is_pole(a), is_pole(b)), jot_not_equal(x, num(0)));
-    jot_value none = both(both(is_pole(sub(c, a)), is_pole(sub(c, b))), jot_less(x, num(0)));
-    none = both(none, jot_logical_not(is_near(wide(a), wide(b), wide(c), wide(x))));
-    ends = either(ends, none);
-    static const enum derived parameters[] = {IN_A, IN_B, IN_C};
-    for (int i = 0; i < 3; i++) {
-        jot_function whole = jot_function_uniform("jot_hyp2f1", "jot_hyp2f1", hyp2f1_derived, 4,
-                                                  1, (void *)(uintptr_t)&parameters[i]);
-        const int which[] = {i, JOT_END};
-        jot_value in[] = {a, b, c, x, jot_ones_like(a)}, out[2];
-        jot_apply_at(jot_jvp_of(whole, "jot_hyp2f1", which), 5, in, 2, out, NULL);
-        jot_value unknown = i < 2 ? ends : none;
-        all = add(all, mul(tangents[i], jot_where(unknown, trace_nan_of(4, in), out[1])));
-    }
-    return all;
-}
+TRACE_FAMILY(hyp2f1_family, "jot_hyp2f1", OPERANDS, 2, hyp2f1);
 
 jot_value jot_hyp2f1(jot_value a, jot_value b, jot_value c, jot_value x)
 {
-    return TRACE_RULED_LANES("jot_hyp2f1", hyp2f1, hyp2f1_rule, a, b, c, x);
+    return trace_family_lanes(&hyp2f1_family, (jot_value[]){a, b, c, x});
 }
 
 // ---- Owen's T

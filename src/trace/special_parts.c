@@ -28,6 +28,19 @@ jot_value special_rounding(jot_value x, jot_value y, jot_value sum)
     return add(sub(x, sub(sum, part)), sub(y, part));
 }
 
+jot_value special_is_pole(jot_value x)
+{
+    return both(jot_less_equal(x, num(0)), jot_equal(x, jot_floor(x)));
+}
+
+// Below 1/2 by Gamma(1 - x) sin(pi x)/pi.
+jot_value special_inverse_gamma(jot_value x)
+{
+    jot_value is_low = jot_less(x, num(0.5));
+    jot_value gamma = jot_gamma(jot_where(is_low, sub(one(), x), x));
+    return jot_where(is_low, mul(gamma, mul(x, jot_sinc(x))), over(one(), gamma));
+}
+
 // With w = 1/(2 + mu) and s = mu w it is w - 2 mu w^3 (1/3 + s^2/5 + ...).
 jot_value special_excess_near(jot_value mu)
 {

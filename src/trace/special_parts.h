@@ -13,6 +13,12 @@ jot_value special_chosen(jot_value flag, jot_value a, double idle);
 // x + y is the sum and what it has been rounded by.
 jot_value special_rounding(jot_value x, jot_value y, jot_value sum);
 
+// 0, -1, -2, ...
+jot_value special_is_pole(jot_value x);
+
+// 1/Gamma(x), also at the poles of Gamma.
+jot_value special_inverse_gamma(jot_value x);
+
 // mu - log(1 + mu) for mu > -1, where `ratio` is 1 + mu, which may be known better; and that
 // over mu^2 of |mu| < 0.3.
 jot_value special_excess(jot_value mu, jot_value ratio);

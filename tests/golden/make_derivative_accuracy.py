@@ -466,13 +466,60 @@ for n in (0, 1):
     row("i%de" % n, lambda x, n=n: mp.besseli(n, x) * mp.exp(-abs(x)), near_0(entire), both(moderate(-16, 16), unary(lambda d: d.logarithmic(5, 8, 5000))), deepest=3)
 for n in (0, 1, 3):
     row("bessel_jn_%d" % n, fixed(mp.besselj, n), entire, both(moderate(-12, 12), unary(lambda d: d.logarithmic(5, 8, 500))), deepest=3)
-row("hyp1f1", mp.hyp1f1, lambda a, b, x: [mp.mpf(1) / 8, b / 8, mp.mpf(1) / 8], lambda d: [(a, b, x) for (a, b), x in zip(two(0.2, 8, 0.2, 8, 10)(d), d.even(10, -20, 20))]
-    + [tuple(map(single, p)) for p in ((0.292676091, 7.90702963, -19.1351089), (0.293203384, 2.75228643, -9.87114811))], deepest=3)
-row("hyp2f1", lambda a, b, c, x: mp.hyp2f1(a, b, c, x), lambda a, b, c, x: [mp.mpf(1) / 8, mp.mpf(1) / 8, c / 8, (1 - x) / 8],
-    lambda d: [(a, b, c, x) for (a, b), c, x in zip(two(0.2, 4, 0.2, 4, 8)(d), d.even(8, 0.5, 8), d.even(8, -3, 0.9))]
+def from_pole(b):
+    """How far b is from 0, -1, -2, ..."""
+    return (b if b > mp.mpf(1) / 2 else abs(b - mp.nint(b))) / 8
+
+
+def near_whole(d, low, high, bits):
+    return d.random.randint(low, high) + d.sign(True) * 2.0 ** -d.random.randint(1, bits)
+
+
+def wide_or_single(points):
+    """The same kinds of points, once for f64 and once for both widths."""
+    return lambda d: [p for p in points(d)] + [tuple(map(single, p)) for p in points(d)]
+
+
+def kummer_points(d):
+    """Moderate operands; whole ones; ones that are next to whole; x far away and small; a or b large."""
+    r, out = d.random, []
+    for _ in range(d.count(1)):
+        out += [(d.spread(0.2, 8), d.spread(0.2, 8), r.uniform(-20, 20)),
+                (d.sign(True) * d.spread(0.05, 20), d.sign(True) * d.spread(0.05, 20), r.uniform(-40, 40)),
+                (r.randint(-10, 10), r.randint(1, 10), r.uniform(-30, 30)),
+                (near_whole(d, -10, 10, 44), near_whole(d, -6, 10, 40), r.uniform(-30, 30)),
+                (d.sign(True) * d.spread(0.05, 10), d.spread(0.05, 10), d.sign(True) * d.spread(30, 1000)),
+                (d.sign(True) * d.spread(0.05, 10), d.spread(0.05, 10), d.sign(True) * d.spread(1e-30, 1)),
+                (d.spread(0.01, 1), d.spread(20, 200), r.uniform(-100, 100)),
+                (d.spread(20, 100), d.spread(0.1, 100), r.uniform(-5, 50))]
+    return out
+
+
+def gauss_points(d):
+    """Moderate operands; negative a, b and c; whole ones; ones that are next to whole; x next to 1, far away and small;
+    c - a whole."""
+    r, out = d.random, []
+    for _ in range(d.count(1)):
+        a = d.spread(0.2, 5)
+        out += [(d.spread(0.2, 4), d.spread(0.2, 4), r.uniform(0.5, 8), r.uniform(-3, 0.9)),
+                (d.sign(True) * d.spread(0.05, 12), d.sign(True) * d.spread(0.05, 12), d.spread(0.05, 20), r.uniform(-5, 0.97)),
+                (d.sign(True) * d.spread(0.05, 8), d.sign(True) * d.spread(0.05, 8), -d.spread(0.05, 8), r.uniform(-2, 0.9)),
+                (r.randint(-8, 8), r.randint(1, 8), r.randint(1, 10), r.uniform(-5, 0.97)),
+                (near_whole(d, -8, 8, 44), d.sign(True) * d.spread(0.1, 8), near_whole(d, -4, 8, 40), r.uniform(-4, 0.95)),
+                (d.sign(True) * d.spread(0.05, 5), d.sign(True) * d.spread(0.05, 5), d.spread(0.05, 8), 1 - 2.0 ** -r.uniform(2, 45)),
+                (d.sign(True) * d.spread(0.05, 5), d.sign(True) * d.spread(0.05, 5), d.spread(0.05, 8), -d.spread(1, 1000)),
+                (d.sign(True) * d.spread(0.05, 10), d.spread(0.05, 10), d.spread(0.05, 10), d.sign(True) * d.spread(1e-30, 0.1)),
+                (a, d.spread(0.2, 5), a + r.randint(-3, 3), r.uniform(-4, 0.95))]
+    return [p for p in out if p[3] < 1 and (p[2] > 0 or p[2] != round(p[2]))]
+
+
+row("hyp1f1", mp.hyp1f1, lambda a, b, x: [mp.mpf(1) / 8, from_pole(b), mp.mpf(1) / 8],
+    lambda d: wide_or_single(kummer_points)(d) + [tuple(map(single, p)) for p in ((0.292676091, 7.90702963, -19.1351089), (7.98440695, 1.04858398, -14.5961018))], deepest=3)
+row("hyp2f1", mp.hyp2f1, lambda a, b, c, x: [mp.mpf(1) / 8, mp.mpf(1) / 8, from_pole(c), min(1 - x, 1) / 8],
+    lambda d: wide_or_single(gauss_points)(d)
     + [tuple(map(single, p)) for p in ((0.298617065, 0.245830074, 4.79880762, -0.00334212068), (0.219458923, 0.327183247, 6.86048555, -1.17926717),
                                        (2.96800399, 1.13361537, 2.95350957, -1.32221711), (0.28043282, 0.366156936, 6.31122017, 0.766776502),
-                                       (0.75, 1.25, 2.5, 1e-20))], second=False, third=False, deepest=2)
+                                       (0.250066191, 2.53118205, 0.617476225, -2.51880145), (0.75, 1.25, 2.5, 1e-20))], deepest=3)
 row("xlogy", lambda x, y: x * mp.log(y), powers, logs)
 row("xlog1py", lambda x, y: x * mp.log1p(y), lambda x, y: [abs(x) / 8, (1 + y) / 8], lambda d: logs(d) + [(x, y) for x, (y,) in zip(d.even(8, -3, 3), [(t,) for t in d.near(-1) if t > -1])])
 row("entr", lambda x: -x * mp.log(x), powers, both(POSITIVE, unary(lambda d: d.near(1 / math.e, 1))))

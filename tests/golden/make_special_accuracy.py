@@ -77,6 +77,8 @@ FUNCTIONS = {
     "log_ndtr": lambda x: mp.log(mp.erfc(-x / mp.sqrt(2)) / 2),
     "erfcx": lambda x: mp.exp(x * x) * mp.erfc(x),
     "polygamma": polygamma,
+    "hyp1f1": mp.hyp1f1,
+    "hyp2f1": mp.hyp2f1,
 }
 
 
@@ -118,6 +120,28 @@ MEAN = ([(a, single(a * generator.uniform(0.95, 1.05))) for (a,) in drawn(16, (3
 MEAN_BETA = [(a, b, single(a / (a + b))) for a, b in drawn(8, (12, 200), (12, 200))]
 POLYGAMMA = ([(n, single(x)) for n, x in ((1, 0.1), (1, 7.3), (2, 40), (3, 0.7), (5, 3.3), (20, 9.1))]
              + [(n, single(n / 2.7 * spread(0.7, 1.4))) for n in (60, 120, 169, 170, 171, 180, 200, 250)])
+def either_sign(x):
+    return generator.choice((1, -1)) * x
+
+
+def near_whole(low, high):
+    return generator.randint(low, high) + either_sign(2.0 ** -generator.randint(1, 16))
+
+
+def kummer(count):
+    points = [(a, b, single(either_sign(x))) for a, b, x in drawn(count, (0.2, 8), (0.2, 8), (0.1, 40))]
+    points += [(single(either_sign(a)), single(either_sign(b)), single(either_sign(x))) for a, b, x in drawn(count, (0.05, 20), (0.05, 20), (0.01, 1000))]
+    points += [(single(near_whole(-10, 10)), single(near_whole(-6, 10)), single(generator.uniform(-30, 30))) for _ in range(count)]
+    return points + [(generator.randint(-10, 10), generator.randint(1, 10), single(either_sign(x))) for (x,) in drawn(count, (0.1, 2000))]
+
+
+def gauss(count):
+    points = [(a, b, c, single(generator.uniform(-3, 0.97))) for a, b, c in drawn(count, (0.2, 4), (0.2, 4), (0.5, 8))]
+    points += [(single(either_sign(a)), single(either_sign(b)), single(either_sign(c)), single(-x)) for a, b, c, x in drawn(count, (0.05, 12), (0.05, 12), (0.05, 12), (0.1, 1000))]
+    points += [(single(near_whole(-8, 8)), b, single(near_whole(-4, 8)), single(1 - 2 ** -generator.uniform(0, 20))) for (b,) in drawn(count, (0.1, 8))]
+    return points + [(generator.randint(-8, 8), generator.randint(1, 8), generator.randint(1, 10), single(generator.uniform(-5, 0.99))) for _ in range(count)]
+
+
 LARGE = [(x,) for x in (88.5, 91.5, 700.5, 711, 713)]
 # name, by which argument it is derived or -1, points
 TABLE = [
@@ -131,6 +155,7 @@ TABLE = [
     ("gammainc", 0, SMALL + MEAN), ("gammaincc", 0, SMALL), ("betainc", 0, SMALL_BETA + MEAN_BETA), ("betainc", 1, SMALL_BETA + MEAN_BETA),
     ("betainc", 1, [(x[1], x[0], x[2]) for x in SMALL_BETA]), ("polygamma", -1, POLYGAMMA), ("polygamma", 1, POLYGAMMA[:10]),
     ("i0", -1, LARGE), ("i0", 0, LARGE), ("i1", -1, LARGE), ("i1", 0, LARGE),
+    ("hyp1f1", -1, kummer(18)), ("hyp2f1", -1, gauss(18)),
 ]
 
 
@@ -159,6 +184,6 @@ for name, argument, points in TABLE:
         value = mp.re(f(*p))
         if not mp.mpf(10) ** -300 < abs(value) < mp.mpf(10) ** 308:
             continue
-        padded = [repr(float(x)) for x in point] + ["0"] * (3 - len(point))
+        padded = [repr(float(x)) for x in point] + ["0"] * (4 - len(point))
         size = mp.nstr(mp.mpf(math.ceil(10 * condition(f, p, value))) / 10, 17, strip_zeros=True)
         print("POINT(%s, %d, %s, %s, %s)" % (name, argument, ", ".join(padded), mp.nstr(value, 17), size))

@@ -12,7 +12,7 @@
 // JOT_TEST_VERBOSE=1 prints the largest errors of each function, and every point beyond the bound.
 #include "special_support.h"
 
-enum { MOST_OPERANDS = 4, MOST_DERIVATIVES = 9, MOST_POINTS = 1000 };
+enum { MOST_OPERANDS = 4, MOST_DERIVATIVES = 14, MOST_POINTS = 1000 };
 
 // First derivatives in each operand, and then second ones, in the order 00, 01, ..., 11, ...
 struct point {
@@ -138,9 +138,9 @@ enum { OF_OWN, SECOND_OF_1, BOTH_OF_1 };
     X(bessel_jn_0, 1, jot_bessel_jn(0, x[0]), 6, 16, OF_OWN)                                   \
     X(bessel_jn_1, 1, jot_bessel_jn(1, x[0]), 6, 16, OF_OWN)                                   \
     X(bessel_jn_3, 1, jot_bessel_jn(3, x[0]), 6, 16, OF_OWN)                                   \
-    X(hyp1f1, 3, jot_hyp1f1(x[0], x[1], x[2]), 16, 512, OF_OWN)                                \
+    X(hyp1f1, 3, jot_hyp1f1(x[0], x[1], x[2]), 6, 16, OF_OWN)                                  \
     X(hard_silu, 1, jot_hard_silu(x[0]), 6, 16, OF_OWN)                                        \
-    X(hyp2f1, 4, jot_hyp2f1(x[0], x[1], x[2], x[3]), 6, 0, OF_OWN)                             \
+    X(hyp2f1, 4, jot_hyp2f1(x[0], x[1], x[2], x[3]), 6, 16, OF_OWN)                            \
     X(xlogy, 2, jot_xlogy(x[0], x[1]), 6, 16, OF_OWN)                                          \
     X(xlog1py, 2, jot_xlog1py(x[0], x[1]), 6, 16, OF_OWN)                                      \
     X(entr, 1, jot_entr(x[0]), 6, 16, OF_OWN)                                                  \
@@ -282,9 +282,9 @@ static void compare(const struct row *r, const struct point *p, int k, enum mode
         return;
     char text[256];
     snprintf(text, sizeof text,
-             "derivative %d of %s of %s, %s, at %.9g, %.9g, %.9g is %.17g, not %.17g: %g", k,
-             r->name, jot_dtype_name(dtype), mode == FORWARD ? "forward" : "backward", p->x[0],
-             p->x[1], p->x[2], got, p->want[k], error);
+             "derivative %d of %s of %s, %s, at %.9g, %.9g, %.9g, %.9g is %.17g, not %.17g: %g",
+             k, r->name, jot_dtype_name(dtype), mode == FORWARD ? "forward" : "backward",
+             p->x[0], p->x[1], p->x[2], p->x[3], got, p->want[k], error);
     ck_assert_msg(is_verbose, "%s", text);
     printf("%s\n", text);
 }
@@ -318,9 +318,17 @@ static void check(const struct row *r, jot_dtype dtype, struct worst *worst)
     jot_executable_release(e);
 }
 
+// By the evaluator, whose bits are those of machine code, but where loops are long.
+static void choose_backend(const struct row *r)
+{
+    bool is_long = !strncmp(r->name, "hyp", 3) && r->arity > 2;
+    setenv("JOT_BACKEND", is_long ? "native" : "eval", 1);
+}
+
 START_TEST(test_row)
 {
     const struct row *r = &rows[_i];
+    choose_backend(r);
     struct worst w = {.count = 0};
     check(r, JOT_F32, &w);
     check(r, JOT_F64, &w);
@@ -612,6 +620,7 @@ START_TEST(test_nan_and_0)
     enum { ORDERS = 3 };
     const struct row *r = &rows[_i];
     const struct point *p = middle_of(r);
+    choose_backend(r);
     for (int i = 0; i < r->arity; i++) {
         double b = p->x[i],
                of_i[PLACES] = {b, 1.25 * b, 0.8 * b, NAN, 0, -0.0, 1e-7, 2e-7, -1e-7};
@@ -650,7 +659,6 @@ static void add_tests(TCase *t)
     tcase_add_loop_test(t, test_end, 0, END_COUNT);
 }
 
-// By the evaluator, whose bits are those of machine code.
 int main(void)
 {
     setenv("JOT_BACKEND", "eval", 1);

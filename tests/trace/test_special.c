@@ -68,7 +68,7 @@ enum { VALUE_COUNT = sizeof values / sizeof values[0] };
     X(fresnel_c, 1, -0.6, 0, 0, 2)                                                             \
     X(bessel_jn, 2, 2, 1.6, 0, 0)                                                              \
     X(hyp1f1, 3, 0.6, 1.7, -1.3, 1)                                                            \
-    X(hyp2f1_c, 3, 0.6, 1.7, -1.3, 0)                                                          \
+    X(hyp2f1_c, 3, 0.6, 1.7, -1.3, 1)                                                          \
     X(owens_t, 2, 0.6, 1.7, 0, 2)                                                              \
     X(wofz_re, 2, 0.6, 1.7, 0, 2)                                                              \
     X(wofz_im, 2, 1.6, -0.7, 0, 2)                                                             \

@@ -6,12 +6,12 @@
 struct point {
     const char *name;
     int argument;
-    double x[3], want, condition;
+    double x[4], want, condition;
 };
 
 static const struct point points[] = {
-#define POINT(name, argument, x, y, z, want, condition)                                        \
-    {#name, argument, {x, y, z}, want, condition},
+#define POINT(name, argument, x, y, z, w, want, condition)                                     \
+    {#name, argument, {x, y, z, w}, want, condition},
 #include "special_accuracy.def"
 #undef POINT
 };
@@ -32,7 +32,9 @@ enum { POINT_COUNT = sizeof points / sizeof *points };
     X(i1, 1, 4, 4, 4)                                                                          \
     X(log_ndtr, 1, 4, 4, 4)                                                                    \
     X(erfcx, 1, 4, 4, 4)                                                                       \
-    X(polygamma, 2, 4, 4, 4)
+    X(polygamma, 2, 4, 4, 4)                                                                   \
+    X(hyp1f1, 3, 4, 6, 6)                                                                      \
+    X(hyp2f1, 4, 4, 6, 6)
 
 struct special {
     const char *name;
@@ -44,6 +46,7 @@ struct special {
 #define OPERANDS1(x) (x)[0]
 #define OPERANDS2(x) (x)[0], (x)[1]
 #define OPERANDS3(x) (x)[0], (x)[1], (x)[2]
+#define OPERANDS4(x) (x)[0], (x)[1], (x)[2], (x)[3]
 #define CALL(f, ...) jot_##f(__VA_ARGS__)
 #define FUNCTION(f, arity, units, others, last)                                                \
     static jot_value call_##f(const jot_value *x) { return CALL(f, OPERANDS##arity(x)); }
@@ -94,8 +97,8 @@ static void check(struct special *s, int argument, jot_dtype dtype, bool is_reve
     int n = gather(s, argument, p), m = s->arity;
     if (n == 0)
         return;
-    double x[4][MAX_POINTS];
-    jot_array *in[4] = {NULL}, *out[2] = {NULL};
+    double x[5][MAX_POINTS];
+    jot_array *in[5] = {NULL}, *out[2] = {NULL};
     for (int k = 0; k <= m; k++) {
         for (int i = 0; i < n; i++)
             x[k][i] = k < m ? p[i]->x[k] : 1;
@@ -116,9 +119,9 @@ static void check(struct special *s, int argument, jot_dtype dtype, bool is_reve
             continue;
         double error = ulps(got, want, dtype) / p[i]->condition;
         ck_assert_msg(error <= units,
-                      "%s of %s, %d, at %.9g, %.9g, %.9g is %.17g, not %.17g: %g", s->name,
-                      jot_dtype_name(dtype), argument, p[i]->x[0], p[i]->x[1], p[i]->x[2], got,
-                      want, error);
+                      "%s of %s, %d, at %.9g, %.9g, %.9g, %.9g is %.17g, not %.17g: %g",
+                      s->name, jot_dtype_name(dtype), argument, p[i]->x[0], p[i]->x[1],
+                      p[i]->x[2], p[i]->x[3], got, want, error);
     }
     for (int k = 0; k <= m; k++)
         jot_array_release(in[k]);
@@ -225,7 +228,7 @@ START_TEST(test_slopes_at_borders)
     const struct {
         void (*f)(void);
         int n, argument;
-        double x[3], want;
+        double x[4], want;
     } rows[] = {
 #define SLOPE(f, n, ...) {(void (*)(void))(f), n, __VA_ARGS__}
         SLOPE(jot_gammainc, 2, 0, {0.5, 0}, 0),
