@@ -18,9 +18,9 @@ static void add_type(struct strbuf *s, const struct ir_module *m, struct ir_type
     add(s, ir_dims(m, t), sizeof(int64_t) * t.rank);
 }
 
-// The keys of functions, by number; all zero until known.
 struct keys {
-    struct hash128 *of;
+    struct hash128 *of; // of functions, by number; all zero until known
+    bool across;        // of all processes: without what is an address
 };
 
 static struct hash128 key_of(const struct ir_graph *g, struct keys *known);
@@ -35,11 +35,12 @@ static struct hash128 body_key(const struct ir_module *m, uint32_t f, struct key
     return *k;
 }
 
-// Such a key is of this process only.
-static void add_host(struct strbuf *s, const struct ir_host *h)
+static void add_host(struct strbuf *s, const struct ir_host *h, bool across)
 {
     add(s, h->name, strlen(h->name) + 1);
     add(s, h->where, strlen(h->where) + 1);
+    if (across)
+        return;
     add(s, &h->call, sizeof h->call);
     add_number(s, (uint64_t)h->maps_batch);
     add_number(s, h->ctx_bytes);
@@ -61,7 +62,7 @@ static void add_attrs(struct strbuf *s, const struct ir_module *m, const struct 
             continue;
         }
         if (f->key == IR_KEY_host) {
-            add_host(s, &m->hosts.at[f->ints[0]]);
+            add_host(s, &m->hosts.at[f->ints[0]], known->across);
             continue;
         }
         for (uint32_t k = 0; k < f->count; k++) {
@@ -94,6 +95,12 @@ static struct hash128 key_of(const struct ir_graph *g, struct keys *known)
 
 struct hash128 ir_graph_key(const struct ir_graph *g)
 {
-    struct keys known = {NULL};
+    struct keys known = {NULL, false};
+    return key_of(g, &known);
+}
+
+struct hash128 ir_graph_key_across(const struct ir_graph *g)
+{
+    struct keys known = {NULL, true};
     return key_of(g, &known);
 }

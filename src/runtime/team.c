@@ -143,13 +143,18 @@ static jot_status load(struct rt_team *t, jot_device *const *devices, const void
     return JOT_OK;
 }
 
-// Whether the other processes of the mesh load the same.
-static jot_status agree(const struct rt_team *t, const void *plan, size_t plan_size)
+static struct rt_team_content content_of_plan(const struct rt_plan *p, const void *plan,
+                                              size_t plan_size)
 {
-    const struct rt_plan *p = plan_of(t);
-    const char *name = "";
-    for (uint32_t i = 0; i < p->step_count && !*name; i++)
-        name = p->text + p->steps[i].name;
+    struct rt_team_content c = {"", hash128_bytes(plan, plan_size)};
+    for (uint32_t i = 0; i < p->step_count && !*c.name; i++)
+        c.name = p->text + p->steps[i].name;
+    return c;
+}
+
+// Whether the other processes of the mesh load the same.
+static jot_status agree(const struct rt_team *t, struct rt_team_content content)
+{
     int *processes = memory_allocate(t->count * sizeof *processes);
     if (!processes)
         return status_out_of_memory();
@@ -162,12 +167,13 @@ static jot_status agree(const struct rt_team *t, const void *plan, size_t plan_s
         if (i == all.count)
             processes[all.count++] = process;
     }
-    jot_status status = rt_distributed_agree(&all, hash128_bytes(plan, plan_size), name);
+    jot_status status = rt_distributed_agree(&all, content.key, content.name);
     memory_release(processes);
     return status;
 }
 
-jot_status rt_team_load(jot_device *const *devices, uint32_t count, const void *object,
+jot_status rt_team_load(jot_device *const *devices, uint32_t count,
+                        const struct rt_team_content *content, const void *object,
                         size_t object_size, const void *plan, size_t plan_size,
                         const struct rt_callback *callbacks, uint32_t callback_count,
                         struct rt_team **out)
@@ -179,7 +185,7 @@ jot_status rt_team_load(jot_device *const *devices, uint32_t count, const void *
     jot_status status =
         load(t, devices, object, object_size, plan, plan_size, callbacks, callback_count);
     if (status == JOT_OK && t->n_own < count)
-        status = agree(t, plan, plan_size);
+        status = agree(t, content ? *content : content_of_plan(plan_of(t), plan, plan_size));
     if (status == JOT_OK)
         *out = t;
     else

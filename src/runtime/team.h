@@ -14,13 +14,21 @@
 #ifndef RUNTIME_TEAM_H
 #define RUNTIME_TEAM_H
 
+#include "base/hash.h"
 #include "runtime/program.h"
 
 struct rt_team;
 
-// Devices of one kind, in the order of the mesh; the list is copied.  Everything else as for
-// rt_program_load.
-jot_status rt_team_load(jot_device *const *devices, uint32_t count, const void *object,
+// What processes compare of a program: what it is called, and what it computes.
+struct rt_team_content {
+    const char *name;
+    struct hash128 key;
+};
+
+// Devices of one kind, in the order of the mesh; the list is copied.  Without content processes compare plans.
+// Everything else as for rt_program_load.
+jot_status rt_team_load(jot_device *const *devices, uint32_t count,
+                        const struct rt_team_content *content, const void *object,
                         size_t object_size, const void *plan, size_t plan_size,
                         const struct rt_callback *callbacks, uint32_t callback_count,
                         struct rt_team **out);

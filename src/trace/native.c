@@ -180,13 +180,16 @@ static jot_status load(struct native_program *p, const struct code *c)
 {
     const struct rt_callback *callbacks = callbacks_of(p);
     uint32_t n_callbacks = p->module->hosts.count;
-    if (is_on_mesh(p))
-        JOT_TRY(rt_team_load(p->mesh.mesh->devices, p->mesh.mesh->count, c->object,
+    if (is_on_mesh(p)) {
+        const struct ir_graph *g = ir_function(p->module, p->function);
+        struct rt_team_content content = {g->name, ir_graph_key_across(g)};
+        JOT_TRY(rt_team_load(p->mesh.mesh->devices, p->mesh.mesh->count, &content, c->object,
                              c->object_size, c->plan, c->plan_size, callbacks, n_callbacks,
                              &p->mesh.team));
-    else
+    } else {
         JOT_TRY(rt_program_load(p->device, c->object, c->object_size, c->plan, c->plan_size,
                                 callbacks, n_callbacks, &p->program));
+    }
     if (plan_of(p)->input_count != p->n_in || plan_of(p)->output_count != p->n_out) {
         unload(p);
         return status_fail(JOT_ERR_IO, "the program is not that of this function");

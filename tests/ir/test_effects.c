@@ -187,7 +187,8 @@ START_TEST(test_callback)
 }
 END_TEST
 
-// Contexts with bytes are the same by content, others by address; keys tell them apart.
+// Contexts with bytes are the same by content, others by address; keys tell them apart, but for those that processes
+// compare, which have other addresses.
 START_TEST(test_hosts)
 {
     char a[] = "one", b[] = "one", c[] = "two";
@@ -199,16 +200,22 @@ START_TEST(test_hosts)
     host.ctx = c;
     uint32_t second = ir_host_add(module, &host);
     ck_assert_uint_ne(second, first);
-    struct hash128 key[2];
-    for (int i = 0; i < 2; i++) {
+    host.name = "k";
+    uint32_t renamed = ir_host_add(module, &host);
+    struct hash128 key[3], across[3];
+    for (int i = 0; i < 3; i++) {
         struct ir_builder builder = ir_builder_make(module, "f", IR_BUILD_ALL);
-        ir_callback(&builder, i ? second : first, 0, 0, NULL, 0, NULL);
-        ir_callback(&builder, i ? second : first, 0, 0, NULL, 0, NULL);
+        uint32_t called = i == 0 ? first : i == 1 ? second : renamed;
+        ir_callback(&builder, called, 0, 0, NULL, 0, NULL);
+        ir_callback(&builder, called, 0, 0, NULL, 0, NULL);
         struct ir_graph *g = ir_canonical(ir_finish(&builder));
         ck_assert_uint_eq(g->nodes.count, 2);
         key[i] = ir_graph_key(g);
+        across[i] = ir_graph_key_across(g);
     }
     ck_assert(key[0].lo != key[1].lo || key[0].hi != key[1].hi);
+    ck_assert(across[0].lo == across[1].lo && across[0].hi == across[1].hi);
+    ck_assert(across[0].lo != across[2].lo || across[0].hi != across[2].hi);
 }
 END_TEST
 

@@ -40,7 +40,8 @@ jot_status load_team(const jot_mesh *m, int axis, int64_t trips, struct rt_team 
     plan_sum(&p, 1, 1, COLLECTIVE_SUM, axis);
     plan_next(&p);
     rt_plan_write(&p.plan, arena, &bytes, &size);
-    jot_status status = rt_team_load(devices, (uint32_t)n, NULL, 0, bytes, size, NULL, 0, out);
+    jot_status status =
+        rt_team_load(devices, (uint32_t)n, NULL, NULL, 0, bytes, size, NULL, 0, out);
     arena_release(arena);
     return status;
 }

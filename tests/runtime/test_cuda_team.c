@@ -37,7 +37,8 @@ static struct rt_team *load(int n, const struct rt_plan *plan)
     size_t size, images_size;
     rt_plan_write(plan, arena, &bytes, &size);
     OK(rt_cuda_type.assemble(jot_cuda(0), ptx, sizeof ptx, &images, &images_size));
-    OK(rt_team_load(devices, (uint32_t)n, images, images_size, bytes, size, NULL, 0, &team));
+    OK(rt_team_load(devices, (uint32_t)n, NULL, images, images_size, bytes, size, NULL, 0,
+                    &team));
     memory_release(images);
     arena_release(arena);
     return team;

@@ -46,7 +46,7 @@ static double add_up(size_t n, int64_t trips)
     size_t size;
     int gpus = count();
     rt_plan_write(make_sums(&p, gpus, n, 0, trips, COLLECTIVE_SUM), arena, &bytes, &size);
-    OK(rt_team_load(devices, (uint32_t)gpus, NULL, 0, bytes, size, NULL, 0, &team));
+    OK(rt_team_load(devices, (uint32_t)gpus, NULL, NULL, 0, bytes, size, NULL, 0, &team));
     jot_array *here = jot_array_full(JOT_F32, 1, (int64_t)n);
     for (int i = 0; i < gpus; i++) {
         x[i] = jot_array_to(here, devices[i]);
@@ -120,7 +120,8 @@ START_TEST(ends_with_a_gpu_that_is_lost)
     memcpy(p.text, "store", sizeof "store");
     rt_plan_write(&p.plan, arena, &bytes, &size);
     OK(rt_cuda_type.assemble(devices[0], ptx, sizeof ptx, &images, &images_size));
-    OK(rt_team_load(devices, (uint32_t)gpus, images, images_size, bytes, size, NULL, 0, &team));
+    OK(rt_team_load(devices, (uint32_t)gpus, NULL, images, images_size, bytes, size, NULL, 0,
+                    &team));
     memory_release(images);
     for (int i = 0; i < gpus; i++) {
         x[i] = rt_array_create_on(devices[i], JOT_F32, 1, (int64_t[]){(int64_t)n});

@@ -283,7 +283,7 @@ static jot_status load_team(const struct rt_plan *plan, uint32_t devices, struct
     for (uint32_t d = 0; d < devices; d++)
         all[d] = jot_host_device((int)d);
     rt_plan_write(plan, arena, &bytes, &size);
-    jot_status status = rt_team_load(all, devices, NULL, 0, bytes, size, NULL, 0, out);
+    jot_status status = rt_team_load(all, devices, NULL, NULL, 0, bytes, size, NULL, 0, out);
     arena_release(arena);
     return status;
 }

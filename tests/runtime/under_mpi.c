@@ -82,12 +82,13 @@ static int compute(void)
 }
 
 static jot_value scale_by(jot_value x) { return jot_mul(jot_psum(x, "i"), 2.0); }
+static jot_value scale_more(jot_value x) { return jot_mul(jot_psum(x, "i"), 3.0); }
 
-// One process calls another function.
-static int call_other(void)
+// One process calls another function than the others.
+static int call_other(jot_function others, jot_function victims)
 {
     jot_mesh *mesh = jot_mesh_of(JOT_HOST, {"i", 0});
-    jot_function f = jot_process_index() == VICTIM ? jot_fn(scale_by) : jot_fn(weigh);
+    jot_function f = jot_process_index() == VICTIM ? victims : others;
     jot_executable *e = jot_jit(jot_pmap_on(mesh, f, "i"));
     jot_array *a = jot_array_full(JOT_F32, 1, (int64_t)jot_mesh_size(mesh)), *y;
     if (jot_call(e, JOT_IN(a), JOT_OUT(y)) != JOT_ERR_CHECK ||
@@ -151,7 +152,9 @@ int main(int argc, char **argv)
         return fail("start");
     if (jot_distributed_start(NULL) != JOT_ERR_ARGUMENT)
         return fail("a second start");
-    int fault = share() || (!strcmp(mode, "share") && (compute() || call_other()));
+    int fault = share() || (!strcmp(mode, "share") &&
+                            (compute() || call_other(jot_fn(weigh), jot_fn(scale_by)) ||
+                             call_other(jot_fn(scale_more), jot_fn(scale_by))));
     // What it does next ends the job for all, also for those that are not so far yet.
     if (jot_process_index() == VICTIM)
         usleep(500000);

@@ -42,8 +42,8 @@ jot_status run_native_load_on(struct arena *arena, const struct nest_program *p,
         status = d->type->assemble(d, r.object, r.object_size, &assembled, &size);
     object = assembled ? assembled : object;
     if (status == JOT_OK && n_devices)
-        status = rt_team_load(devices, n_devices, object, size, r.plan, r.plan_size, hosts,
-                              n_hosts, out_team);
+        status = rt_team_load(devices, n_devices, NULL, object, size, r.plan, r.plan_size,
+                              hosts, n_hosts, out_team);
     else if (status == JOT_OK)
         status = rt_program_load(d, object, size, r.plan, r.plan_size, hosts, n_hosts, out);
     memory_release(assembled);
