@@ -92,6 +92,13 @@ says err 'there is no command nothing'
 ends 2 nothing
 ends 0 devices
 says out host
+JOT_HOST_DEVICES=4 ends 0 devices x=2 y=0
+says out 'mesh x 2, y 2'
+says out '  host:2 host:3'
+JOT_HOST_DEVICES=4 ends 1 devices x=3 y=2
+says err 'a mesh of 6 devices'
+ends 2 devices x
+says err 'x is no axis of a mesh'
 
 # ---- run
 

@@ -17,7 +17,7 @@ _jot()
     *)
         case ${COMP_WORDS[1]} in
         run) options='--input --output-dir --device --function --tf32' ;;
-        check) options='--device' ;;
+        check | devices) options='--device' ;;
         grad) options='--input --output-dir --device --function --tf32 --wrt --output' ;;
         print) options='--input --device --function --tf32 --stage' ;;
         time) options='--input --device --function --tf32 --against' ;;

@@ -5,7 +5,7 @@ complete -c jot -n '__fish_seen_subcommand_from help' -f -a "$names"
 complete -c jot -n '__fish_seen_subcommand_from devices' -f
 complete -c jot -l help -d 'tell more'
 complete -c jot -n '__fish_seen_subcommand_from run grad print time' -l input -r -d 'an argument'
-complete -c jot -n '__fish_seen_subcommand_from run check grad print time' -l device -x -a 'host cuda'
+complete -c jot -n '__fish_seen_subcommand_from run check grad print time devices' -l device -x -a 'host cuda'
 complete -c jot -n '__fish_seen_subcommand_from run grad print time' -l function -x -d 'of the program'
 complete -c jot -n '__fish_seen_subcommand_from run grad print time' -l tf32 -d 'products of f32 by TF32'
 complete -c jot -n '__fish_seen_subcommand_from run grad' -l output-dir -x -a '(__fish_complete_directories)'

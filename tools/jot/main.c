@@ -2,6 +2,7 @@
 // The command `jot`: programs of StableHLO, as JAX writes them, on this machine.
 #include "command.h"
 
+#include <inttypes.h>
 #include <stdarg.h>
 #include <string.h>
 
@@ -15,6 +16,8 @@ const char *command_name = "";
     "called so in the program, as x or params['w'], or of that number, as 0, in0 or arg0; a "  \
     ".npz\n"                                                                                   \
     "file gives its arrays in order, or by name where all are those of arguments.\n"
+
+enum { MOST_AXES = 8 };
 
 const struct command commands[] = {
     {"run", command_run, OPTIONS_OF_PROGRAM | OPTION_OUTPUT_DIR, 1, 1, "FILE",
@@ -53,9 +56,15 @@ const struct command commands[] = {
      "Run is the median of many calls, results waited for.  With --against python the program "
      "runs\n"
      "under JAX as well, on the same arrays, by the Python that JOT_PYTHON names.\n"},
-    {"devices", command_devices, 0, 0, 0, "",
+    {"devices", command_devices, OPTION_DEVICE, 0, MOST_AXES, "AXIS=N...",
      "list the host, the GPUs, and the libraries for them",
-     "With the reason where a device or library is not found.\n"},
+     "With the reason where a device or library is not found.  Then the mesh of all devices, "
+     "or of "
+     "as\n"
+     "many as the axes say, as x=2 y=4: which device is where; y=0 are as many as there are.  "
+     "Devices are\n"
+     "GPUs with --device cuda, else parts of the host, of which JOT_HOST_DEVICES says how "
+     "many.\n"},
     {.name = NULL},
 };
 
@@ -96,11 +105,25 @@ bool fail_status(void) { return fail("%s", jot_error_message()); }
 
 bool command_devices(const struct arguments *a)
 {
-    char text[16384];
-    (void)a;
+    char text[16384], names[MOST_AXES][64];
+    jot_mesh_axis axes[MOST_AXES] = {{"i", 0}};
+    jot_device_kind kind = jot_device_kind_of(a->device ? a->device : jot_default_device());
     jot_devices_format(text, sizeof text);
     fputs(text, stdout);
-    return true;
+    for (int i = 0; i < a->n_files; i++) {
+        int length = 0;
+        axes[i].name = names[i];
+        if (sscanf(a->files[i], "%63[^=]=%" SCNd64 "%n", names[i], &axes[i].size, &length) !=
+                2 ||
+            a->files[i][length])
+            return misuse("%s is no axis of a mesh: x=2 is one", a->files[i]);
+    }
+    if (!a->n_files && jot_device_count(kind) < 2)
+        return true;
+    jot_mesh *mesh = jot_mesh_of_kind(kind, a->n_files ? (size_t)a->n_files : 1, axes);
+    jot_mesh_format(mesh, text, sizeof text);
+    fputs(text, stdout);
+    return mesh || fail_status();
 }
 
 static void print_usage(FILE *to)
