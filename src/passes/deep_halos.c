@@ -12,49 +12,64 @@
 // changes of index along other axes, slices, several halos one after the other.  Rows of a lane that has no neighbour
 // there are zeros wherever a halo is read, as they are without this.
 //
+// Where rows of neighbours are not around the own ones, as where they are added to them, what neighbours do stands
+// beside (deep_halos_sides.c).
+//
 // Needs all differentiation and mapping done.  Lanes are those of the mesh: axes have names still.
 #include "passes/deep_halos.h"
 
 // ---- Rows
 
-// Elements from .. to - 1 of the axis.
-static ir_id part_of(struct ir_builder *b, ir_id x, int axis, int64_t from, int64_t to)
+ir_id deep_halos_part(struct ir_builder *b, ir_id x, int axis, int64_t from, int64_t to)
 {
     struct ir_type t = ir_type_in(b, x);
     int64_t starts[IR_MAX_RANK] = {0}, limits[IR_MAX_RANK];
     memcpy(limits, ir_dims(b->module, t), (size_t)t.rank * sizeof *limits);
-    if (from == 0 && to == limits[axis])
+    if (axis < 0 || (from == 0 && to == limits[axis]))
         return x;
     starts[axis] = from;
     limits[axis] = to;
     return ir_slice(b, x, starts, limits, NULL);
 }
 
-// Rows of x with those of its neighbours: what they send, or where all lanes have the same x its other rows.
-static ir_id exchanged_rows(struct ir_builder *b, const struct halos *h, ir_id x, int axis,
-                            struct halo_rows r, bool is_uniform)
+// x of the lane at that side.
+static ir_id sent(struct ir_builder *b, const struct halos *h, int side, ir_id x)
 {
-    int n_over, n_pairs, count = 0;
-    const int64_t *over = ir_over(halo_exchange(h), &n_over);
-    ir_id parts[3];
+    const struct ir_node *n = side == HALO_BEFORE ? h->down : h->up;
+    int n_over, n_pairs;
+    const int64_t *over = ir_over(n->attrs, &n_over),
+                  *pairs = ir_attr_ints(n->attrs, IR_KEY_pairs, &n_pairs);
+    b->where = n->where;
+    return ir_ppermute(b, x, n_over, over, n_pairs / 2, pairs);
+}
+
+// Rows of x with those of its neighbours: what they send, or where all lanes have the same x its other rows.
+static ir_id rows_around(struct ir_builder *b, const struct halos *h, ir_id x, int axis,
+                         struct halo_rows r, bool is_uniform)
+{
+    ir_id parts[HALO_SIDES];
     struct halo_rows of[] = {{h->count + r.lo, h->count}, {0, h->count}, {0, r.hi - h->count}};
-    for (int side = 0; side < 3; side++) {
-        const struct ir_node *n = side == 0 ? h->down : h->up;
+    int count = 0;
+    for (int side = 0; side < HALO_SIDES; side++) {
         if (of[side].lo == of[side].hi)
             continue;
-        ir_id part = part_of(b, x, axis, of[side].lo, of[side].hi);
-        if (side != 1 && !is_uniform) {
-            const int64_t *pairs = ir_attr_ints(n->attrs, IR_KEY_pairs, &n_pairs);
-            b->where = n->where;
-            part = ir_ppermute(b, part, n_over, over, n_pairs / 2, pairs);
-        }
-        parts[count++] = part;
+        parts[count] = deep_halos_part(b, x, axis, of[side].lo, of[side].hi);
+        if (side != HALO_AROUND && !is_uniform)
+            parts[count] = sent(b, h, side, parts[count]);
+        count++;
     }
     return count == 1 ? parts[0] : ir_concatenate(b, count, parts, axis);
 }
 
-// Whether no lane sends this one anything by the exchange: a number, or none where all lanes are sent something.
-static ir_id is_alone(struct ir_builder *b, const struct ir_node *n)
+// Rows of x, as they are exchanged for that side.
+static ir_id exchanged(struct ir_builder *b, const struct halos *h, int side, ir_id x, int axis,
+                       struct halo_rows r, bool is_uniform)
+{
+    return side == HALO_AROUND ? rows_around(b, h, x, axis, r, is_uniform)
+                               : sent(b, h, side, deep_halos_part(b, x, axis, r.lo, r.hi));
+}
+
+ir_id deep_halos_alone(struct ir_builder *b, const struct ir_node *n)
 {
     int n_over, n_pairs = 0;
     ir_id lane = IR_NONE, alone = IR_NONE;
@@ -83,7 +98,7 @@ static ir_id masked_rows(struct ir_builder *b, const struct halos *h, ir_id x, i
     ir_id row = IR_NONE, is_zero = IR_NONE;
     for (int side = 0; side < 2; side++) {
         const struct ir_node *n = side ? h->up : h->down;
-        ir_id alone = (side ? r.hi > h->count : r.lo < 0) ? is_alone(b, n) : IR_NONE;
+        ir_id alone = (side ? r.hi > h->count : r.lo < 0) ? deep_halos_alone(b, n) : IR_NONE;
         if (alone == IR_NONE)
             continue;
         row = row == IR_NONE ? ir_iota(b, t, 0) : row;
@@ -102,52 +117,73 @@ static ir_id masked_rows(struct ir_builder *b, const struct halos *h, ir_id x, i
 static ir_id rows_in(struct ir_builder *b, const struct halos *h, const struct halo_trip *t,
                      ir_id v, struct halo_rows r)
 {
-    return part_of(b, t->all[v], h->axis[v], r.lo - t->rows[v].lo, r.hi - t->rows[v].lo);
+    const struct halo_part *p = &t->part[HALO_AROUND];
+    return deep_halos_part(b, p->map[v], h->axis[v], r.lo - p->rows[v].lo,
+                           r.hi - p->rows[v].lo);
+}
+
+// Those that are exchanged in front of the loop; all where no axis is known.
+static struct halo_rows front_rows(const struct halos *h, int side, ir_id v)
+{
+    struct halo_rows r = h->front[side].rows[v];
+    if (side != HALO_AROUND && h->axis[v] >= 0 && r.hi > halo_count(h, v))
+        r.hi = halo_count(h, v);
+    return r;
+}
+
+ir_id deep_halos_from_front(struct ir_builder *b, const struct halos *h, int side, ir_id v,
+                            struct halo_rows r)
+{
+    return deep_halos_part(b, h->front[side].map[v], h->axis[v],
+                           r.lo - h->front[side].rows[v].lo, r.hi - h->front[side].rows[v].lo);
+}
+
+ir_id deep_halos_rebuild(struct ir_builder *b, const struct halos *h, const struct ir_node *n,
+                         const ir_id *in, int64_t rows)
+{
+    struct ir_field fields[IR_KEY_COUNT];
+    int axis = h->axis[n->out], count = n->attrs ? (int)n->attrs->count : 0;
+    for (int i = 0; i < count; i++) {
+        struct ir_field *f = &fields[i];
+        *f = n->attrs->fields[i];
+        int at = f->key == IR_KEY_sizes ? deep_halos_axis(h, n, 0).axis : axis;
+        if (at < 0 || (f->key != IR_KEY_dims && f->key != IR_KEY_sizes &&
+                       f->key != IR_KEY_starts && f->key != IR_KEY_limits))
+            continue;
+        int64_t *ints = arena_copy(h->m->arena, f->ints, f->count * sizeof *ints);
+        ints[at] = f->key == IR_KEY_starts ? 0
+                   : f->key == IR_KEY_limits
+                       ? (rows - 1) * halo_ints(n, IR_KEY_strides)[axis] + 1
+                       : rows;
+        f->ints = ints;
+    }
+    return ir_build(b, (enum ir_op)n->op, (int)n->n_in, in, ir_attrs_make(h->m, count, fields));
 }
 
 static ir_id extend(struct ir_builder *b, const struct halos *h, const struct halo_trip *t,
                     const struct ir_node *n)
 {
-    const struct ir_graph *g = h->g;
     ir_id v = n->out, *in = pass_no_values(h->m, n->n_in);
-    int axis = h->axis[v], rank = ir_rank_of(g, v), n_axes;
-    struct halo_rows r = t->rows[v];
-    int64_t dims[IR_MAX_RANK];
-    if (h->is_hoisted[v])
-        return part_of(b, h->hoisted[v], axis, r.lo - h->hoisted_rows[v].lo,
-                       r.hi - h->hoisted_rows[v].lo);
-    if (h->inner[v] != IR_NONE && ir_attr_int(n->attrs, IR_KEY_axis) == axis) {
+    struct halo_rows r = t->part[HALO_AROUND].rows[v];
+    if (h->front[HALO_AROUND].is[v])
+        return deep_halos_from_front(b, h, HALO_AROUND, v, r);
+    if (h->inner[v] != IR_NONE && ir_attr_int(n->attrs, IR_KEY_axis) == h->axis[v])
         return rows_in(b, h, t, h->inner[v], halo_move(r, -h->before[v]));
-    }
     for (uint32_t i = 0; i < n->n_in; i++) {
-        ir_id x = ir_operand(g, n, i);
-        int64_t by = n->op == IR_slice ? halo_ints(n, IR_KEY_starts)[axis] : 0;
-        in[i] =
-            deep_halos_axis(h, n, i) < 0 ? t->map[x] : rows_in(b, h, t, x, halo_move(r, by));
+        ir_id x = ir_operand(h->g, n, i);
+        struct ir_origin from = deep_halos_axis(h, n, i);
+        in[i] = from.axis < 0 ? t->map[x] : rows_in(b, h, t, x, deep_halos_of_operand(from, r));
     }
-    memcpy(dims, ir_dims_of(g, v), (size_t)rank * sizeof *dims);
-    dims[axis] = r.hi - r.lo;
-    if (n->op == IR_broadcast_in_dim)
-        return ir_broadcast_in_dim(b, in[0], rank, dims,
-                                   ir_attr_ints(n->attrs, IR_KEY_axes, &n_axes));
-    if (n->op == IR_reshape)
-        return ir_reshape(b, in[0], rank, dims);
-    if (n->op != IR_slice)
-        return ir_rebuild(b, g, n, in);
-    int64_t starts[IR_MAX_RANK], limits[IR_MAX_RANK];
-    memcpy(starts, halo_ints(n, IR_KEY_starts), (size_t)rank * sizeof *starts);
-    memcpy(limits, halo_ints(n, IR_KEY_limits), (size_t)rank * sizeof *limits);
-    starts[axis] = 0;
-    limits[axis] = dims[axis];
-    return ir_slice(b, in[0], starts, limits, halo_ints(n, IR_KEY_strides));
+    return deep_halos_rebuild(b, h, n, in, r.hi - r.lo);
 }
 
 // ---- The loop
 
-// The values of a trip: t->map and t->all of parameters are known.
-static void run(struct ir_builder *b, const struct halos *h, struct halo_trip *t)
+// The values of a trip, where those of parameters are known.
+static void run_around(struct ir_builder *b, const struct halos *h, struct halo_trip *t)
 {
     const struct ir_graph *g = h->g;
+    struct halo_part *p = &t->part[HALO_AROUND];
     for (uint32_t at = 0; at < g->nodes.count; at++) {
         const struct ir_node *n = &g->nodes.at[at];
         ir_id v = n->out;
@@ -155,11 +191,11 @@ static void run(struct ir_builder *b, const struct halos *h, struct halo_trip *t
         for (uint32_t k = 0; k < n->n_out; k++)
             is_own |= t->own[v + k];
         b->where = n->where;
-        if (t->extended[v]) {
+        if (n->n_out && p->wanted[v]) {
             if (n->op != IR_param)
-                t->all[v] = extend(b, h, t, n);
+                p->map[v] = extend(b, h, t, n);
             if (n->op != IR_param && h->is_sent[v])
-                t->all[v] = masked_rows(b, h, t->all[v], h->axis[v], t->rows[v]);
+                p->map[v] = masked_rows(b, h, p->map[v], h->axis[v], p->rows[v]);
             if (is_own)
                 t->map[v] = rows_in(b, h, t, v, (struct halo_rows){0, halo_count(h, v)});
         } else if (is_own && n->op != IR_param)
@@ -167,34 +203,48 @@ static void run(struct ir_builder *b, const struct halos *h, struct halo_trip *t
     }
 }
 
-static ir_id without_first_axis(struct ir_builder *b, ir_id x)
+// Whether v is what each trip has a row of.
+static bool is_row(const struct halos *h, ir_id v)
 {
+    return v >= h->n_consts + h->n_carry && v < h->g->n_params;
+}
+
+static ir_id row_of(struct ir_builder *b, ir_id x, int64_t at)
+{
+    x = deep_halos_part(b, x, 0, at, at + 1);
     struct ir_type t = ir_type_in(b, x);
     return ir_reshape(b, x, t.rank - 1, ir_dims(b->module, t) + 1);
 }
 
-// The type of what is hoisted of v.
-static struct ir_type hoisted_type(const struct halos *h, ir_id v)
+// The type of what is exchanged in front of v, for as many trips at once as it has a row of each.
+static struct ir_type front_type(const struct halos *h, int side, ir_id v)
 {
-    struct ir_type t = ir_type_of(h->g, v), hoisted;
+    struct ir_type t = ir_type_of(h->g, v);
+    struct halo_rows r = front_rows(h, side, v);
     int64_t dims[IR_MAX_RANK];
+    uint16_t varies = t.varies;
     memcpy(dims, ir_dims_of(h->g, v), (size_t)t.rank * sizeof *dims);
-    dims[h->axis[v]] = h->hoisted_rows[v].hi - h->hoisted_rows[v].lo;
-    hoisted = ir_type_make(h->m, ir_dtype(t), t.rank, dims);
-    hoisted.varies = t.varies;
-    return hoisted;
+    if (h->axis[v] >= 0)
+        dims[h->axis[v]] = r.hi - r.lo;
+    t = ir_type_make(h->m, ir_dtype(t), t.rank, dims);
+    t.varies = varies;
+    return is_row(h, v) ? ir_type_stack(h->m, t, h->depth) : t;
 }
 
 // The rows that trip k wants of carry i: those that neighbours send, or what the trip before has made, which is
 // stored as a carry is.
-static ir_id carried_rows(struct ir_builder *b, const struct halos *h, int k, uint32_t i,
-                          ir_id param)
+static ir_id carried_rows(struct ir_builder *b, const struct halos *h, int k, int side,
+                          uint32_t i, ir_id param)
 {
-    struct halo_rows r = h->trips[k].rows[i];
+    struct halo_rows r = deep_halos_rows_at(h, &h->trips[k], side, i);
+    ir_id v = h->g->outputs.at[i - h->n_consts], x;
     if (k == 0)
-        return exchanged_rows(b, h, param, h->axis[i], r, h->is_uniform[i]);
-    ir_id x = rows_in(b, h, &h->trips[k - 1], h->g->outputs.at[i - h->n_consts], r);
-    if (h->is_sent[i])
+        return exchanged(b, h, side, param, h->axis[i], r, h->is_uniform[i]);
+    if (side != HALO_AROUND)
+        x = deep_halos_take(b, h, &h->trips[k - 1], side, v, h->axis[i], r);
+    else
+        x = rows_in(b, h, &h->trips[k - 1], v, r);
+    if (side == HALO_AROUND && h->is_sent[i])
         x = masked_rows(b, h, x, h->axis[i], r);
     return ir_build(b, IR_barrier, 1, &x, NULL);
 }
@@ -210,35 +260,57 @@ static void start_trip(struct ir_builder *b, const struct halos *h, int k, int64
         t->map[i] = param[i];
         if (is_carry && k)
             t->map[i] = h->trips[k - 1].map[g->outputs.at[i - h->n_consts]];
-        else if (i >= h->n_consts + h->n_carry && t->own[i])
-            t->map[i] = without_first_axis(b, part_of(b, param[i], 0, at, at + 1));
-        if (t->extended[i] && is_carry)
-            t->all[i] = carried_rows(b, h, k, i, param[i]);
-        else if (t->extended[i])
-            t->all[i] =
-                part_of(b, h->hoisted[i], h->axis[i], t->rows[i].lo - h->hoisted_rows[i].lo,
-                        t->rows[i].hi - h->hoisted_rows[i].lo);
+        else if (is_row(h, i) && t->own[i])
+            t->map[i] = row_of(b, param[i], at);
+        if (is_carry && k && h->by_sides && t->own[i])
+            t->map[i] = ir_build(b, IR_barrier, 1, &t->map[i], NULL);
+        for (int s = 0; s < HALO_SIDES; s++) {
+            struct halo_part *p = &t->part[s];
+            if (!p->wanted[i])
+                continue;
+            if (is_carry) {
+                p->map[i] = carried_rows(b, h, k, s, i, param[i]);
+                continue;
+            }
+            ir_id all = h->front[s].map[i];
+            if (is_row(h, i))
+                h->front[s].map[i] = row_of(b, all, at);
+            p->map[i] = deep_halos_from_front(b, h, s, i, deep_halos_rows_at(h, t, s, i));
+            h->front[s].map[i] = all;
+        }
     }
 }
 
-// A body of h->depth trips; what is hoisted stands behind the constants.
+// Parameters for what is exchanged in front: of rows, or of the rest.
+static void add_fronts(struct ir_builder *b, struct halos *h, bool of_rows)
+{
+    for (int s = 0; s < HALO_SIDES; s++)
+        for (ir_id v = 0; v < h->g->values.count; v++)
+            if (h->front[s].is[v] && is_row(h, v) == of_rows)
+                h->front[s].map[v] = ir_param(b, front_type(h, s, v));
+}
+
+// A body of h->depth trips; what is exchanged in front stands behind the constants and behind the rows.
 static uint32_t body_of_trips(struct halos *h, bool reverse)
 {
     const struct ir_graph *g = h->g;
     struct ir_builder b = ir_builder_make(h->m, g->name, IR_BUILD_PLAIN);
     ir_id *param = pass_no_values(h->m, g->n_params);
-    for (uint32_t i = 0; i < g->n_params; i++) {
+    for (uint32_t i = 0; i <= g->n_params; i++) {
+        if (i == h->n_consts)
+            add_fronts(&b, h, false);
+        if (i == g->n_params)
+            break;
         struct ir_type t = ir_type_of(g, i);
-        for (ir_id v = 0; i == h->n_consts && v < g->values.count; v++)
-            if (h->is_hoisted[v])
-                h->hoisted[v] = ir_param(&b, hoisted_type(h, v));
-        if (i >= h->n_consts + h->n_carry)
-            t = ir_type_stack(h->m, t, h->depth);
-        param[i] = ir_param(&b, t);
+        param[i] = ir_param(&b, is_row(h, i) ? ir_type_stack(h->m, t, h->depth) : t);
     }
+    add_fronts(&b, h, true);
     for (int k = 0; k < h->depth; k++) {
         start_trip(&b, h, k, reverse ? h->depth - 1 - k : k, param);
-        run(&b, h, &h->trips[k]);
+        if (h->by_sides)
+            deep_halos_run_sides(&b, h, &h->trips[k]);
+        else
+            run_around(&b, h, &h->trips[k]);
     }
     for (uint32_t i = 0; i < g->outputs.count; i++) {
         ir_id v = g->outputs.at[i], *parts = pass_no_values(h->m, (uint32_t)h->depth);
@@ -253,18 +325,31 @@ static uint32_t body_of_trips(struct halos *h, bool reverse)
     return ir_finish_function(&b);
 }
 
-// What is hoisted, computed over `in`; appends it to *out and gives how many values it is.
-static uint32_t hoist(struct ir_builder *b, const struct halos *h, const ir_id *in, ir_id *out)
+// What no trip changes and is exchanged in front, computed over `in`.
+static ir_id *hoist(struct ir_builder *b, const struct halos *h, const ir_id *in)
 {
     const struct ir_graph *g = h->g;
     ir_id *map = pass_no_values(h->m, g->values.count);
+    bool *wanted = body_mask(h->m, g->values.count);
+    for (int s = 0; s < HALO_SIDES; s++)
+        for (ir_id v = 0; v < g->values.count; v++)
+            wanted[v] |= h->front[s].is[v];
+    memcpy(map, in, g->n_params * sizeof *map);
+    body_copy_wanted(b, g, wanted, map);
+    return map;
+}
+
+// Exchanges in front of the loop, of rows or of the rest; how many values it adds to out.
+static uint32_t exchange_fronts(struct ir_builder *b, const struct halos *h, const ir_id *map,
+                                bool of_rows, ir_id *out)
+{
     uint32_t count = 0;
-    memcpy(map, in, h->n_consts * sizeof *map);
-    body_copy_wanted(b, g, h->is_hoisted, map);
-    for (ir_id v = 0; v < g->values.count; v++)
-        if (h->is_hoisted[v])
-            out[count++] =
-                exchanged_rows(b, h, map[v], h->axis[v], h->hoisted_rows[v], h->is_uniform[v]);
+    for (int s = 0; s < HALO_SIDES; s++)
+        for (ir_id v = 0; v < h->g->values.count; v++)
+            if (h->front[s].is[v] && is_row(h, v) == of_rows)
+                out[count++] =
+                    exchanged(b, h, s, map[v], h->axis[v] < 0 ? -1 : h->axis[v] + of_rows,
+                              front_rows(h, s, v), h->is_uniform[v]);
     return count;
 }
 
@@ -289,26 +374,32 @@ static ir_id ungrouped(struct ir_builder *b, ir_id x)
 static void run_loop(struct ir_builder *b, struct halos *h, struct ir_scan s, uint32_t n_in,
                      const ir_id *in, ir_id *out)
 {
-    uint32_t behind = h->n_consts + h->n_carry, n_out = h->g->outputs.count;
+    uint32_t behind = h->n_consts + h->n_carry, n_out = h->g->outputs.count,
+             count = h->n_consts;
     int64_t trips = s.length / h->depth * h->depth, left = s.length - trips;
     int64_t first = s.reverse ? left : 0;
     struct ir_scan deep = s;
     deep.body = body_of_trips(h, s.reverse);
     deep.length = s.length / h->depth;
-    ir_id *all = pass_no_values(h->m, n_in + h->g->values.count);
+    ir_id *all = pass_no_values(h->m, n_in + HALO_SIDES * h->g->values.count);
+    ir_id *map = hoist(b, h, in);
     memcpy(all, in, h->n_consts * sizeof *all);
-    uint32_t hoisted = hoist(b, h, in, all + h->n_consts);
-    deep.n_consts += (int)hoisted;
-    memcpy(all + h->n_consts + hoisted, in + h->n_consts, h->n_carry * sizeof *all);
-    for (uint32_t i = behind; i < n_in; i++)
-        all[hoisted + i] = grouped(b, part_of(b, in[i], 0, first, first + trips), h->depth);
-    ir_id y = ir_scan(b, &deep, (int)(n_in + hoisted), all), z = IR_NONE;
+    count += exchange_fronts(b, h, map, false, all + count);
+    deep.n_consts = (int)count;
+    memcpy(all + count, in + h->n_consts, h->n_carry * sizeof *all);
+    uint32_t rows = count += h->n_carry;
+    memcpy(all + count, in + behind, (n_in - behind) * sizeof *all);
+    count += n_in - behind;
+    count += exchange_fronts(b, h, map, true, all + count);
+    for (uint32_t i = rows; i < count; i++)
+        all[i] = grouped(b, deep_halos_part(b, all[i], 0, first, first + trips), h->depth);
+    ir_id y = ir_scan(b, &deep, (int)count, all), z = IR_NONE;
     if (left) {
         memcpy(all, in, h->n_consts * sizeof *all);
         for (uint32_t i = h->n_consts; i < n_in; i++)
             all[i] = i < behind ? y + (i - h->n_consts)
-                                : part_of(b, in[i], 0, s.reverse ? 0 : trips,
-                                          s.reverse ? left : s.length);
+                                : deep_halos_part(b, in[i], 0, s.reverse ? 0 : trips,
+                                                  s.reverse ? left : s.length);
         s.length = left;
         z = ir_scan(b, &s, (int)n_in, all);
     }

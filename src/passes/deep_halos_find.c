@@ -88,8 +88,25 @@ static void find_halos(struct halos *h)
     }
 }
 
+// The exchanges with the lanes before and behind; whether there are some, and no others.
+static bool find_sides(struct halos *h)
+{
+    bool any = false;
+    h->down = h->up = NULL;
+    ir_for_each_node (h->g, n) {
+        if (!ir_axes_exchanged(h->g, n))
+            continue;
+        if (n->op != IR_ppermute ||
+            (!take_side(&h->down, h->up, n) && !take_side(&h->up, h->down, n)))
+            return false;
+        any = true;
+    }
+    h->is_swap = any && is_reverse(halo_node(h), halo_node(h));
+    return any;
+}
+
 // What is the same in all trips, and in all lanes.
-static void find_equal(struct halos *h)
+static bool find_equal(struct halos *h)
 {
     const struct ir_graph *g = h->g;
     uint16_t over = ir_over_set(halo_exchange(h));
@@ -106,13 +123,15 @@ static void find_equal(struct halos *h)
             h->is_uniform[n->out + k] =
                 is_uniform || !(ir_type_of(g, n->out + k).varies & over);
         }
-        h->fails |= ir_has_effect(g, n);
+        if (ir_has_effect(g, n))
+            return false;
     }
+    return true;
 }
 
 // ---- What trips want
 
-static struct halo_rows hull(struct halo_rows a, struct halo_rows b)
+struct halo_rows deep_halos_hull(struct halo_rows a, struct halo_rows b)
 {
     return (struct halo_rows){a.lo < b.lo ? a.lo : b.lo, a.hi > b.hi ? a.hi : b.hi};
 }
@@ -120,205 +139,213 @@ static struct halo_rows hull(struct halo_rows a, struct halo_rows b)
 static void want_rows(struct halos *h, struct halo_trip *t, ir_id v, int axis,
                       struct halo_rows r)
 {
+    struct halo_part *p = &t->part[HALO_AROUND];
     int64_t count = ir_dims_of(h->g, v)[axis];
     h->fails |= h->axis[v] >= 0 && h->axis[v] != axis;
     h->axis[v] = (int8_t)axis;
-    t->rows[v] = hull(t->extended[v] ? t->rows[v] : (struct halo_rows){0, count}, r);
-    t->extended[v] = true;
-    h->fails |= t->rows[v].lo < -h->count || t->rows[v].hi > count + h->count;
+    p->rows[v] = deep_halos_hull(p->wanted[v] ? p->rows[v] : (struct halo_rows){0, count}, r);
+    p->wanted[v] = true;
+    h->fails |= p->rows[v].lo < -h->count || p->rows[v].hi > count + h->count;
 }
 
-int deep_halos_axis(const struct halos *h, const struct ir_node *n, uint32_t i)
+bool deep_halos_by_rows(const struct halos *h, const struct ir_node *n)
+{
+    // The bits of a product depend on how many rows it has.
+    bool is = n->n_out == 1 && ir_op_class((enum ir_op)n->op) != IR_CLASS_CONTRACT;
+    struct ir_origin from;
+    for (uint32_t i = 0; i < n->n_in && is; i++)
+        is = ir_origin_of(h->g, n, i, h->axis[n->out], &from);
+    return is;
+}
+
+struct ir_origin deep_halos_axis(const struct halos *h, const struct ir_node *n, uint32_t i)
+{
+    struct ir_origin from = {-1, 1, 0};
+    (void)!ir_origin_of(h->g, n, i, h->axis[n->out], &from);
+    return from;
+}
+
+struct halo_rows deep_halos_of_operand(struct ir_origin from, struct halo_rows r)
+{
+    int64_t a = from.offset + from.step * r.lo, b = from.offset + from.step * (r.hi - 1);
+    return (struct halo_rows){a < b ? a : b, (a > b ? a : b) + 1};
+}
+
+// Whether row r of the result, of this lane or a neighbour, is made of one row of operands near it, and of what all lanes
+// have.
+static bool goes_around(const struct halos *h, const struct ir_node *n)
 {
     const struct ir_graph *g = h->g;
-    ir_id x = ir_operand(g, n, i);
-    int axis = h->axis[n->out], rank = ir_rank_of(g, x), found = -1;
-    const int64_t *dims = ir_dims_of(g, x), *all = ir_dims_of(g, n->out);
-    int64_t before = 1, wanted = 1;
-    switch (n->op) {
-    case IR_slice:
-    case IR_concatenate:
-    case IR_rev:
-        return axis;
-    case IR_pad:
-        return i == 0 ? axis : -1;
-    case IR_transpose:
-        return (int)halo_ints(n, IR_KEY_axes)[axis];
-    case IR_broadcast_in_dim:
-        for (int k = 0; k < rank; k++)
-            found = halo_ints(n, IR_KEY_axes)[k] == axis ? k : found;
-        break;
-    case IR_reshape:
-        for (int k = 0; k < axis; k++)
-            wanted *= all[k];
-        for (int k = 0; k < rank && found < 0; before *= dims[k++])
-            found = before == wanted && dims[k] == all[axis] ? k : -1;
-        break;
-    default:
-        found = axis - (ir_rank_of(g, n->out) - rank);
+    bool is = deep_halos_by_rows(h, n);
+    for (uint32_t i = 0; i < n->n_in && is; i++) {
+        ir_id x = ir_operand(g, n, i);
+        struct ir_origin from = deep_halos_axis(h, n, i);
+        is = from.axis < 0
+                 ? h->is_uniform[x]
+                 : from.step == 1 &&
+                       (n->op == IR_slice || (from.offset == 0 && ir_dims_of(g, x)[from.axis] ==
+                                                                      halo_count(h, n->out)));
     }
-    return found >= 0 && dims[found] == all[axis] ? found : -1;
+    return is;
 }
 
-// Whether row r of the result is made of rows near r of operands, and of what all lanes have.
-static bool goes_by_rows(const struct halos *h, const struct ir_node *n)
+static void exchange_in_front(struct halos *h, int side, ir_id v, struct halo_rows r)
 {
-    int axis = h->axis[n->out], n_axes;
-    bool is = true;
-    const int64_t *axes;
-    switch (n->op) {
-    case IR_slice:
-        is = halo_ints(n, IR_KEY_strides)[axis] == 1;
-        break;
-    case IR_pad:
-        is = halo_ints(n, IR_KEY_low)[axis] == 0 && halo_ints(n, IR_KEY_high)[axis] == 0 &&
-             halo_ints(n, IR_KEY_interior)[axis] == 0;
-        break;
-    case IR_concatenate:
-        is = ir_attr_int(n->attrs, IR_KEY_axis) != axis;
-        break;
-    case IR_rev:
-        axes = ir_attr_ints(n->attrs, IR_KEY_axes, &n_axes);
-        for (int i = 0; i < n_axes; i++)
-            is &= axes[i] != axis;
-        break;
-    case IR_reshape:
-    case IR_transpose:
-    case IR_broadcast_in_dim:
-    case IR_pvary:
-        break;
-    default:
-        is = ir_op_class((enum ir_op)n->op) == IR_CLASS_MAP && n->n_out == 1;
-    }
-    for (uint32_t i = 0; i < n->n_in && is; i++)
-        is = deep_halos_axis(h, n, i) >= 0 || h->is_uniform[ir_operand(h->g, n, i)];
-    return is;
+    struct halo_front *f = &h->front[side];
+    f->rows[v] = f->is[v] ? deep_halos_hull(f->rows[v], r) : r;
+    f->is[v] = true;
 }
 
 static void want_of_operands(struct halos *h, struct halo_trip *t, const struct ir_node *n)
 {
     const struct ir_graph *g = h->g;
     ir_id v = n->out;
-    struct halo_rows r = t->rows[v];
+    struct halo_rows r = t->part[HALO_AROUND].rows[v];
     if (h->inner[v] != IR_NONE && ir_attr_int(n->attrs, IR_KEY_axis) == h->axis[v])
         want_rows(h, t, h->inner[v], h->axis[v], halo_move(r, -h->before[v]));
-    else if (goes_by_rows(h, n))
+    else if (goes_around(h, n))
         for (uint32_t i = 0; i < n->n_in; i++) {
-            int axis = deep_halos_axis(h, n, i);
-            if (axis < 0)
+            struct ir_origin from = deep_halos_axis(h, n, i);
+            if (from.axis < 0)
                 t->own[ir_operand(g, n, i)] = true;
             else
-                want_rows(h, t, ir_operand(g, n, i), axis,
-                          n->op == IR_slice ? halo_move(r, halo_ints(n, IR_KEY_starts)[axis])
-                                            : r);
+                want_rows(h, t, ir_operand(g, n, i), from.axis, deep_halos_of_operand(from, r));
         }
     else { // what no trip changes is exchanged once
         h->fails |= !h->is_invariant[v] || halo_count(h, v) != h->count;
-        h->hoisted_rows[v] = h->is_hoisted[v] ? hull(h->hoisted_rows[v], r) : r;
-        h->is_hoisted[v] = true;
+        exchange_in_front(h, HALO_AROUND, v, r);
     }
 }
 
 // What a trip wants of its values, when others want results or the next trip wants carries.
-static void want(struct halos *h, struct halo_trip *t, const struct halo_trip *next)
+static void want_around(struct halos *h, struct halo_trip *t, const struct halo_trip *next)
 {
     const struct ir_graph *g = h->g;
-    for (uint32_t i = 0; i < g->outputs.count; i++) {
-        ir_id v = g->outputs.at[i], carry = h->n_consts + i;
-        if (next && i < h->n_carry && next->extended[carry])
-            want_rows(h, t, v, h->axis[carry], next->rows[carry]);
-        t->own[v] |= !next || i >= h->n_carry || next->own[carry];
-    }
+    struct halo_part *p = &t->part[HALO_AROUND];
+    for (uint32_t i = 0; i < h->n_carry && next; i++)
+        if (next->part[HALO_AROUND].wanted[h->n_consts + i])
+            want_rows(h, t, g->outputs.at[i], h->axis[h->n_consts + i],
+                      next->part[HALO_AROUND].rows[h->n_consts + i]);
     for (uint32_t at = g->nodes.count; at-- > g->n_params && !h->fails;) {
         const struct ir_node *n = &g->nodes.at[at];
         ir_id v = n->out;
         bool is_own = false;
         for (uint32_t k = 0; k < n->n_out; k++)
-            is_own |= t->own[v + k] && !t->extended[v + k];
+            is_own |= t->own[v + k] && !p->wanted[v + k];
         if (is_own && h->inner[v] != IR_NONE) {
             int axis = (int)ir_attr_int(n->attrs, IR_KEY_axis);
             want_rows(h, t, v, axis, (struct halo_rows){0, ir_dims_of(g, v)[axis]});
             is_own = false;
         }
-        if (n->n_out && t->extended[v])
+        if (n->n_out && p->wanted[v])
             want_of_operands(h, t, n);
         h->fails |= is_own && ir_exchanges((enum ir_op)n->op);
         for (uint32_t i = 0; i < n->n_in && is_own; i++)
             t->own[ir_operand(g, n, i)] = true;
     }
     for (uint32_t i = 0; i < g->n_params; i++)
-        if (t->extended[i] && (i < h->n_consts || i >= h->n_consts + h->n_carry)) {
-            h->fails |= i >= h->n_consts || halo_count(h, i) != h->count;
-            h->hoisted_rows[i] =
-                h->is_hoisted[i] ? hull(h->hoisted_rows[i], t->rows[i]) : t->rows[i];
-            h->is_hoisted[i] = true;
-        } else if (t->extended[i])
-            h->fails |= halo_count(h, i) != h->count;
+        h->fails |= p->wanted[i] && halo_count(h, i) != h->count;
+}
+
+// What a trip wants, and of parameters that are no carries what is exchanged in front of the loop.
+static void want(struct halos *h, struct halo_trip *t, const struct halo_trip *next)
+{
+    const struct ir_graph *g = h->g;
+    for (uint32_t i = 0; i < g->outputs.count; i++)
+        t->own[g->outputs.at[i]] |= !next || i >= h->n_carry || next->own[h->n_consts + i];
+    if (h->by_sides)
+        deep_halos_want_sides(h, t, next);
+    else
+        want_around(h, t, next);
+    for (int s = 0; s < HALO_SIDES && !h->fails; s++)
+        for (uint32_t i = 0; i < g->n_params; i++)
+            if (t->part[s].wanted[i] && (i < h->n_consts || i >= h->n_consts + h->n_carry))
+                exchange_in_front(h, s, i, t->part[s].rows[i]);
 }
 
 static bool want_all(struct halos *h)
 {
     uint32_t n = h->g->values.count;
     memset(h->axis, -1, n);
-    memset(h->is_hoisted, 0, n * sizeof *h->is_hoisted);
     h->trips = arena_array(h->m->arena, struct halo_trip, h->depth);
+    for (int s = 0; s < HALO_SIDES; s++)
+        memset(h->front[s].is, 0, n * sizeof *h->front[s].is);
     for (int k = h->depth; k-- > 0;) {
-        h->trips[k] =
-            (struct halo_trip){.own = body_mask(h->m, n),
-                               .extended = body_mask(h->m, n),
-                               .rows = arena_array(h->m->arena, struct halo_rows, n + 1),
-                               .map = pass_no_values(h->m, n),
-                               .all = pass_no_values(h->m, n)};
-        want(h, &h->trips[k], k + 1 < h->depth ? &h->trips[k + 1] : NULL);
+        struct halo_trip *t = &h->trips[k];
+        *t = (struct halo_trip){.own = body_mask(h->m, n), .map = pass_no_values(h->m, n)};
+        for (int s = 0; s < HALO_SIDES; s++)
+            t->part[s] =
+                (struct halo_part){.wanted = body_mask(h->m, n),
+                                   .rows = arena_array(h->m->arena, struct halo_rows, n + 1),
+                                   .map = pass_no_values(h->m, n)};
+        want(h, t, k + 1 < h->depth ? &h->trips[k + 1] : NULL);
     }
     return !h->fails;
 }
 
 // ---- Which loops
 
+// How many rows of neighbours a trip wants of a value, at most those of one side.
+static int64_t reach_of(const struct halos *h, const struct halo_trip *t, ir_id v)
+{
+    int64_t reach = 0, count = h->axis[v] < 0 ? 1 : halo_count(h, v);
+    for (int s = 0; s < HALO_SIDES; s++) {
+        struct halo_rows r = deep_halos_rows_at(h, t, s, v);
+        int64_t above = s == HALO_BEFORE ? count - r.lo : -r.lo;
+        int64_t below = s == HALO_BEHIND ? r.hi : r.hi - count;
+        if (!t->part[s].wanted[v])
+            continue;
+        reach = s != HALO_BEHIND && above > reach ? above : reach;
+        reach = s != HALO_BEFORE && below > reach ? below : reach;
+    }
+    return reach;
+}
+
 // Rows of a neighbour that a lane does itself are few, or little beside an exchange.
 static bool is_cheap(const struct halos *h)
 {
-    const struct halo_trip *t = &h->trips[0];
-    int64_t reach = 0, bytes = 0;
-    for (uint32_t i = h->n_consts; i < h->n_consts + h->n_carry; i++)
-        if (t->extended[i]) {
-            int64_t above = -t->rows[i].lo, below = t->rows[i].hi - h->count;
-            reach = above > reach ? above : reach;
-            reach = below > reach ? below : reach;
-            bytes += ir_count(h->m, ir_type_of(h->g, i)) / h->count *
-                     dtype_get(ir_dtype_of(h->g, i))->bytes;
-        }
-    return reach <= h->count &&
-           (reach * COST_HALO_SHARE <= h->count || reach * bytes <= COST_HALO_BYTES);
+    int64_t bytes = 0;
+    bool are_few = true;
+    for (uint32_t i = h->n_consts; i < h->n_consts + h->n_carry; i++) {
+        int64_t reach = reach_of(h, &h->trips[0], i);
+        int64_t count = h->axis[i] < 0 ? 1 : halo_count(h, i);
+        if (reach > count)
+            return false;
+        are_few &= reach * COST_HALO_SHARE <= count;
+        bytes += reach * (ir_count(h->m, ir_type_of(h->g, i)) / (count ? count : 1)) *
+                 dtype_get(ir_dtype_of(h->g, i))->bytes;
+    }
+    return are_few || bytes <= COST_HALO_BYTES;
 }
 
-bool deep_halos_find(struct halos *h, const struct ir_scan *s)
+static bool find_depth(struct halos *h, const struct ir_scan *s)
 {
-    const struct ir_graph *g = h->g;
-    uint32_t n = g->values.count;
-    h->inner = pass_no_values(h->m, n);
-    h->before = arena_array(h->m->arena, int64_t, n + 1);
-    h->axis = arena_array(h->m->arena, int8_t, n + 1);
-    h->is_invariant = body_mask(h->m, n);
-    h->is_uniform = body_mask(h->m, n);
-    h->is_sent = body_mask(h->m, n);
-    h->is_hoisted = body_mask(h->m, n);
-    h->hoisted_rows = arena_array(h->m->arena, struct halo_rows, n + 1);
-    h->hoisted = pass_no_values(h->m, n);
-    find_halos(h);
-    if (!h->count)
-        return false;
-    find_equal(h);
-    if (h->fails)
-        return false;
-    h->depth = COST_HALO_TRIPS;
-    if (h->depth > s->length)
-        h->depth = (int)s->length;
+    h->depth = COST_HALO_TRIPS < s->length ? COST_HALO_TRIPS : (int)s->length;
     for (; h->depth > 1; h->depth--) {
         h->fails = false;
         if (want_all(h) && is_cheap(h))
             return true;
     }
     return false;
+}
+
+bool deep_halos_find(struct halos *h, const struct ir_scan *s)
+{
+    uint32_t n = h->g->values.count;
+    h->inner = pass_no_values(h->m, n);
+    h->before = arena_array(h->m->arena, int64_t, n + 1);
+    h->axis = arena_array(h->m->arena, int8_t, n + 1);
+    h->is_invariant = body_mask(h->m, n);
+    h->is_uniform = body_mask(h->m, n);
+    h->is_sent = body_mask(h->m, n);
+    for (int k = 0; k < HALO_SIDES; k++)
+        h->front[k] =
+            (struct halo_front){.is = body_mask(h->m, n),
+                                .rows = arena_array(h->m->arena, struct halo_rows, n + 1),
+                                .map = pass_no_values(h->m, n)};
+    find_halos(h);
+    if (h->count && find_equal(h) && find_depth(h, s))
+        return true;
+    h->by_sides = true;
+    return find_sides(h) && find_equal(h) && find_depth(h, s);
 }
