@@ -6,6 +6,7 @@
 #include "interop/tree.h"
 
 #include <glob.h>
+#include <math.h>
 #include <pthread.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -431,6 +432,52 @@ START_TEST(random_bits_are_found)
 }
 END_TEST
 
+// The bodies of JAX's argmax and argmin, which of two NaN take the first argument, whatever its place.
+START_TEST(places_are_found)
+{
+    static const char form[] =
+        "func.func @main(%%x: tensor<2x5xf32>) -> tensor<2xi32> {\n"
+        "  %%i = stablehlo.iota dim = 1 : tensor<2x5xi32>\n"
+        "  %%v = stablehlo.constant dense<%s> : tensor<f32>\n"
+        "  %%z = stablehlo.constant dense<0> : tensor<i32>\n"
+        "  %%0:2 = stablehlo.reduce(%%x init: %%v), (%%i init: %%z) across dimensions = [1] : "
+        "(tensor<2x5xf32>, tensor<2x5xi32>, tensor<f32>, tensor<i32>) -> (tensor<2xf32>, "
+        "tensor<2xi32>)\n"
+        "   reducer(%%a: tensor<f32>, %%b: tensor<f32>) (%%p: tensor<i32>, %%q: tensor<i32>) "
+        "{\n"
+        "    %%1 = stablehlo.compare %s, %%a, %%b : (tensor<f32>, tensor<f32>) -> tensor<i1>\n"
+        "    %%2 = stablehlo.compare NE, %%a, %%a : (tensor<f32>, tensor<f32>) -> tensor<i1>\n"
+        "    %%3 = stablehlo.or %%1, %%2 : tensor<i1>\n"
+        "    %%4 = stablehlo.compare EQ, %%a, %%b : (tensor<f32>, tensor<f32>) -> tensor<i1>\n"
+        "    %%5 = stablehlo.compare LT, %%p, %%q : (tensor<i32>, tensor<i32>) -> tensor<i1>\n"
+        "    %%6 = stablehlo.and %%4, %%5 : tensor<i1>\n"
+        "    %%7 = stablehlo.or %%3, %%6 : tensor<i1>\n"
+        "    %%8 = stablehlo.select %%3, %%a, %%b : tensor<i1>, tensor<f32>\n"
+        "    %%9 = stablehlo.select %%7, %%p, %%q : tensor<i1>, tensor<i32>\n"
+        "    stablehlo.return %%8, %%9 : tensor<f32>, tensor<i32>\n"
+        "  }\n"
+        "  return %%0#1 : tensor<2xi32>\n}\n";
+    static const struct {
+        const char *init, *direction, *op;
+        int first;
+    } cases[] = {{"0xFF800000", "GT", " argmax ", 3}, {"0x7F800000", "LT", " argmin ", 0}};
+    char text[2048];
+    snprintf(text, sizeof text, form, cases[_i].init, cases[_i].direction);
+    jot_program *p = read_text(text);
+    jot_executable *f = jot_jit(jot_program_function(p, "main"));
+    float at[] = {-2, 4, -2, 5, 5, 1, NAN, 7, NAN, -9};
+    jot_array *x = jot_array_from(at, 2, 5), *y;
+    ck_assert_msg(jot_call(f, JOT_IN(x), JOT_OUT(y)) == JOT_OK, "%s", jot_error_message());
+    const int32_t *place = jot_array_data(y);
+    ck_assert(place[0] == cases[_i].first && place[1] == 1);
+    const char *graph = jot_executable_text(f, "trace");
+    ck_assert_msg(graph && strstr(graph, cases[_i].op), "%s", graph);
+    jot_array_release(x), jot_array_release(y);
+    jot_executable_release(f);
+    jot_program_release(p);
+}
+END_TEST
+
 // That of a call of a library has an attribute of a dialect that is not read.
 START_TEST(artefacts_are_written_as_text_that_is_read)
 {
@@ -734,6 +781,7 @@ static void add(TCase *t)
     tcase_add_test(t, artefacts_are_of_the_host);
     tcase_add_test(t, artefacts_are_written_as_text_that_is_read);
     tcase_add_loop_test(t, random_bits_are_found, 0, 2);
+    tcase_add_loop_test(t, places_are_found, 0, 2);
     tcase_add_test(t, chlo_is_written_as_functions);
     tcase_add_test(t, chlo_of_unknown_extents_is_not_written);
     tcase_add_test(t, arguments_of_other_types_are_refused);
