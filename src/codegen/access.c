@@ -656,8 +656,7 @@ static LLVMValueRef guard_of_all(struct cg_lowering *l, nest_id guard)
 {
     if (guard == NEST_NONE || cg_lanes_of(l->values[guard].re) == 1)
         return guard == NEST_NONE ? NULL : l->values[guard].re;
-    const struct nest_statement *s =
-        &l->nest->statements.at[l->nest->values.at[guard].statement];
+    const struct nest_statement *s = cg_maker_of(l, guard);
     return s->kind == NEST_OP && s->op == IR_and
                ? cg_and_masks(l, guard_of_all(l, s->in[0]), guard_of_all(l, s->in[1]))
                : NULL;

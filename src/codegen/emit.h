@@ -54,6 +54,15 @@ LLVMValueRef cg_splat(struct machine *m, LLVMValueRef v, unsigned lanes); // of 
 LLVMValueRef cg_int(const struct cg_module *m, int64_t x);                // an i64
 LLVMValueRef cg_intrinsic(struct machine *m, const char *name, LLVMTypeRef overload, int n,
                           LLVMValueRef *arguments);
+static inline LLVMValueRef cg_call1(struct machine *m, const char *name, LLVMValueRef x)
+{
+    return cg_intrinsic(m, name, LLVMTypeOf(x), 1, &x);
+}
+static inline LLVMValueRef cg_call2(struct machine *m, const char *name, LLVMValueRef x,
+                                    LLVMValueRef y)
+{
+    return cg_intrinsic(m, name, LLVMTypeOf(x), 2, (LLVMValueRef[]){x, y});
+}
 // Constant vector first, first + step, ... of i64 or i32.
 LLVMValueRef cg_sequence(const struct cg_module *m, LLVMTypeRef lane, unsigned lanes,
                          int64_t first, int64_t step);

@@ -3,11 +3,6 @@
 
 #include "codegen/module.h"
 
-static LLVMBasicBlockRef new_block(struct cg_lowering *l)
-{
-    return LLVMAppendBasicBlockInContext(l->module->context, l->function, "");
-}
-
 // Known to turn exactly once: no loop then, so that its index is a constant.
 static bool turns_once(LLVMValueRef begin, LLVMValueRef end, LLVMValueRef step)
 {
@@ -24,7 +19,7 @@ struct cg_loop cg_loop_open(struct cg_lowering *l, LLVMValueRef begin, LLVMValue
     if (turns_once(begin, end, step))
         return (struct cg_loop){.index = begin};
     struct cg_loop loop = {
-        .body = new_block(l), .exit = new_block(l), .end = end, .step = step};
+        .body = cg_new_block(l), .exit = cg_new_block(l), .end = end, .step = step};
     loop.before = LLVMGetInsertBlock(b);
     LLVMBuildCondBr(b, LLVMBuildICmp(b, LLVMIntSLT, begin, end, ""), loop.body, loop.exit);
     LLVMPositionBuilderAtEnd(b, loop.body);
@@ -49,8 +44,8 @@ void cg_loop_close(struct cg_lowering *l, struct cg_loop *loop)
 
 struct cg_branch cg_if_open(struct cg_lowering *l, LLVMValueRef condition)
 {
-    LLVMBasicBlockRef then = new_block(l);
-    struct cg_branch branch = {.exit = new_block(l)};
+    LLVMBasicBlockRef then = cg_new_block(l);
+    struct cg_branch branch = {.exit = cg_new_block(l)};
     LLVMBuildCondBr(l->m.b, condition, then, branch.exit);
     LLVMPositionBuilderAtEnd(l->m.b, then);
     return branch;
@@ -59,7 +54,7 @@ struct cg_branch cg_if_open(struct cg_lowering *l, LLVMValueRef condition)
 void cg_else_open(struct cg_lowering *l, struct cg_branch *branch)
 {
     LLVMBasicBlockRef otherwise = branch->exit;
-    branch->exit = new_block(l);
+    branch->exit = cg_new_block(l);
     LLVMBuildBr(l->m.b, branch->exit);
     LLVMPositionBuilderAtEnd(l->m.b, otherwise);
 }

@@ -38,7 +38,7 @@ static bool lower_twice(struct cg_lowering *l, const struct nest_statement *s)
     if (s->op != IR_add || s->in[0] != s->in[1] || (s->dtype != JOT_F32 && s->dtype != JOT_F64))
         return false;
     nest_id of = s->in[0];
-    const struct nest_statement *by = cg_statement(l, l->nest->values.at[of].statement);
+    const struct nest_statement *by = cg_maker_of(l, of);
     bool negates = by->kind == NEST_OP && by->op == IR_neg;
     LLVMValueRef x = l->values[negates ? by->in[0] : of].re;
     LLVMTypeRef lane = cg_lane_type(l->module, s->dtype);

@@ -157,6 +157,10 @@ LLVMValueRef cg_alloca(struct cg_lowering *l, LLVMTypeRef type, uint64_t count);
 LLVMValueRef cg_at(struct cg_lowering *l, LLVMTypeRef type, LLVMValueRef base, LLVMValueRef i);
 
 // loop.c
+static inline LLVMBasicBlockRef cg_new_block(struct cg_lowering *l)
+{
+    return LLVMAppendBasicBlockInContext(l->module->context, l->function, "");
+}
 struct cg_loop {
     LLVMBasicBlockRef body, exit, before;
     LLVMValueRef index, counter, end, step; // index: the counter, or what it was made
@@ -372,8 +376,6 @@ void cg_lower_seq(struct cg_lowering *l, const struct nest_statement *s);
 // stack.c: what a loop over time reads and puts where lanes are far apart, in tiles of so many
 // steps. find says whether there is such a thing; move brings what count steps from `first` on
 // read in, or what they put out; step is called in front of each.
-bool cg_may_stack(const struct cg_lowering *l, const struct nest_statement *seq,
-                  const struct nest_statement *s, nest_id lanes);
 bool cg_stack_find(struct cg_lowering *l, const struct nest_statement *seq);
 int64_t cg_stack_steps(const struct cg_lowering *l); // a tile ends at times that are multiples
 void cg_stack_move(struct cg_lowering *l, const struct nest_statement *seq, enum nest_kind kind,
@@ -466,6 +468,11 @@ bool cg_may_repeat(const struct cg_lowering *l, const struct nest_statement *s, 
 static inline const struct nest_statement *cg_statement(const struct cg_lowering *l, nest_id s)
 {
     return &l->nest->statements.at[s];
+}
+static inline const struct nest_statement *cg_maker_of(const struct cg_lowering *l,
+                                                       nest_id value)
+{
+    return nest_maker_of(l->nest, value);
 }
 int64_t cg_extent(const struct cg_lowering *l, const struct nest_statement *s); // product
 void cg_fail(struct cg_lowering *l, const char *message);

@@ -17,16 +17,6 @@
 #define M_ struct machine *machine,
 #define M_ARG machine,
 
-static LLVMValueRef call1(struct machine *m, const char *name, LLVMValueRef x)
-{
-    return cg_intrinsic(m, name, LLVMTypeOf(x), 1, &x);
-}
-
-static LLVMValueRef call2(struct machine *m, const char *name, LLVMValueRef x, LLVMValueRef y)
-{
-    return cg_intrinsic(m, name, LLVMTypeOf(x), 2, (LLVMValueRef[]){x, y});
-}
-
 static LLVMValueRef call3(struct machine *m, LLVMValueRef x, LLVMValueRef y, LLVMValueRef z)
 {
     return cg_intrinsic(m, "llvm.fma", LLVMTypeOf(x), 3, (LLVMValueRef[]){x, y, z});
@@ -34,7 +24,7 @@ static LLVMValueRef call3(struct machine *m, LLVMValueRef x, LLVMValueRef y, LLV
 
 static LLVMValueRef with_sign(struct machine *m, LLVMValueRef x, LLVMValueRef s)
 {
-    return m->module->is_gpu ? gpu_copysign(m, x, s) : call2(m, "llvm.copysign", x, s);
+    return m->module->is_gpu ? gpu_copysign(m, x, s) : cg_call2(m, "llvm.copysign", x, s);
 }
 
 static LLVMValueRef quotient_of_unit(struct machine *m, LLVMValueRef x, LLVMValueRef y)
@@ -59,9 +49,9 @@ static _Thread_local unsigned lanes_now;
 #define SQRT(a) gpu_sqrt(machine, a)
 #define FMA(a, c, d) call3(machine, a, c, d)
 #define NEG(a) LLVMBuildFNeg(machine->b, a, "")
-#define ABS(a) call1(machine, "llvm.fabs", a)
+#define ABS(a) cg_call1(machine, "llvm.fabs", a)
 #define COPYSIGN(a, s) with_sign(machine, a, s)
-#define RINT(a) call1(machine, "llvm.rint", a)
+#define RINT(a) cg_call1(machine, "llvm.rint", a)
 #define LT(a, c) LLVMBuildFCmp(machine->b, LLVMRealOLT, a, c, "")
 #define LE(a, c) LLVMBuildFCmp(machine->b, LLVMRealOLE, a, c, "")
 #define GT(a, c) LLVMBuildFCmp(machine->b, LLVMRealOGT, a, c, "")
@@ -321,7 +311,7 @@ static LLVMValueRef beyond(struct machine *m, const struct form *form, bool wide
     LLVMBuilderRef b = m->b;
     LLVMTypeRef lane = LLVMTypeOf(x);
     LLVMValueRef hi, lo, quadrant, y;
-    LLVMValueRef is_infinite = LLVMBuildFCmp(b, LLVMRealOEQ, call1(m, "llvm.fabs", x),
+    LLVMValueRef is_infinite = LLVMBuildFCmp(b, LLVMRealOEQ, cg_call1(m, "llvm.fabs", x),
                                              LLVMConstReal(lane, INFINITY), "");
     gpu_reduce(m, wide ? x : LLVMBuildFPExt(b, x, m->module->f64, ""), &hi, &lo, &quadrant);
     if (wide) {

@@ -61,16 +61,6 @@ static LLVMValueRef number_like(struct machine *m, LLVMValueRef v, double c)
     return int_like(m, v, c < 0 ? (uint64_t)(int64_t)c : (uint64_t)c);
 }
 
-static LLVMValueRef call1(struct machine *m, const char *name, LLVMValueRef x)
-{
-    return cg_intrinsic(m, name, LLVMTypeOf(x), 1, &x);
-}
-
-static LLVMValueRef call2(struct machine *m, const char *name, LLVMValueRef x, LLVMValueRef y)
-{
-    return cg_intrinsic(m, name, LLVMTypeOf(x), 2, (LLVMValueRef[]){x, y});
-}
-
 static LLVMValueRef call3(struct machine *m, const char *name, LLVMValueRef x, LLVMValueRef y,
                           LLVMValueRef z)
 {
@@ -116,7 +106,7 @@ LLVMValueRef cg_divide_by_uniform(struct machine *m, LLVMValueRef x, LLVMValueRe
     unsigned lanes = cg_lanes_of(x);
     bool wide = width_of(x) == 64;
     double far = wide ? 0x1p300 : 0x1p60, near = wide ? 0x1p200 : 0x1p40;
-    LLVMValueRef one = number_like(m, y, 1), size_y = call1(m, "llvm.fabs", y);
+    LLVMValueRef one = number_like(m, y, 1), size_y = cg_call1(m, "llvm.fabs", y);
     LLVMValueRef bad_y = LLVMBuildNot(
         b,
         LLVMBuildAnd(b, LLVMBuildFCmp(b, LLVMRealOGE, size_y, number_like(m, y, 1 / near), ""),
@@ -129,7 +119,7 @@ LLVMValueRef cg_divide_by_uniform(struct machine *m, LLVMValueRef x, LLVMValueRe
         LLVMValueRef rest = call3(m, "llvm.fma", LLVMBuildFNeg(b, refined, ""), divisor, x);
         refined = call3(m, "llvm.fma", rest, r, refined);
     }
-    LLVMValueRef size = call1(m, "llvm.fabs", x);
+    LLVMValueRef size = cg_call1(m, "llvm.fabs", x);
     LLVMValueRef is_zero = LLVMBuildFCmp(b, LLVMRealOEQ, x, LLVMConstNull(LLVMTypeOf(x)), "");
     LLVMValueRef inside =
         LLVMBuildAnd(b, LLVMBuildFCmp(b, LLVMRealOGE, size, number_like(m, x, 1 / far), ""),
@@ -164,7 +154,7 @@ static LLVMValueRef remainder_of(struct machine *m, LLVMValueRef x, LLVMValueRef
 static LLVMValueRef absolute(struct machine *m, LLVMValueRef x)
 {
     if (is_float(x))
-        return call1(m, "llvm.fabs", x);
+        return cg_call1(m, "llvm.fabs", x);
     if (!is_signed(m))
         return x;
     LLVMValueRef negative = int_compare(m, LLVMIntSLT, x, int_like(m, x, 0));
@@ -174,7 +164,7 @@ static LLVMValueRef absolute(struct machine *m, LLVMValueRef x)
 static LLVMValueRef extreme(struct machine *m, LLVMValueRef x, LLVMValueRef y, bool larger)
 {
     if (is_float(x))
-        return call2(m, larger ? "llvm.maximum" : "llvm.minimum", x, y);
+        return cg_call2(m, larger ? "llvm.maximum" : "llvm.minimum", x, y);
     LLVMIntPredicate above = is_signed(m) ? LLVMIntSGT : LLVMIntUGT;
     LLVMIntPredicate below = is_signed(m) ? LLVMIntSLT : LLVMIntULT;
     return choose(m, int_compare(m, larger ? above : below, x, y), x, y);
@@ -218,12 +208,12 @@ static LLVMValueRef leading_zeros(struct machine *m, LLVMValueRef x)
 #define REM(x, y) remainder_of(m, x, y)
 #define NEG(x) PICK(x, LLVMBuildFNeg, LLVMBuildNeg)(m->b, x, "")
 #define ABS(x) absolute(m, x)
-#define FLOOR(x) call1(m, "llvm.floor", x)
-#define CEIL(x) call1(m, "llvm.ceil", x)
-#define ROUND_EVEN(x) call1(m, "llvm.roundeven", x)
+#define FLOOR(x) cg_call1(m, "llvm.floor", x)
+#define CEIL(x) cg_call1(m, "llvm.ceil", x)
+#define ROUND_EVEN(x) cg_call1(m, "llvm.roundeven", x)
 #define SQRT(x) gpu_sqrt(m, x)
 #define FMA(x, y, z) multiply_add(m, x, y, z)
-#define COPYSIGN(x, s) call2(m, "llvm.copysign", x, s)
+#define COPYSIGN(x, s) cg_call2(m, "llvm.copysign", x, s)
 #define MAX(x, y) extreme(m, x, y, true)
 #define MIN(x, y) extreme(m, x, y, false)
 #define SELECT(p, x, y) choose(m, p, x, y)
@@ -238,7 +228,7 @@ static LLVMValueRef leading_zeros(struct machine *m, LLVMValueRef x)
 #define SHL(x, y) shift(m, LEFT, x, y)
 #define SHR_LOGICAL(x, y) shift(m, LOGICAL, x, y)
 #define SHR_ARITH(x, y) shift(m, ARITHMETIC, x, y)
-#define POPCOUNT(x) call1(m, "llvm.ctpop", x)
+#define POPCOUNT(x) cg_call1(m, "llvm.ctpop", x)
 #define CLZ(x) leading_zeros(m, x)
 #define MATH1(name, x) cg_math(m, #name, x, NULL)
 #define MATH2(name, x, y) cg_math(m, #name, x, y)

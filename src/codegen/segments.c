@@ -33,8 +33,8 @@ static bool read_comparison(const struct cg_lowering *l, const struct nest_state
                     s->op == IR_eq || s->op == IR_ne;
     if (s->kind != NEST_OP || !compares)
         return false;
-    const struct nest_statement *x = cg_statement(l, l->nest->values.at[s->in[0]].statement);
-    const struct nest_statement *y = cg_statement(l, l->nest->values.at[s->in[1]].statement);
+    const struct nest_statement *x = cg_maker_of(l, s->in[0]);
+    const struct nest_statement *y = cg_maker_of(l, s->in[1]);
     if (x->kind != NEST_INDEX || y->kind != NEST_CONST || x->dtype != JOT_I64 ||
         x->index.count != 1 || x->index.terms[0].is_value)
         return false;

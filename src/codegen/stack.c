@@ -45,8 +45,8 @@ bool cg_lies_along_time(const struct cg_lowering *l, const struct nest_statement
                 : b->role != NEST_LOCAL && count_uses(l, seq->body, s->buffer) == 1;
 }
 
-bool cg_may_stack(const struct cg_lowering *l, const struct nest_statement *seq,
-                  const struct nest_statement *s, nest_id lanes)
+static bool may_stack(const struct cg_lowering *l, const struct nest_statement *seq,
+                      const struct nest_statement *s, nest_id lanes)
 {
     int64_t across = nest_index_factor(&s->index, lanes);
     return (across <= -4 || across >= 4) && cg_lies_along_time(l, seq, s);
@@ -71,7 +71,7 @@ bool cg_stack_find(struct cg_lowering *l, const struct nest_statement *seq)
     for (uint32_t i = 0; l->lanes > 1 && i < b->statements.count; i++) {
         nest_id id = b->statements.at[i];
         const struct nest_statement *s = cg_statement(l, id);
-        if (l->hoisted[id] || !cg_may_stack(l, seq, s, l->vector_axis))
+        if (l->hoisted[id] || !may_stack(l, seq, s, l->vector_axis))
             continue;
         unsigned bytes = dtype_get(l->nest->buffers.at[s->buffer].dtype)->bytes;
         uint64_t n_lanes = l->lanes * (l->together ? l->n_chunks : 1);

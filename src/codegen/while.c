@@ -39,19 +39,14 @@ static void set(struct cg_lowering *l, nest_id first, uint32_t n, const struct c
         l->values[first + i] = from[i];
 }
 
-static LLVMBasicBlockRef new_block(struct cg_lowering *l)
-{
-    return LLVMAppendBasicBlockInContext(l->module->context, l->function, "");
-}
-
 // All lanes take as many steps: a loop whose test is one bool.
 static void lower_as_one(struct cg_lowering *l, const struct nest_statement *s,
                          const struct part *init, struct part *parts)
 {
     LLVMBuilderRef b = l->m.b;
     uint32_t n = s->n_in;
-    LLVMBasicBlockRef before = LLVMGetInsertBlock(b), head = new_block(l), step = new_block(l),
-                      exit = new_block(l);
+    LLVMBasicBlockRef before = LLVMGetInsertBlock(b), head = cg_new_block(l),
+                      step = cg_new_block(l), exit = cg_new_block(l);
     LLVMBuildBr(b, head);
     LLVMPositionBuilderAtEnd(b, head);
     struct part *p = parts;
@@ -93,7 +88,7 @@ static void lower_for_gpu(struct cg_lowering *l, const struct nest_statement *s,
     LLVMBuilderRef b = l->m.b;
     uint32_t n = s->n_in;
     struct cg_value *carries = new_values(l, n), *next = new_values(l, n);
-    LLVMBasicBlockRef step = new_block(l), exit = new_block(l);
+    LLVMBasicBlockRef step = cg_new_block(l), exit = cg_new_block(l);
     set(l, s->first_carry, n, init->carries);
     cg_lower_block(l, s->body);
     LLVMBasicBlockRef before = LLVMGetInsertBlock(b);
@@ -124,10 +119,10 @@ static void lower_turn(struct cg_lowering *l, const struct nest_statement *s, st
     LLVMBuilderRef b = l->m.b;
     uint32_t n = s->n_in;
     LLVMValueRef outer = l->mask, active = p->mask;
-    LLVMBasicBlockRef before = LLVMGetInsertBlock(b), step = new_block(l),
-                      end = alone_exit ? alone_exit : new_block(l);
+    LLVMBasicBlockRef before = LLVMGetInsertBlock(b), step = cg_new_block(l),
+                      end = alone_exit ? alone_exit : cg_new_block(l);
     if (!alone_exit) {
-        LLVMBasicBlockRef test = new_block(l);
+        LLVMBasicBlockRef test = cg_new_block(l);
         LLVMBuildCondBr(b, p->lives, test, end);
         LLVMPositionBuilderAtEnd(b, test);
     }
@@ -225,7 +220,7 @@ static LLVMBasicBlockRef leave_alone(struct cg_lowering *l, const struct nest_st
 {
     LLVMBuilderRef b = l->m.b;
     LLVMTypeRef i32 = l->module->i32;
-    LLVMBasicBlockRef test = new_block(l), alone = new_block(l), next = new_block(l);
+    LLVMBasicBlockRef test = cg_new_block(l), alone = cg_new_block(l), next = cg_new_block(l);
     LLVMBasicBlockRef now = LLVMGetInsertBlock(b);
     LLVMValueRef first = LLVMConstInt(i32, turns, 0), one = LLVMConstInt(i32, 1, 0);
     LLVMPositionBuilderBefore(b, LLVMGetFirstInstruction(head));
@@ -263,8 +258,8 @@ static void lower_apart(struct cg_lowering *l, const struct nest_statement *s,
 {
     LLVMBuilderRef b = l->m.b;
     uint32_t n = s->n_in;
-    LLVMBasicBlockRef before = LLVMGetInsertBlock(b), head = new_block(l), none = new_block(l),
-                      exit = new_block(l), alone = NULL;
+    LLVMBasicBlockRef before = LLVMGetInsertBlock(b), head = cg_new_block(l),
+                      none = cg_new_block(l), exit = cg_new_block(l), alone = NULL;
     LLVMBuildBr(b, head);
     LLVMPositionBuilderAtEnd(b, head);
     struct part phis[CG_CHUNKS], of_alone[CG_CHUNKS], *p = parts, *phi = phis;
@@ -287,7 +282,7 @@ static void lower_apart(struct cg_lowering *l, const struct nest_statement *s,
         active = either(l, active, p->lives);
     }
     if (count > 1) {
-        LLVMBasicBlockRef some = new_block(l);
+        LLVMBasicBlockRef some = cg_new_block(l);
         LLVMBuildCondBr(b, active, some, none);
         LLVMPositionBuilderAtEnd(b, some);
     }

@@ -62,6 +62,10 @@ static inline struct ir_type ir_type_in(const struct ir_builder *b, ir_id v)
 {
     return b->graph->values.at[v].type;
 }
+static inline const struct ir_node *ir_node_in(const struct ir_builder *b, ir_id v)
+{
+    return ir_node_of(b->graph, v);
+}
 
 // One function per MAP op of fixed arity without attributes: ir_add(b, x, y), ir_exp(b, x), ...
 // and ir_<op>(b, x) for the hints.

@@ -148,6 +148,11 @@ static inline jot_dtype ir_dtype_of(const struct ir_graph *g, ir_id v)
 {
     return (jot_dtype)g->values.at[v].type.dtype;
 }
+// Its elements.
+static inline int64_t ir_count_of(const struct ir_graph *g, ir_id v)
+{
+    return ir_count(g->module, ir_type_of(g, v));
+}
 // Function i of a node with bodies.
 static inline struct ir_graph *ir_body(const struct ir_graph *g, const struct ir_node *n, int i)
 {

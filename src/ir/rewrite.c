@@ -143,9 +143,9 @@ static ir_id drop_identity(struct ir_rewrite *r)
 // Whether the node is a reshape, or a broadcast that is one: it only adds axes of one element.
 static bool is_reshape(const struct ir_graph *g, const struct ir_node *n)
 {
-    return n->op == IR_reshape || (n->op == IR_broadcast_in_dim &&
-                                   ir_count(g->module, ir_type_of(g, n->out)) ==
-                                       ir_count(g->module, ir_type_of(g, ir_operand(g, n, 0))));
+    return n->op == IR_reshape ||
+           (n->op == IR_broadcast_in_dim &&
+            ir_count_of(g, n->out) == ir_count_of(g, ir_operand(g, n, 0)));
 }
 
 // reshape(reshape(x)) = reshape(x)

@@ -14,11 +14,6 @@
 #define LONG_STEP 128 // operations
 #define LANES_OF_LONG_STEPS 64
 
-static const struct nest_statement *statement(const struct nest *n, nest_id id)
-{
-    return &n->statements.at[id];
-}
-
 // The widest element and the number of vector operations of a body, and of those in expensive ops.
 static void measure(const struct nest *n, uint32_t block, unsigned *bytes, double *ops,
                     double *expensive)
@@ -27,7 +22,7 @@ static void measure(const struct nest *n, uint32_t block, unsigned *bytes, doubl
         return;
     const struct nest_block *b = &n->blocks.at[block];
     for (uint32_t i = 0; i < b->statements.count; i++) {
-        const struct nest_statement *s = statement(n, b->statements.at[i]);
+        const struct nest_statement *s = nest_statement_at(n, b->statements.at[i]);
         if (s->kind == NEST_OP || s->kind == NEST_LOAD || s->kind == NEST_CONST) {
             unsigned wide = dtype_get(dtype_real(s->dtype))->bytes;
             *bytes = wide > *bytes ? wide : *bytes;
@@ -61,7 +56,7 @@ static void look_at_steps(const struct nest *n, uint32_t block, nest_id axis, bo
 {
     const struct nest_block *b = &n->blocks.at[block];
     for (uint32_t i = 0; i < b->statements.count; i++) {
-        const struct nest_statement *s = statement(n, b->statements.at[i]);
+        const struct nest_statement *s = nest_statement_at(n, b->statements.at[i]);
         if (s->kind == NEST_SEQ)
             look_at_steps(n, s->body, axis, true, steps);
         else if (s->body != NEST_NONE || (in_time && s->kind == NEST_PUT))
@@ -89,7 +84,7 @@ static uint32_t most_combines(const struct nest *n, const struct nest_statement 
     uint32_t most = s->kind == NEST_FOLD ? s->n_combines : 1;
     const struct nest_block *b = &n->blocks.at[s->body];
     for (uint32_t i = 0; i < b->statements.count; i++) {
-        const struct nest_statement *x = statement(n, b->statements.at[i]);
+        const struct nest_statement *x = nest_statement_at(n, b->statements.at[i]);
         if (x->kind == NEST_FOLD && x->n_combines > most)
             most = x->n_combines;
     }
@@ -131,7 +126,7 @@ struct place {
 // The axis of lanes that the loop gets, or NEST_NONE.
 static nest_id choose(struct nest *n, nest_id loop, const struct map_host *host)
 {
-    const struct nest_statement *s = statement(n, loop);
+    const struct nest_statement *s = nest_statement_at(n, loop);
     nest_id axis = NEST_NONE;
     if (s->kind != NEST_FOLD || nest_extent(n, s) > 1)
         map_cost(n, loop, &axis);
@@ -145,13 +140,13 @@ static void walk(struct nest *n, uint32_t block, struct place at, const struct m
 static void walk_loop(struct nest *n, nest_id loop, struct place at,
                       const struct map_host *host)
 {
-    const struct nest_statement *s = statement(n, loop);
+    const struct nest_statement *s = nest_statement_at(n, loop);
     nest_id axis = at.in_lanes && !at.in_while ? NEST_NONE : choose(n, loop, host);
     const struct nest_block *body = &n->blocks.at[s->body];
     // Through time several vectors go side by side, all of them in step.
     bool may = axis != NEST_NONE && !at.in_fold && !nest_has_time(n, s->body);
     for (uint32_t i = 0; may && i < body->statements.count; i++)
-        if (map_folds_by_lane(n, s, statement(n, body->statements.at[i]), axis))
+        if (map_folds_by_lane(n, s, nest_statement_at(n, body->statements.at[i]), axis))
             choose(n, body->statements.at[i], host);
     if (axis != NEST_NONE)
         at = (struct place){.in_lanes = true, .in_fold = at.in_fold};
@@ -165,7 +160,7 @@ static void walk(struct nest *n, uint32_t block, struct place at, const struct m
         return;
     const struct nest_block *b = &n->blocks.at[block];
     for (uint32_t i = 0; i < b->statements.count; i++) {
-        const struct nest_statement *s = statement(n, b->statements.at[i]);
+        const struct nest_statement *s = nest_statement_at(n, b->statements.at[i]);
         if (s->kind == NEST_PAR || s->kind == NEST_MAP || s->kind == NEST_FOLD) {
             walk_loop(n, b->statements.at[i], at, host);
             continue;

@@ -11,11 +11,6 @@
 #define TRIPS 32.0         // of a while, nobody knows
 #define SHORT_AXIS 8       // below this an axis is not worth lanes
 
-static const struct nest_statement *statement(const struct nest *n, nest_id id)
-{
-    return &n->statements.at[id];
-}
-
 static double block_cost(const struct nest *n, uint32_t block, nest_id axis);
 static double best_cost(const struct nest *n, const struct nest_statement *s,
                         nest_id *out_axis);
@@ -89,7 +84,7 @@ static double block_cost(const struct nest *n, uint32_t block, nest_id axis)
         return cost;
     const struct nest_block *b = &n->blocks.at[block];
     for (uint32_t i = 0; i < b->statements.count; i++)
-        cost += statement_cost(n, statement(n, b->statements.at[i]), axis);
+        cost += statement_cost(n, nest_statement_at(n, b->statements.at[i]), axis);
     return cost;
 }
 
@@ -105,7 +100,7 @@ static bool has_loops(const struct nest *n, uint32_t block)
         return false;
     const struct nest_block *b = &n->blocks.at[block];
     for (uint32_t i = 0; i < b->statements.count; i++) {
-        const struct nest_statement *s = statement(n, b->statements.at[i]);
+        const struct nest_statement *s = nest_statement_at(n, b->statements.at[i]);
         if (is_loop(s->kind) ||
             (s->kind == NEST_IF && (has_loops(n, s->body) || has_loops(n, s->other))))
             return true;
@@ -136,7 +131,7 @@ static double body_cost(const struct nest *n, const struct nest_statement *s, ne
     const struct nest_block *b = &n->blocks.at[s->body];
     double cost = 0;
     for (uint32_t i = 0; i < b->statements.count; i++) {
-        const struct nest_statement *x = statement(n, b->statements.at[i]);
+        const struct nest_statement *x = nest_statement_at(n, b->statements.at[i]);
         cost += map_folds_by_lane(n, s, x, axis) ? best_cost(n, x, NULL) + LANE_OVERHEAD
                                                  : statement_cost(n, x, axis);
     }
@@ -172,5 +167,5 @@ static double best_cost(const struct nest *n, const struct nest_statement *s, ne
 
 double map_cost(const struct nest *n, nest_id loop, nest_id *out_axis)
 {
-    return best_cost(n, statement(n, loop), out_axis);
+    return best_cost(n, nest_statement_at(n, loop), out_axis);
 }

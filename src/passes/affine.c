@@ -14,10 +14,7 @@ static bool read(struct reading *r, ir_id v, struct affine *out);
 
 static bool is_body(const struct reading *r) { return r->g == r->l->body; }
 
-static bool is_one(const struct ir_graph *g, ir_id v)
-{
-    return ir_count(g->module, ir_type_of(g, v)) == 1;
-}
+static bool is_one(const struct ir_graph *g, ir_id v) { return ir_count_of(g, v) == 1; }
 
 static bool is_rows(const struct reading *r, ir_id v)
 {
@@ -99,7 +96,7 @@ static bool read_const(const struct reading *r, const struct ir_node *n, struct 
 {
     const void *data = ir_field_find(n->attrs, IR_KEY_data)->bytes;
     jot_dtype d = ir_dtype_of(r->g, n->out);
-    int64_t count = ir_count(r->g->module, ir_type_of(r->g, n->out));
+    int64_t count = ir_count_of(r->g, n->out);
     int64_t first = element(data, d, 0), second = count > 1 ? element(data, d, 1) : first;
     if (first < -FAR || first > FAR || second < -FAR || second > FAR)
         return false;

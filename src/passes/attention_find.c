@@ -7,31 +7,17 @@ struct finder {
     uint32_t next;                 // its statement to look at
 };
 
-static const struct nest_statement *statement(const struct nest *n, nest_id id)
-{
-    return &n->statements.at[id];
-}
-
-const struct nest_statement *attention_made_by(const struct nest *n, nest_id value)
-{
-    return statement(n, n->values.at[value].statement);
-}
-
-static bool is_op(const struct nest_statement *s, enum ir_op op)
-{
-    return s->kind == NEST_OP && s->op == op;
-}
-
 nest_id attention_without_convert(const struct nest *n, nest_id value)
 {
-    const struct nest_statement *s = attention_made_by(n, value);
-    return is_op(s, IR_convert) ? s->in[0] : value;
+    const struct nest_statement *s = nest_maker_of(n, value);
+    return nest_is_op(s, IR_convert) ? s->in[0] : value;
 }
 
 static const struct nest_statement *last_of(const struct nest *n, uint32_t block)
 {
     const struct nest_block *b = &n->blocks.at[block];
-    return b->statements.count ? statement(n, b->statements.at[b->statements.count - 1]) : NULL;
+    return b->statements.count ? nest_statement_at(n, b->statements.at[b->statements.count - 1])
+                               : NULL;
 }
 
 static bool is_scalar(const struct nest_statement *s)
@@ -44,7 +30,8 @@ static bool is_scalar(const struct nest_statement *s)
 static const struct nest_statement *next_loop(struct finder *f, enum nest_kind kind)
 {
     while (f->next < f->body->statements.count) {
-        const struct nest_statement *s = statement(f->nest, f->body->statements.at[f->next++]);
+        const struct nest_statement *s =
+            nest_statement_at(f->nest, f->body->statements.at[f->next++]);
         if (s->kind == kind && s->n_axes == 1)
             return s;
         if (!is_scalar(s))
@@ -64,7 +51,7 @@ const struct nest_statement *attention_put_of(const struct nest *n, nest_id buff
 {
     const struct nest_statement *put = NULL;
     for (uint32_t i = 0; i < n->statements.count; i++) {
-        const struct nest_statement *s = statement(n, i);
+        const struct nest_statement *s = nest_statement_at(n, i);
         if (s->kind != NEST_PUT || s->buffer != buffer)
             continue;
         if (put)
@@ -84,7 +71,7 @@ struct attention_named attention_without_rows(const struct nest *n, nest_id scor
                                               struct attention_named v)
 {
     for (int depth = 0; depth < 8; depth++) {
-        const struct nest_statement *load = attention_made_by(n, v.value);
+        const struct nest_statement *load = nest_maker_of(n, v.value);
         if (load->kind != NEST_LOAD || load->buffer == score || load->guard != NEST_NONE ||
             n->buffers.at[load->buffer].role != NEST_LOCAL || !is_place(&load->index, v.axis))
             return v;
@@ -97,7 +84,7 @@ struct attention_named attention_without_rows(const struct nest *n, nest_id scor
     return v;
 }
 
-bool attention_same_index(const struct nest_index *a, nest_id of_a, const struct nest_index *b,
+static bool is_same_index(const struct nest_index *a, nest_id of_a, const struct nest_index *b,
                           nest_id of_b)
 {
     if (a->constant != b->constant || a->count != b->count ||
@@ -117,16 +104,14 @@ static bool same_value(const struct nest *n, nest_id score, struct attention_nam
     a = attention_without_rows(n, score, a);
     b = attention_without_rows(n, score, b);
     if (a.value == b.value)
-        return a.axis == b.axis || attention_made_by(n, a.value)->kind != NEST_LOAD;
-    const struct nest_statement *x = attention_made_by(n, a.value),
-                                *y = attention_made_by(n, b.value);
+        return a.axis == b.axis || nest_maker_of(n, a.value)->kind != NEST_LOAD;
+    const struct nest_statement *x = nest_maker_of(n, a.value), *y = nest_maker_of(n, b.value);
     if (x->kind != y->kind || x->op != y->op || x->dtype != y->dtype || x->n_in != y->n_in ||
         x->n_results != 1 || x->bits[0] != y->bits[0] || x->bits[1] != y->bits[1])
         return false;
     if (x->kind == NEST_LOAD || x->kind == NEST_INDEX)
         return (x->kind == NEST_INDEX || x->buffer == y->buffer) && x->guard == NEST_NONE &&
-               y->guard == NEST_NONE &&
-               attention_same_index(&x->index, a.axis, &y->index, b.axis);
+               y->guard == NEST_NONE && is_same_index(&x->index, a.axis, &y->index, b.axis);
     for (uint32_t i = 0; x->kind == NEST_OP && i < x->n_in; i++)
         if (!same_value(n, score, (struct attention_named){x->in[i], a.axis},
                         (struct attention_named){y->in[i], b.axis}))
@@ -143,8 +128,7 @@ bool attention_find_product(const struct nest *n, const struct nest_statement *f
     if (!is_fold_of(fold, IR_fma) || fold->combines[0].dtype != JOT_F32)
         return false;
     for (int i = 0; i < 2; i++) {
-        loads[i] =
-            attention_made_by(n, attention_without_convert(n, fold->combines[0].value[i]));
+        loads[i] = nest_maker_of(n, attention_without_convert(n, fold->combines[0].value[i]));
         if (loads[i]->kind != NEST_LOAD || loads[i]->guard != NEST_NONE ||
             !dtype_is_half(loads[i]->dtype))
             return false;
@@ -160,8 +144,8 @@ static bool find_scores(struct finder *f, struct attention *a)
     const struct nest_block *b = map ? &f->nest->blocks.at[map->body] : NULL;
     if (!b || b->statements.count != 2)
         return false;
-    const struct nest_statement *fold = statement(f->nest, b->statements.at[0]),
-                                *put = statement(f->nest, b->statements.at[1]);
+    const struct nest_statement *fold = nest_statement_at(f->nest, b->statements.at[0]),
+                                *put = nest_statement_at(f->nest, b->statements.at[1]);
     if (!attention_find_product(f->nest, fold, loads) || put->kind != NEST_PUT || put->op ||
         put->in[0] != fold->result || !is_place(&put->index, map->axes[0]))
         return false;
@@ -182,7 +166,7 @@ bool attention_is_straight(const struct nest *n, const struct nest_statement *lo
 {
     const struct nest_block *b = &n->blocks.at[loop->body];
     for (uint32_t i = 0; i < b->statements.count; i++) {
-        const struct nest_statement *s = statement(n, b->statements.at[i]);
+        const struct nest_statement *s = nest_statement_at(n, b->statements.at[i]);
         if (!is_scalar(s) && s->kind != NEST_YIELD &&
             (s->kind != NEST_PUT || s->op || n->buffers.at[s->buffer].role != NEST_LOCAL))
             return false;
@@ -197,7 +181,7 @@ bool attention_reads_scores_only(const struct nest *n, const struct attention *a
 {
     const struct nest_block *b = &n->blocks.at[a->largest->body];
     for (uint32_t i = 0; i < b->statements.count; i++) {
-        const struct nest_statement *s = statement(n, b->statements.at[i]);
+        const struct nest_statement *s = nest_statement_at(n, b->statements.at[i]);
         if (s->kind == NEST_LOAD && n->buffers.at[s->buffer].role == NEST_LOCAL &&
             (s->buffer != a->score || s->guard != NEST_NONE || !is_place(&s->index, a->key)))
             return false;
@@ -210,13 +194,13 @@ bool attention_is_term(const struct nest *n, const struct attention *a,
                        struct attention_named v)
 {
     v = attention_without_rows(n, a->score, v);
-    const struct nest_statement *e = attention_made_by(n, v.value);
-    if (!is_op(e, IR_exp))
+    const struct nest_statement *e = nest_maker_of(n, v.value);
+    if (!nest_is_op(e, IR_exp))
         return false;
     struct attention_named x =
         attention_without_rows(n, a->score, (struct attention_named){e->in[0], v.axis});
-    const struct nest_statement *sub = attention_made_by(n, x.value);
-    return is_op(sub, IR_sub) && sub->in[1] == a->largest->result &&
+    const struct nest_statement *sub = nest_maker_of(n, x.value);
+    return nest_is_op(sub, IR_sub) && sub->in[1] == a->largest->result &&
            same_value(n, a->score, (struct attention_named){sub->in[0], x.axis},
                       (struct attention_named){a->value, a->key});
 }
@@ -239,8 +223,8 @@ static bool find_softmax(struct finder *f, struct attention *a, nest_id *out_wei
         return false;
     *out_weight = put->buffer;
     const struct nest_statement *div =
-        attention_made_by(n, attention_without_convert(n, put->in[0]));
-    return is_op(div, IR_div) && div->in[1] == sum->result &&
+        nest_maker_of(n, attention_without_convert(n, put->in[0]));
+    return nest_is_op(div, IR_div) && div->in[1] == sum->result &&
            attention_is_term(
                n, a, (struct attention_named){sum->combines[0].value[0], sum->axes[0]}) &&
            attention_is_term(n, a, (struct attention_named){div->in[0], map->axes[0]});
@@ -256,7 +240,7 @@ static bool find_result(struct finder *f, struct attention *a, nest_id weight)
     if (a->put->kind != NEST_PUT || a->put->op || a->put->guard != NEST_NONE)
         return false;
     const struct nest_statement *fold =
-        attention_made_by(n, attention_without_convert(n, a->put->in[0]));
+        nest_maker_of(n, attention_without_convert(n, a->put->in[0]));
     if (!attention_find_product(n, fold, loads) || loads[0]->buffer != weight ||
         !is_place(&loads[0]->index, fold->axes[0]))
         return false;

@@ -4,16 +4,6 @@
 
 #include <string.h>
 
-static const struct nest_statement *statement(const struct nest *n, nest_id id)
-{
-    return &n->statements.at[id];
-}
-
-static bool is_op(const struct nest_statement *s, enum ir_op op)
-{
-    return s->kind == NEST_OP && s->op == op;
-}
-
 static bool is_map(const struct nest_statement *s)
 {
     return s->kind == NEST_MAP && s->n_axes == 1;
@@ -38,8 +28,8 @@ static bool find_matrix(const struct nest *n, const struct nest_statement *map,
     const struct nest_block *b = is_map(map) ? &n->blocks.at[map->body] : NULL;
     if (!b || b->statements.count < 2 || b->statements.count > 3)
         return false;
-    const struct nest_statement *fold = statement(n, b->statements.at[0]);
-    out->put = statement(n, b->statements.at[b->statements.count - 1]);
+    const struct nest_statement *fold = nest_statement_at(n, b->statements.at[0]);
+    out->put = nest_statement_at(n, b->statements.at[b->statements.count - 1]);
     if (fold->kind != NEST_FOLD || !attention_find_product(n, fold, out->loads) ||
         out->put->kind != NEST_PUT || out->put->op || out->put->guard != NEST_NONE ||
         attention_without_convert(n, out->put->in[0]) != fold->result)
@@ -106,7 +96,7 @@ struct finder {
 
 static bool is_one(const struct nest *n, nest_id value)
 {
-    const struct nest_statement *s = attention_made_by(n, attention_without_convert(n, value));
+    const struct nest_statement *s = nest_maker_of(n, attention_without_convert(n, value));
     float one = 1;
     if (s->kind != NEST_CONST)
         return false;
@@ -128,8 +118,8 @@ static struct attention_named origin(const struct finder *f, struct attention_na
     const struct attention *a = &f->g->a;
     for (int depth = 0; depth < 8; depth++) {
         v = attention_without_rows(n, a->score, v);
-        const struct nest_statement *s = attention_made_by(n, v.value);
-        if (is_op(s, IR_convert) && dtype_is_float(s->dtype) &&
+        const struct nest_statement *s = nest_maker_of(n, v.value);
+        if (nest_is_op(s, IR_convert) && dtype_is_float(s->dtype) &&
             dtype_is_float(n->values.at[s->in[0]].dtype))
             v.value = s->in[0];
         else if (s->kind == NEST_LOAD && s->buffer == f->weight->buffer &&
@@ -150,7 +140,7 @@ static bool collect(const struct finder *f, struct attention_named v, int by,
     if (depth > 16)
         return false;
     v = origin(f, v);
-    const struct nest_statement *s = attention_made_by(n, v.value);
+    const struct nest_statement *s = nest_maker_of(n, v.value);
     if (v.value == f->sum->result) {
         out->sums += by;
         return true;
@@ -222,8 +212,8 @@ static bool is_delta(const struct finder *f, nest_id value, bool is_negative, in
 static bool is_given(const struct finder *f, struct attention_named v)
 {
     struct factors all = {0};
-    const struct nest_statement *s = attention_made_by(f->n, v.value);
-    if (!is_op(s, IR_mul) && !is_op(s, IR_div))
+    const struct nest_statement *s = nest_maker_of(f->n, v.value);
+    if (!nest_is_op(s, IR_mul) && !nest_is_op(s, IR_div))
         return false;
     if (!collect(f, v, 1, &all, 0) || all.products || all.terms != 1 || !all.difference ||
         all.fold || all.sums > 0 || all.sums < -1)
@@ -247,7 +237,7 @@ static bool is_made_of(const struct finder *f, struct attention_named v, bool is
 {
     const struct nest *n = f->n;
     struct attention_gradient *g = f->g;
-    const struct nest_statement *s = attention_made_by(n, v.value);
+    const struct nest_statement *s = nest_maker_of(n, v.value);
     if (depth > 16)
         return false;
     if (!is_f && is_given(f, v)) {
@@ -280,11 +270,11 @@ static bool find_products(const struct nest *n, const struct nest_block *b,
                           struct product *changes)
 {
     uint32_t next = 0;
-    while (next < b->statements.count && !is_map(statement(n, b->statements.at[next])))
+    while (next < b->statements.count && !is_map(nest_statement_at(n, b->statements.at[next])))
         next++;
     if (next + 3 > b->statements.count ||
-        !find_matrix(n, statement(n, b->statements.at[next]), scores) ||
-        !find_matrix(n, statement(n, b->statements.at[next + 1]), changes))
+        !find_matrix(n, nest_statement_at(n, b->statements.at[next]), scores) ||
+        !find_matrix(n, nest_statement_at(n, b->statements.at[next + 1]), changes))
         return false;
     struct attention *a = &g->a;
     *a = (struct attention){.loop = a->loop,
@@ -319,7 +309,7 @@ static bool find_rows(struct finder *f, const struct nest_block *b, nest_id weig
     struct attention *a = &g->a;
     int64_t keys = n->axes.at[a->key_of_k].extent;
     for (uint32_t i = 0; i < b->statements.count; i++) {
-        const struct nest_statement *s = statement(n, b->statements.at[i]);
+        const struct nest_statement *s = nest_statement_at(n, b->statements.at[i]);
         if (!a->largest && is_fold_of(s, IR_reduce_max)) {
             a->largest = s;
             a->key = s->axes[0];
@@ -376,8 +366,9 @@ bool attention_find_gradient(const struct nest *n, struct attention_gradient *ou
 {
     const struct nest_block *top = &n->blocks.at[0];
     const struct nest_statement *loop =
-        top->statements.count ? statement(n, top->statements.at[top->statements.count - 1])
-                              : NULL;
+        top->statements.count
+            ? nest_statement_at(n, top->statements.at[top->statements.count - 1])
+            : NULL;
     if (!loop || loop->kind != NEST_PAR)
         return false;
     const struct nest_block *body = &n->blocks.at[loop->body];
@@ -385,7 +376,7 @@ bool attention_find_gradient(const struct nest *n, struct attention_gradient *ou
         return false;
     const struct nest_statement *maps[2];
     for (int i = 0; i < 2; i++) {
-        maps[i] = statement(n, body->statements.at[i]);
+        maps[i] = nest_statement_at(n, body->statements.at[i]);
         if (!is_map(maps[i]))
             return false;
     }
@@ -397,10 +388,11 @@ bool attention_find_gradient(const struct nest *n, struct attention_gradient *ou
     a->query = maps[0]->axes[0];
     const struct nest_block *rows = &n->blocks.at[maps[0]->body];
     if (!rows->statements.count || !find_products(n, rows, out, &scores, &changes) ||
-        !find_matrix(n, statement(n, rows->statements.at[rows->statements.count - 1]), &dq) ||
+        !find_matrix(n, nest_statement_at(n, rows->statements.at[rows->statements.count - 1]),
+                     &dq) ||
         turned->statements.count != 2 ||
-        !find_matrix(n, statement(n, turned->statements.at[0]), &dv) ||
-        !find_matrix(n, statement(n, turned->statements.at[1]), &dk))
+        !find_matrix(n, nest_statement_at(n, turned->statements.at[0]), &dv) ||
+        !find_matrix(n, nest_statement_at(n, turned->statements.at[1]), &dk))
         return false;
     nest_id key = maps[1]->axes[0];
     out->dq = dq.put;

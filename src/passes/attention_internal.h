@@ -71,7 +71,6 @@ struct nest_index attention_at(struct attention_rows *r, nest_id axis);
 
 // ---- attention_find.c: a nest's statements
 
-const struct nest_statement *attention_made_by(const struct nest *n, nest_id value);
 nest_id attention_without_convert(const struct nest *n, nest_id value);
 
 // A value, where the axis of keys has a name that differs from loop to loop.
@@ -93,8 +92,6 @@ bool attention_reads_scores_only(const struct nest *n, const struct attention *a
 // exp(f - largest) along the axis.
 bool attention_is_term(const struct nest *n, const struct attention *a,
                        struct attention_named v);
-bool attention_same_index(const struct nest_index *a, nest_id of_a, const struct nest_index *b,
-                          nest_id of_b);
 // Rows begin at multiples of 16 bytes, as long as the memory does.
 bool attention_is_even(const struct nest *n, const struct nest_statement *s, nest_id along);
 

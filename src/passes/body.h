@@ -53,6 +53,12 @@ void body_set_results(const struct ir_node *n, ir_id y, ir_id *map);
 
 // -- Masks ------------------------------------------------------------------------------------
 
+// to[i] = to[i] or mask[i].
+static inline void body_add_mask(bool *to, const bool *mask, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++)
+        to[i] = to[i] || mask[i];
+}
 // n times false.
 static inline bool *body_mask(struct ir_module *m, uint32_t n)
 {

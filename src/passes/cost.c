@@ -42,8 +42,8 @@ bool cost_is_product(const struct ir_graph *g, const struct ir_node *n, jot_dtyp
         all *= ir_dims_of(g, x)[batch[i]];
     if (k == 0 || all == 0 || count == 0)
         return false;
-    int64_t of_x = ir_count(g->module, ir_type_of(g, x)) / k / all;
-    int64_t of_y = ir_count(g->module, ir_type_of(g, y)) / k / all;
+    int64_t of_x = ir_count_of(g, x) / k / all;
+    int64_t of_y = ir_count_of(g, y) / k / all;
     return cost_is_gemm(d, is_rich, of_x, of_y, k);
 }
 

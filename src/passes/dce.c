@@ -43,17 +43,11 @@ static bool is_trimmable(const struct ir_node *n)
 static const bool *needs_of(struct ir_module *m, uint32_t f, const bool *out_mask,
                             uint32_t carry, uint32_t n_carry);
 
-static void add_mask(bool *to, const bool *mask, uint32_t n)
-{
-    for (uint32_t i = 0; i < n; i++)
-        to[i] = to[i] || mask[i];
-}
-
 // Carries of a loop stay as results and as operands.
 static void add_carries(struct remains *r, const bool *used, uint32_t n_consts,
                         uint32_t n_carry)
 {
-    add_mask(r->out, used + n_consts, n_carry);
+    body_add_mask(r->out, used + n_consts, n_carry);
     memcpy(r->in + n_consts, r->out, n_carry * sizeof *r->in);
 }
 
@@ -67,24 +61,24 @@ static struct remains *remains_of(const struct needs *d, const struct ir_node *n
         struct ir_scan s = ir_scan_of(n);
         uint32_t first = (uint32_t)s.n_consts, count = (uint32_t)s.n_carry;
         const bool *used = needs_of(d->m, s.body, r->out, first, count);
-        add_mask(r->in, used, n->n_in);
+        body_add_mask(r->in, used, n->n_in);
         add_carries(r, used, first, count);
     } else if (n->op == IR_while) {
         struct ir_while l = ir_while_of(n);
         static const bool all[1] = {true};
         uint32_t first = (uint32_t)l.n_consts;
         const bool *test = needs_of(d->m, l.test, all, 0, 0);
-        add_mask(r->out, test + first, n->n_out);
+        body_add_mask(r->out, test + first, n->n_out);
         const bool *step = needs_of(d->m, l.step, r->out, first, n->n_out);
-        add_mask(r->in, test, n->n_in);
-        add_mask(r->in, step, n->n_in);
+        body_add_mask(r->in, test, n->n_in);
+        body_add_mask(r->in, step, n->n_in);
         add_carries(r, step, first, n->n_out);
     } else { // a call, a shard_map, or a choice, whose operand 0 is the index
         uint32_t first = n->op == IR_cond;
         r->in[0] = first;
         for (uint32_t k = 0; k < (first ? f->count : 1); k++)
-            add_mask(r->in + first, needs_of(d->m, (uint32_t)f->ints[k], r->out, 0, 0),
-                     n->n_in - first);
+            body_add_mask(r->in + first, needs_of(d->m, (uint32_t)f->ints[k], r->out, 0, 0),
+                          n->n_in - first);
     }
     return r;
 }
@@ -233,7 +227,7 @@ static uint32_t trim(struct ir_module *m, uint32_t f, const bool *out_mask, cons
     struct ir_builder b = ir_builder_make(m, g->name, IR_BUILD_PLAIN);
     ir_id *map = pass_no_values(m, g->values.count);
     bool *used = arena_copy(m->arena, keep, (g->n_params + 1) * sizeof *used);
-    add_mask(used, t.live, g->n_params);
+    body_add_mask(used, t.live, g->n_params);
     pass_copy_params(&b, g, used, true, map);
     for (uint32_t at = g->n_params; at < g->nodes.count; at++) {
         const struct ir_node *n = &g->nodes.at[at];

@@ -19,8 +19,7 @@ static int64_t border_of(const struct ir_graph *g, ir_id border, ir_id x, int ax
     const int64_t *starts = halo_ints(s, IR_KEY_starts), *limits = halo_ints(s, IR_KEY_limits);
     int64_t size = limits[axis] - starts[axis];
     if (halo_ints(s, IR_KEY_strides)[axis] != 1 ||
-        ir_count(g->module, ir_type_of(g, s->out)) * count !=
-            ir_count(g->module, ir_type_of(g, x)) * size)
+        ir_count_of(g, s->out) * count != ir_count_of(g, x) * size)
         return 0;
     return first ? (starts[axis] == 0 ? size : 0) : limits[axis] == count ? size : 0;
 }

@@ -107,6 +107,11 @@ void emit_set_scope(struct emitter *e, nest_id value, scope_id scope);
 
 nest_id emit_op(struct emitter *e, enum ir_op op, jot_dtype dtype, int n, const nest_id *in,
                 const int64_t bits[2]);
+static inline nest_id emit_op2(struct emitter *e, enum ir_op op, jot_dtype dtype, nest_id a,
+                               nest_id b)
+{
+    return emit_op(e, op, dtype, 2, (nest_id[]){a, b}, NULL);
+}
 nest_id emit_const(struct emitter *e, jot_dtype dtype, const void *element);
 nest_id emit_index(struct emitter *e, form_id x, jot_dtype dtype);
 nest_id emit_load(struct emitter *e, nest_id buffer, form_id x, nest_id guard);

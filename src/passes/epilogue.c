@@ -22,12 +22,7 @@ struct epilogue {
 
 static const struct nest_statement *made_by(const struct epilogue *e, nest_id value)
 {
-    return &e->nest->statements.at[e->nest->values.at[value].statement];
-}
-
-static bool is_op(const struct nest_statement *s, enum ir_op op)
-{
-    return s->kind == NEST_OP && s->op == op;
+    return nest_maker_of(e->nest, value);
 }
 
 static bool read_const(const struct epilogue *e, nest_id value, double *out)
@@ -54,24 +49,14 @@ static bool is_zero(const struct epilogue *e, nest_id value)
     return read_const(e, value, &x) && x == 0;
 }
 
-// Whether the indices have the same value at every point.
-static bool same_index(const struct nest_index *a, const struct nest_index *b)
-{
-    if (a->constant != b->constant || a->count != b->count)
-        return false;
-    for (uint32_t i = 0; i < a->count; i++)
-        if (a->terms[i].is_value || b->terms[i].is_value || a->terms[i].id != b->terms[i].id ||
-            a->terms[i].factor != b->terms[i].factor)
-            return false;
-    return true;
-}
-
 // A load of what is put here of another matrix; the one of the product, or another one.
 static bool is_matrix(const struct epilogue *e, nest_id value, bool is_product)
 {
     const struct nest_statement *s = made_by(e, value);
     return s->kind == NEST_LOAD && s->guard == NEST_NONE &&
-           (s->buffer == e->product) == is_product && same_index(&s->index, &e->put->index);
+           (s->buffer == e->product) == is_product && !nest_index_has_values(&s->index) &&
+           s->index.constant == e->put->index.constant &&
+           nest_index_same_terms(&s->index, &e->put->index);
 }
 
 // A load of element j of a vector, where j is the column.
@@ -94,13 +79,13 @@ static bool match_addend(struct epilogue *e, const struct nest_statement *s)
 {
     double alpha = 1;
     nest_id x, y;
-    if (is_op(s, IR_fma)) {
+    if (nest_is_op(s, IR_fma)) {
         bool is_first = is_matrix(e, s->in[0], true);
         x = s->in[is_first ? 0 : 1];
         if (!read_const(e, s->in[is_first ? 1 : 0], &alpha))
             return false;
         y = s->in[2];
-    } else if (is_op(s, IR_add)) {
+    } else if (nest_is_op(s, IR_add)) {
         bool is_first = is_matrix(e, s->in[0], true);
         x = s->in[is_first ? 0 : 1];
         y = s->in[is_first ? 1 : 0];
@@ -117,7 +102,7 @@ static bool match_addend(struct epilogue *e, const struct nest_statement *s)
 
 static bool match_bias(struct epilogue *e, const struct nest_statement *s)
 {
-    if (!is_op(s, IR_add))
+    if (!nest_is_op(s, IR_add))
         return false;
     int at = is_matrix(e, s->in[0], true) ? 0 : 1;
     if (!is_matrix(e, s->in[at], true) || !is_vector(e, s->in[1 - at]))
@@ -130,10 +115,10 @@ static bool match_bias(struct epilogue *e, const struct nest_statement *s)
 // jot_relu: select(x <= 0, 0, x).
 static bool match_relu(struct epilogue *e, const struct nest_statement *s, nest_id *out_x)
 {
-    if (!is_op(s, IR_select))
+    if (!nest_is_op(s, IR_select))
         return false;
     const struct nest_statement *test = made_by(e, s->in[0]);
-    if (!is_op(test, IR_le) || test->in[0] != s->in[2] || !is_zero(e, test->in[1]) ||
+    if (!nest_is_op(test, IR_le) || test->in[0] != s->in[2] || !is_zero(e, test->in[1]) ||
         !is_zero(e, s->in[1]))
         return false;
     *out_x = s->in[2];

@@ -42,8 +42,7 @@ static bool is_small(const struct ir_graph *g, const struct ir_node *n)
 // permutations of lu, are the same for all.
 static bool is_empty(const struct ir_graph *g, const struct ir_node *n)
 {
-    return expansions[n->op].make &&
-           ir_count(g->module, ir_type_of(g, ir_operand(g, n, 0))) == 0;
+    return expansions[n->op].make && ir_count_of(g, ir_operand(g, n, 0)) == 0;
 }
 
 // How many matrices the first operand holds.

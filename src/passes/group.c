@@ -457,11 +457,6 @@ static bool join_and_store(struct schedule *s, ir_id v, demand_list *l, const ch
 
 // ---- Groups of their own
 
-static bool node_is_scan(const struct ir_node *n)
-{
-    return ir_op_class((enum ir_op)n->op) == IR_CLASS_CUMULATIVE;
-}
-
 static void store_alone(struct schedule *s, ir_id v, const demand_list *l, const char *reason)
 {
     const struct ir_node *n = ir_node_of(s->g, v);

@@ -27,7 +27,6 @@ bool node_is_dear(const struct ir_graph *g, const struct ir_node *n);
 bool group_store_parts(struct schedule *s, ir_id v, const demand_list *l);
 
 // group_alone.c
-bool node_is_update(const struct ir_node *n);
 // A loop, a branch, an effect, a routine: a step or several.
 bool node_is_steps(const struct ir_node *n);
 void group_store_update(struct schedule *s, ir_id v, const demand_list *l);

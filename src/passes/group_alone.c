@@ -5,11 +5,6 @@
 #include "base/fold.h"
 #include "passes/group.h"
 
-bool node_is_update(const struct ir_node *n)
-{
-    return ir_op_class((enum ir_op)n->op) == IR_CLASS_UPDATE;
-}
-
 // A kernel that changes the operand where it is.
 void group_store_update(struct schedule *s, ir_id v, const demand_list *l)
 {
@@ -52,7 +47,7 @@ static bool is_for_threads(const struct schedule *s, ir_id v, const struct nest_
     int folded;
     node_folded_axes(outer, 0, &folded);
     return outer->op == IR_dot_general && folded == 0 &&
-           cost_is_for_threads(ir_count(s->g->module, ir_type_of(s->g, v)), g->k);
+           cost_is_for_threads(ir_count_of(s->g, v), g->k);
 }
 
 // Whether so many rows, of so many terms each, keep a GPU busy, whose threads share each of them.

@@ -23,16 +23,11 @@ struct hoisting {
     bool *stays;              // by node: is wanted in the loop and computed there
 };
 
-static int64_t count(const struct ir_graph *g, ir_id v)
-{
-    return ir_count(g->module, ir_type_of(g, v));
-}
-
 bool pass_is_dear(const struct ir_graph *g, const struct ir_node *n)
 {
-    int64_t in = 0, out = n->n_out ? count(g, n->out) : 0;
+    int64_t in = 0, out = n->n_out ? ir_count_of(g, n->out) : 0;
     for (uint32_t i = 0; i < n->n_in; i++)
-        in += count(g, ir_operand(g, n, i));
+        in += ir_count_of(g, ir_operand(g, n, i));
     switch (ir_op_class((enum ir_op)n->op)) {
     case IR_CLASS_LIBRARY:
         return n->op != IR_exchange;
@@ -61,8 +56,8 @@ static bool *find_parts(const struct ir_graph *g)
             if (most[ir_operand(g, n, i)] > whole)
                 whole = most[ir_operand(g, n, i)];
         for (uint32_t k = 0; k < n->n_out; k++)
-            most[n->out + k] = n->op == IR_param ? count(g, n->out) : whole;
-        is_part[at] = n->n_out == 1 && count(g, n->out) < whole &&
+            most[n->out + k] = n->op == IR_param ? ir_count_of(g, n->out) : whole;
+        is_part[at] = n->n_out == 1 && ir_count_of(g, n->out) < whole &&
                       (class == IR_CLASS_LAYOUT || class == IR_CLASS_INDEX ||
                        class == IR_CLASS_REDUCE || class == IR_CLASS_CONTRACT);
     }

@@ -40,11 +40,6 @@ static bool mix_repeated(struct lanes *l, const struct ir_node *n, struct view v
 
 // ---- The lanes
 
-static struct view row_of(struct view v)
-{
-    return (struct view){.rank = v.rank - 1, .dims = v.dims + 1};
-}
-
 // What has the lanes: one step of every result of the loop or branch, or of those in a function of
 // several.  Without carries the steps are lanes too.
 static void add_subjects(struct lanes *l, const struct lane_graph *f, const struct ir_node *n)
@@ -59,7 +54,7 @@ static void add_subjects(struct lanes *l, const struct lane_graph *f, const stru
     uint32_t n_carry = n->op == IR_scan ? (uint32_t)ir_scan_of(n).n_carry : 0;
     for (uint32_t k = 0; k < n->n_out; k++) {
         struct view v = f->view[n->out + k];
-        vec_push(l->space.scratch, &l->subjects, n_carry && k >= n_carry ? row_of(v) : v);
+        vec_push(l->space.scratch, &l->subjects, n_carry && k >= n_carry ? lanes_row(v) : v);
     }
 }
 

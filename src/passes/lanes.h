@@ -52,6 +52,11 @@ bool lanes_lead(const struct ir_graph *g, const struct ir_node *n);
 // The atoms of one axis that are no lanes, and how many elements a value has for each lane.
 struct atoms lanes_inner(struct lanes *l, struct atoms dim);
 int64_t lanes_inner_count(struct lanes *l, struct view v);
+// Without the first axis.
+static inline struct view lanes_row(struct view v)
+{
+    return (struct view){.rank = v.rank - 1, .dims = v.dims + 1};
+}
 // Whether v moves lanes only: each has its elements where it has those of the operand.
 bool lanes_only_move(struct lanes *l, const struct lane_graph *f, ir_id v);
 // The op that took the longest axis of the carries out of the lanes, or NULL.

@@ -405,11 +405,6 @@ static void step_conv(struct step *t)
 static struct lane_graph *run(struct lanes *l, const struct ir_graph *g,
                               const struct view *params);
 
-static struct view row_of(struct view v)
-{
-    return (struct view){.rank = v.rank - 1, .dims = v.dims + 1};
-}
-
 static struct view result_view(const struct lane_graph *f, uint32_t i)
 {
     return f->view[f->g->outputs.at[i]];
@@ -467,7 +462,7 @@ static void step_scan(struct step *t)
             mix(t, params[i].dims[0]);
         else
             unite(t, time, params[i].dims[0]);
-        params[i] = row_of(params[i]);
+        params[i] = lanes_row(params[i]);
     }
     struct lane_graph *body = bodies_of(t, params)[0];
     for (uint32_t k = 0; k < t->n->n_out; k++) {

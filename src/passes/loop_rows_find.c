@@ -58,7 +58,7 @@ static ir_id start_of_window(const struct ir_graph *g, const struct ir_node *n,
                              const struct ir_window *w, int axis)
 {
     ir_id indices = ir_operand(g, n, 1);
-    bool is_one = ir_count(g->module, ir_type_of(g, indices)) == 1;
+    bool is_one = ir_count_of(g, indices) == 1;
     return is_one && w->component[axis] == 0 ? indices : IR_NONE;
 }
 

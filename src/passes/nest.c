@@ -356,7 +356,7 @@ void nest_barrier(struct nest_builder *b, enum nest_space space)
     append(b, s);
 }
 
-static int compare_terms(const void *a, const void *b)
+int nest_term_compare(const void *a, const void *b)
 {
     const struct nest_term *x = a, *y = b;
     if (x->is_value != y->is_value)
@@ -369,19 +369,28 @@ struct nest_index nest_index_make(struct arena *arena, int64_t constant, int n,
 {
     struct nest_term *sorted = arena_copy(arena, terms, (size_t)n * sizeof *terms);
     if (n > 1)
-        qsort(sorted, (size_t)n, sizeof *sorted, compare_terms);
+        qsort(sorted, (size_t)n, sizeof *sorted, nest_term_compare);
     uint32_t count = 0;
     for (int i = 0; i < n; i++) {
-        if (count && !compare_terms(&sorted[count - 1], &sorted[i]))
+        if (count && !nest_term_compare(&sorted[count - 1], &sorted[i]))
             sorted[count - 1].factor =
                 (int64_t)((uint64_t)sorted[count - 1].factor + (uint64_t)sorted[i].factor);
         else
             sorted[count++] = sorted[i];
         if (!sorted[count - 1].factor &&
-            (i + 1 == n || compare_terms(&sorted[i], &sorted[i + 1])))
+            (i + 1 == n || nest_term_compare(&sorted[i], &sorted[i + 1])))
             count--;
     }
     return (struct nest_index){.constant = constant, .count = count, .terms = sorted};
+}
+
+bool nest_index_same_terms(const struct nest_index *a, const struct nest_index *b)
+{
+    bool same = a->count == b->count;
+    for (uint32_t i = 0; same && i < a->count; i++)
+        same = !nest_term_compare(&a->terms[i], &b->terms[i]) &&
+               a->terms[i].factor == b->terms[i].factor;
+    return same;
 }
 
 int64_t nest_index_factor(const struct nest_index *x, nest_id axis)

@@ -287,10 +287,26 @@ static inline enum nest_order nest_fold_order(uint16_t op, jot_dtype dtype)
 extern const char *const nest_order_names[NEST_ORDERS];
 extern const char *const nest_space_names[NEST_MEMORY + 1];
 
+static inline const struct nest_statement *nest_statement_at(const struct nest *n, nest_id id)
+{
+    return &n->statements.at[id];
+}
+static inline const struct nest_statement *nest_maker_of(const struct nest *n, nest_id value)
+{
+    return nest_statement_at(n, n->values.at[value].statement);
+}
+static inline bool nest_is_op(const struct nest_statement *s, uint16_t op)
+{
+    return s->kind == NEST_OP && s->op == op;
+}
+
 // Index forms, in the nest's arena; terms are merged and sorted.
 struct nest_index nest_index_make(struct arena *arena, int64_t constant, int n,
                                   const struct nest_term *terms);
 int64_t nest_index_factor(const struct nest_index *x, nest_id axis); // 0 when absent
+int nest_term_compare(const void *a, const void *b);                 // for qsort
+// Whether they differ by a constant at most.
+bool nest_index_same_terms(const struct nest_index *a, const struct nest_index *b);
 // Whether a place depends on a value read in the kernel: such terms stand last.
 static inline bool nest_index_has_values(const struct nest_index *x)
 {

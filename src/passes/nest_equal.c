@@ -49,14 +49,6 @@ static void define(struct serial *s, nest_id first, uint32_t count)
     }
 }
 
-static int compare_terms(const void *a, const void *b)
-{
-    const struct nest_term *x = a, *y = b;
-    if (x->is_value != y->is_value)
-        return x->is_value ? 1 : -1;
-    return x->id < y->id ? -1 : x->id > y->id;
-}
-
 static void emit_index(struct serial *s, const struct nest_index *x)
 {
     emit(s, (uint64_t)x->constant);
@@ -67,7 +59,7 @@ static void emit_index(struct serial *s, const struct nest_index *x)
             (nest_id)(terms[i].is_value ? mapped(s->value, s->nest->values.count, terms[i].id)
                                         : mapped(s->axis, s->nest->axes.count, terms[i].id));
     if (x->count > 1)
-        qsort(terms, x->count, sizeof *terms, compare_terms);
+        qsort(terms, x->count, sizeof *terms, nest_term_compare);
     for (uint32_t i = 0; i < x->count; i++) {
         emit(s, (uint64_t)terms[i].id << 1 | terms[i].is_value);
         emit(s, (uint64_t)terms[i].factor);

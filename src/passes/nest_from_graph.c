@@ -260,11 +260,6 @@ static void emit_scan(struct writer *w, ir_id v)
         emit_close(&w->e, back, 0, NULL);
 }
 
-static bool node_is_scan(const struct ir_node *n)
-{
-    return ir_op_class((enum ir_op)n->op) == IR_CLASS_CUMULATIVE;
-}
-
 static void emit_roots(struct writer *w)
 {
     struct schedule *s = w->s;

@@ -34,8 +34,8 @@ static bool is_small(const struct ir_graph *g, const struct ir_node *n)
 {
     if (n->op != IR_exchange)
         return false;
-    int64_t bytes = ir_count(g->module, ir_type_of(g, ir_operand(g, n, 0))) *
-                    (int64_t)dtype_get(ir_dtype_of(g, n->out))->bytes;
+    int64_t bytes =
+        ir_count_of(g, ir_operand(g, n, 0)) * (int64_t)dtype_get(ir_dtype_of(g, n->out))->bytes;
     return bytes > 0 && bytes <= PACK_BYTES;
 }
 

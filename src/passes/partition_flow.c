@@ -73,8 +73,7 @@ static void want(const struct partition *p, struct flow *t, ir_id v, struct ir_s
 
 static uint64_t bytes_of(const struct ir_graph *g, ir_id v)
 {
-    return (uint64_t)ir_count(g->module, ir_type_of(g, v)) *
-           dtype_get(ir_dtype_of(g, v))->bytes;
+    return (uint64_t)ir_count_of(g, v) * dtype_get(ir_dtype_of(g, v))->bytes;
 }
 
 // Whether a device makes its piece of `to` from its piece of `from` alone.

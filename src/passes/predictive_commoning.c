@@ -23,11 +23,6 @@ struct commoning {
     bool *carried; // by value
 };
 
-static int64_t count(const struct ir_graph *g, ir_id v)
-{
-    return ir_count(g->module, ir_type_of(g, v));
-}
-
 // ---- What is known of the next trip
 
 // The nodes that read each value: of value v those from start[v] to start[v + 1].
@@ -119,14 +114,14 @@ static uint32_t choose(struct commoning *c)
         bool is_saved = n->n_out && c->dear[n->out];
         for (uint32_t i = 0; i < n->n_in; i++) {
             c->carried[ir_operand(g, n, i)] |= !is_saved;
-            saved += is_saved && pass_is_dear(g, n) ? count(g, ir_operand(g, n, i)) : 0;
+            saved += is_saved && pass_is_dear(g, n) ? ir_count_of(g, ir_operand(g, n, i)) : 0;
         }
-        saved += is_saved && pass_is_dear(g, n) ? count(g, n->out) : 0;
+        saved += is_saved && pass_is_dear(g, n) ? ir_count_of(g, n->out) : 0;
     }
     for (ir_id v = 0; v < g->values.count; v++) {
         c->carried[v] &= c->dear[v];
         n_carried += c->carried[v];
-        kept += c->carried[v] ? count(g, v) : 0;
+        kept += c->carried[v] ? ir_count_of(g, v) : 0;
     }
     return kept <= saved ? n_carried : 0;
 }

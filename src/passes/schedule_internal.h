@@ -203,7 +203,15 @@ struct atoms axes_fold_atoms(struct schedule *s, const struct ir_node *n);
 
 static inline int64_t value_count(const struct schedule *s, ir_id v)
 {
-    return ir_count(s->g->module, ir_type_of(s->g, v));
+    return ir_count_of(s->g, v);
+}
+static inline bool node_is_update(const struct ir_node *n)
+{
+    return ir_op_class((enum ir_op)n->op) == IR_CLASS_UPDATE;
+}
+static inline bool node_is_scan(const struct ir_node *n)
+{
+    return ir_op_class((enum ir_op)n->op) == IR_CLASS_CUMULATIVE;
 }
 bool node_is_folding(const struct ir_node *n); // REDUCE, ARG, CONTRACT
 bool node_is_index(const struct ir_node *n);   // a change of index, const, iota, hint

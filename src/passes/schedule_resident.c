@@ -161,11 +161,6 @@ static int blocks_of(const struct ir_node *n, struct lane_graph **bodies)
     return blocks;
 }
 
-static bool is_update(const struct ir_node *n)
-{
-    return ir_op_class((enum ir_op)n->op) == IR_CLASS_UPDATE;
-}
-
 // Whether the result of an update or loop has the local of operand i (write_in_place.c).
 static bool takes_place(const struct survey *u, const struct lane_graph *f,
                         const struct ir_node *n, uint32_t i)
@@ -176,7 +171,7 @@ static bool takes_place(const struct survey *u, const struct lane_graph *f,
     const struct ir_node *m = ir_node_of(u->g, x);
     if (u->of.uses[x] != 1 || u->of.waits[n->out])
         return u->of.waits[n->out];
-    return m->op == IR_param ? u->of.own[x] : !node_is_index(m) || is_update(m);
+    return m->op == IR_param ? u->of.own[x] : !node_is_index(m) || node_is_update(m);
 }
 
 // By operand, the index not counted: whether all branches make one result of it, by updates or not at all.
@@ -446,8 +441,7 @@ static ir_id updated_value(const struct ir_graph *g, ir_id v)
 
 static int64_t bytes_of(const struct ir_graph *g, ir_id v)
 {
-    return count_times(ir_count(g->module, ir_type_of(g, v)),
-                       dtype_get(ir_dtype_of(g, v))->bytes);
+    return count_times(ir_count_of(g, v), dtype_get(ir_dtype_of(g, v))->bytes);
 }
 
 // In a step of n, or of a loop in it: a choice between a carry and that with updates, of the most bytes.

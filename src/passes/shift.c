@@ -192,7 +192,7 @@ static bool try_shift(struct finder *f, ir_id v, int64_t count)
     if ((shift_repeats((enum ir_op)n->op) || n->op == IR_neg) &&
         try_shift(f, ir_operand(f->g, n, 0), count))
         return true;
-    return ir_count(f->g->module, ir_type_of(f->g, v)) < count && cancels(f, v);
+    return ir_count_of(f->g, v) < count && cancels(f, v);
 }
 
 static bool adds(const struct ir_node *n)
@@ -213,8 +213,7 @@ static void search(struct finder *f)
 {
     ir_for_each_node (f->g, n)
         for (uint32_t i = 0; i < n->n_in && adds(n); i++)
-            try_shift(f, ir_operand(f->g, n, i),
-                      ir_count(f->g->module, ir_type_of(f->g, n->out)));
+            try_shift(f, ir_operand(f->g, n, i), ir_count_of(f->g, n->out));
 }
 
 void pass_find_shifts(const struct ir_graph *g, bool *is_shift)

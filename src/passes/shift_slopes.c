@@ -256,8 +256,7 @@ static bool gathered(struct shift_step *c)
 static bool added_up(struct shift_step *c)
 {
     const struct ir_graph *g = c->at->g;
-    int64_t n = ir_count(g->module, ir_type_of(g, ir_operand(g, c->n, 0))),
-            left = ir_count(g->module, ir_type_of(g, c->n->out));
+    int64_t n = ir_count_of(g, ir_operand(g, c->n, 0)), left = ir_count_of(g, c->n->out);
     return take(c, left ? c->in[0]->plus * (double)(n / left) : 0, c->in[0]->times);
 }
 

@@ -22,21 +22,11 @@ struct simplifier {
     uint32_t *uses; // by value of g
 };
 
-static const struct ir_node *maker(const struct ir_builder *b, ir_id v)
-{
-    return ir_node_of(b->graph, v);
-}
-
-static ir_id operand(const struct ir_builder *b, const struct ir_node *n, uint32_t i)
-{
-    return ir_operand(b->graph, n, i);
-}
-
 // A slice of a concatenation that is exactly one of the joined operands.
 static ir_id cut_concatenation(struct simplifier *s, const struct ir_node *n, const ir_id *in)
 {
     struct ir_builder *b = s->b;
-    const struct ir_node *join = maker(b, in[0]);
+    const struct ir_node *join = ir_node_in(b, in[0]);
     if (join->op != IR_concatenate)
         return IR_NONE;
     int rank, axis = (int)ir_attr_int(join->attrs, IR_KEY_axis);
@@ -48,10 +38,10 @@ static ir_id cut_concatenation(struct simplifier *s, const struct ir_node *n, co
     int64_t at = 0;
     uint32_t i = 0;
     for (; i < join->n_in && at < starts[axis]; i++)
-        at += ir_dims(b->module, ir_type_in(b, operand(b, join, i)))[axis];
+        at += ir_dims(b->module, ir_type_in(b, ir_operand(b->graph, join, i)))[axis];
     // Empty operands may stand before the one that is meant.
     for (; i < join->n_in && at == starts[axis]; i++) {
-        ir_id x = operand(b, join, i);
+        ir_id x = ir_operand(b->graph, join, i);
         if (ir_type_equal(ir_type_in(b, x), ir_type_of(s->g, n->out)))
             return x;
         at += ir_dims(b->module, ir_type_in(b, x))[axis];
@@ -64,7 +54,7 @@ static ir_id cut_concatenation(struct simplifier *s, const struct ir_node *n, co
 static ir_id swap_factors(struct simplifier *s, const struct ir_node *n, const ir_id *in)
 {
     struct ir_builder *b = s->b;
-    const struct ir_node *dot = maker(b, in[0]);
+    const struct ir_node *dot = ir_node_in(b, in[0]);
     if (dot->op != IR_dot_general || s->uses[ir_operand(s->g, n, 0)] != 1)
         return IR_NONE;
     int rank, n_batch, n_contract;
@@ -81,19 +71,19 @@ static ir_id swap_factors(struct simplifier *s, const struct ir_node *n, const i
     // an imaginary part in that of the factors.
     if (n_contract > 1 || dtype_is_complex(ir_dtype_of(s->g, n->out)))
         return IR_NONE;
-    int free_y = ir_type_in(b, operand(b, dot, 1)).rank - n_batch - n_contract;
+    int free_y = ir_type_in(b, ir_operand(b->graph, dot, 1)).rank - n_batch - n_contract;
     for (int i = 0; i < rank; i++) {
         int first = i < n_batch + free_y ? i - n_batch + (rank - free_y) : i - free_y;
         if (axes[i] != (i < n_batch ? i : first))
             return IR_NONE;
     }
-    return ir_dot_general(b, operand(b, dot, 1), operand(b, dot, 0), &d);
+    return ir_dot_general(b, ir_operand(b->graph, dot, 1), ir_operand(b->graph, dot, 0), &d);
 }
 
 // x as it is before a transpose by the axes makes it what it is; IR_NONE where that takes a node more.
 static ir_id before_transpose(struct ir_builder *b, ir_id x, int rank, const int64_t *axes)
 {
-    const struct ir_node *n = maker(b, x);
+    const struct ir_node *n = ir_node_in(b, x);
     int count;
     if (ir_type_in(b, x).rank == 0)
         return x;
@@ -101,15 +91,15 @@ static ir_id before_transpose(struct ir_builder *b, ir_id x, int rank, const int
         return memcmp(ir_attr_ints(n->attrs, IR_KEY_axes, &count), axes,
                       (size_t)rank * sizeof *axes)
                    ? IR_NONE
-                   : operand(b, n, 0);
+                   : ir_operand(b->graph, n, 0);
     // Of one axis or none, whose place is all that changes.
-    if (n->op != IR_broadcast_in_dim || ir_type_in(b, operand(b, n, 0)).rank > 1)
+    if (n->op != IR_broadcast_in_dim || ir_type_in(b, ir_operand(b->graph, n, 0)).rank > 1)
         return IR_NONE;
     const int64_t *along = ir_attr_ints(n->attrs, IR_KEY_axes, &count);
     int64_t dims[IR_MAX_RANK], place = count ? axes[along[0]] : 0;
     for (int i = 0; i < rank; i++)
         dims[axes[i]] = ir_dims(b->module, ir_type_in(b, x))[i];
-    return ir_broadcast_in_dim(b, operand(b, n, 0), rank, dims, &place);
+    return ir_broadcast_in_dim(b, ir_operand(b->graph, n, 0), rank, dims, &place);
 }
 
 // An elementwise op of transposes is the transpose of one, so that those that meet again are none.
@@ -120,8 +110,8 @@ static ir_id sink_transpose(struct simplifier *s, const struct ir_node *n, const
     int rank = 0;
     const int64_t *axes = NULL;
     for (uint32_t i = 0; i < n->n_in && !axes && n->n_in <= 8 && n->n_out == 1; i++)
-        if (maker(b, in[i])->op == IR_transpose)
-            axes = ir_attr_ints(maker(b, in[i])->attrs, IR_KEY_axes, &rank);
+        if (ir_node_in(b, in[i])->op == IR_transpose)
+            axes = ir_attr_ints(ir_node_in(b, in[i])->attrs, IR_KEY_axes, &rank);
     if (!axes)
         return IR_NONE;
     axes = arena_copy(b->module->arena, axes, (size_t)rank * sizeof *axes);

@@ -10,39 +10,30 @@
 //     y = reshape (transpose a) [6,...]
 #include "passes/transform.h"
 
-static const struct ir_node *maker(const struct ir_builder *b, ir_id v)
-{
-    return ir_node_of(b->graph, v);
-}
-
-static ir_id operand(const struct ir_builder *b, const struct ir_node *n, uint32_t i)
-{
-    return ir_operand(b->graph, n, i);
-}
-
 static bool is_iota(const struct ir_builder *b, ir_id v, int axis)
 {
-    const struct ir_node *n = maker(b, v);
+    const struct ir_node *n = ir_node_in(b, v);
     return n->op == IR_iota && ir_attr_int(n->attrs, IR_KEY_axis) == axis;
 }
 
 static bool is_basis(const struct ir_builder *b, ir_id v)
 {
-    const struct ir_node *n = maker(b, v);
+    const struct ir_node *n = ir_node_in(b, v);
     if (n->op == IR_reshape) {
-        struct ir_type whole = ir_type_in(b, v), square = ir_type_in(b, operand(b, n, 0));
+        struct ir_type whole = ir_type_in(b, v),
+                       square = ir_type_in(b, ir_operand(b->graph, n, 0));
         if (whole.rank < 1 || square.rank != 2 ||
             ir_dims(b->module, whole)[0] != ir_dims(b->module, square)[0])
             return false;
-        n = maker(b, operand(b, n, 0));
+        n = ir_node_in(b, ir_operand(b->graph, n, 0));
     }
     if (n->op != IR_convert)
         return false;
     struct ir_type t = ir_type_in(b, n->out);
-    n = maker(b, operand(b, n, 0));
+    n = ir_node_in(b, ir_operand(b->graph, n, 0));
     if (n->op != IR_eq || t.rank != 2 || ir_dims(b->module, t)[0] != ir_dims(b->module, t)[1])
         return false;
-    ir_id x = operand(b, n, 0), y = operand(b, n, 1);
+    ir_id x = ir_operand(b->graph, n, 0), y = ir_operand(b->graph, n, 1);
     if (ir_type_in(b, x).rank != 2 || !ir_type_equal(ir_type_in(b, x), ir_type_in(b, y)))
         return false;
     return (is_iota(b, x, 0) && is_iota(b, y, 1)) || (is_iota(b, x, 1) && is_iota(b, y, 0));

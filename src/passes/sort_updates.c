@@ -73,7 +73,7 @@ static bool is_of_rows(const struct ir_graph *g, const struct ir_node *n)
                          : w.component[d] >= 0 || w.size[d] != dims[d] ||
                                w.along[d] != w.index_rank + d - of.n_map)
             return false;
-    return !of.n_batch && of.n_map && ir_count(g->module, ir_type_of(g, ir_operand(g, n, 0)));
+    return !of.n_batch && of.n_map && ir_count_of(g, ir_operand(g, n, 0));
 }
 
 static int64_t product(const int64_t *dims, int from, int to)
@@ -148,7 +148,7 @@ static enum leaf_kind kind_of(const struct updates *u, ir_id v, ir_id *from)
     if (ir_rank_of(g, v) == 0)
         return LEAF_WHOLE;
     if (n->op == IR_gather && ir_gather_of(n->attrs).n_map && is_of_rows(g, n) &&
-        ir_count(g->module, ir_type_of(g, ir_operand(g, n, 0))) < INT32_MAX)
+        ir_count_of(g, ir_operand(g, n, 0)) < INT32_MAX)
         return LEAF_PLACE;
     if (n->op != IR_broadcast_in_dim)
         return LEAF_ROW;

@@ -38,11 +38,6 @@ static struct ir_type type_of_support(struct ir_module *m, enum support_kind kin
                                 : ir_type_make(m, JOT_BOOL, 0, NULL);
 }
 
-static bool has_value(enum support_kind kind)
-{
-    return kind == SUPPORT_SAME || kind == SUPPORT_SOME;
-}
-
 static void copy_params(struct support *s, const enum support_kind *kinds)
 {
     struct ir_builder *b = s->b;
@@ -51,7 +46,7 @@ static void copy_params(struct support *s, const enum support_kind *kinds)
         s->of[i] = (struct supported){x, x, kinds[i], IR_NONE};
     }
     for (uint32_t i = 0; i < s->g->n_params; i++)
-        if (has_value(kinds[i]))
+        if (support_has_value(kinds[i]))
             s->of[i].where =
                 ir_param(b, type_of_support(b->module, kinds[i], ir_type_of(s->g, i)));
 }
@@ -84,7 +79,7 @@ static void give_outputs(struct support *s, const bool *wanted, enum support_kin
     for (uint32_t i = 0; i < g->outputs.count; i++) {
         const struct supported *y = &s->of[g->outputs.at[i]];
         kinds[i] = wanted[i] ? y->kind : SUPPORT_ALL;
-        if (has_value(kinds[i]))
+        if (support_has_value(kinds[i]))
             ir_output(s->b, y->where);
     }
 }
@@ -150,7 +145,7 @@ const struct support_function *support_apply(struct ir_module *m, uint32_t f,
     made->f = f;
     bool any = body_any(wanted, n_out) || has_guards(m, f);
     for (uint32_t i = 0; i < n_in; i++)
-        any = any || has_value(params[i]);
+        any = any || support_has_value(params[i]);
     if (any)
         made->f = build(m, g, wanted, params, made->out);
     pass_memo_add(m, &key, made);

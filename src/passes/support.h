@@ -11,6 +11,10 @@ enum support_kind {
     SUPPORT_SAME, // one bool says it for all elements
     SUPPORT_SOME, // a bool for each
 };
+static inline bool support_has_value(enum support_kind kind)
+{
+    return kind == SUPPORT_SAME || kind == SUPPORT_SOME;
+}
 
 // A value of the graph that is being built.
 struct supported {

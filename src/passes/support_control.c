@@ -12,11 +12,6 @@
 
 static struct ir_module *module_of(const struct support *s) { return s->b->module; }
 
-static bool has_value(enum support_kind kind)
-{
-    return kind == SUPPORT_SAME || kind == SUPPORT_SOME;
-}
-
 static enum support_kind join(enum support_kind x, enum support_kind y)
 {
     if (x == y)
@@ -58,7 +53,7 @@ static ir_id *operands_of(struct support *s, const struct ir_node *n)
 static ir_id as_kind(struct ir_builder *b, enum support_kind have, ir_id where,
                      enum support_kind want, struct ir_type t)
 {
-    if (!has_value(have))
+    if (!support_has_value(have))
         where = ir_scalar_int(b, JOT_BOOL, have == SUPPORT_ALL);
     return want == SUPPORT_SOME ? rule_broadcast_to(b, where, ir_type_with(t, JOT_BOOL))
                                 : where;
@@ -70,7 +65,7 @@ static int add_supports(struct support *s, const struct ir_node *n, const struct
 {
     for (uint32_t i = first; i < end; i++) {
         const struct supported *v = &s->of[ir_operand(s->g, n, i)];
-        if (has_value(k->in[i]))
+        if (support_has_value(k->in[i]))
             x[count++] = as_kind(s->b, v->kind, v->where, k->in[i],
                                  ir_type_of(s->g, ir_operand(s->g, n, i)));
     }
@@ -88,7 +83,7 @@ static ir_id take_results(struct support *s, const struct ir_node *n, const stru
             (struct supported){y + i - first, y + i - first, k->out[i], IR_NONE};
     y += end - first;
     for (uint32_t i = first; i < end; i++)
-        if (has_value(k->out[i]))
+        if (support_has_value(k->out[i]))
             s->of[n->out + i].where = y++;
     return y;
 }
@@ -112,7 +107,7 @@ static uint32_t arrange(struct ir_module *m, const struct support_function *body
         for (uint32_t i = first; i < groups->ends[j]; i++)
             body_take(&w, i);
         for (uint32_t i = first; i < groups->ends[j]; i++)
-            if (has_value(k->in[i]))
+            if (support_has_value(k->in[i]))
                 body_take(&w, next++);
         first = groups->ends[j];
     }
@@ -123,8 +118,8 @@ static uint32_t arrange(struct ir_module *m, const struct support_function *body
         for (; i < end; i++)
             body_give(&w, i);
         for (uint32_t j = begin; j < end && gives; j++) {
-            ir_id p = has_value(body->out[j]) ? w.out[where++] : IR_NONE;
-            if (has_value(k->out[j]))
+            ir_id p = support_has_value(body->out[j]) ? w.out[where++] : IR_NONE;
+            if (support_has_value(k->out[j]))
                 ir_output(&w.b, as_kind(&w.b, body->out[j], p, k->out[j],
                                         ir_type_in(&w.b, w.out[j])));
         }
@@ -202,9 +197,9 @@ static void scan(struct support *s, const struct ir_node *n)
     ir_id *x = pass_no_values(m, 2 * n->n_in + 1);
     int count = gather_operands(s, n, &groups, &k, x);
     for (uint32_t i = 0; i < n_consts; i++)
-        l.n_consts += has_value(k.in[i]);
+        l.n_consts += support_has_value(k.in[i]);
     for (uint32_t i = 0; i < n_carry; i++)
-        l.n_carry += has_value(k.in[n_consts + i]);
+        l.n_carry += support_has_value(k.in[n_consts + i]);
     ir_id y = ir_scan(s->b, &l, count, x);
     y = take_results(s, n, &k, 0, n_carry, y);
     take_results(s, n, &k, n_carry, n->n_out, y);
@@ -228,7 +223,7 @@ static void loop(struct support *s, const struct ir_node *n)
     ir_id *x = pass_no_values(m, 2 * n->n_in + 1);
     int count = gather_operands(s, n, &groups, &k, x);
     for (uint32_t i = 0; i < n_consts; i++)
-        l.n_consts += has_value(k.in[i]);
+        l.n_consts += support_has_value(k.in[i]);
     take_results(s, n, &k, 0, n_carry, ir_while(s->b, &l, count, x));
 }
 
@@ -269,7 +264,7 @@ static int add_splits(const enum support_kind *kinds, uint32_t n, const struct i
     memcpy(to + count, from, n * sizeof *to);
     count += (int)n;
     for (uint32_t i = 0; i < n; i++)
-        if (has_value(kinds[i]))
+        if (support_has_value(kinds[i]))
             to[count++] = from[i];
     return count;
 }

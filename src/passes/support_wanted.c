@@ -61,22 +61,16 @@ void support_want_scan(const struct ir_graph *g, const struct ir_node *n, bool *
     memcpy(in + s.n_consts, out, (size_t)s.n_carry * sizeof *in);
 }
 
-static void add_to(bool *sum, const bool *more, uint32_t n)
-{
-    for (uint32_t i = 0; i < n; i++)
-        sum[i] = sum[i] || more[i];
-}
-
 void support_want_while(const struct ir_graph *g, const struct ir_node *n, bool *out, bool *in)
 {
     struct ir_while l = ir_while_of(n);
     const bool *test = support_wanted(g->module, l.test, body_mask(g->module, 1)), *step;
-    add_to(out, test + l.n_consts, n->n_out);
+    body_add_mask(out, test + l.n_consts, n->n_out);
     do {
         step = support_wanted(g->module, l.step, out);
     } while (body_grow(out, step + l.n_consts, n->n_out));
     memcpy(in, step, n->n_in * sizeof *in);
-    add_to(in, test, n->n_in);
+    body_add_mask(in, test, n->n_in);
     memcpy(in + l.n_consts, out, n->n_out * sizeof *in);
 }
 
@@ -93,9 +87,9 @@ static void want_bodies(const struct ir_graph *g, const struct ir_node *n, const
         support_want_while(g, n, grown, in);
     else if (n->op == IR_cond)
         for (int k = 0; k < count; k++)
-            add_to(in + 1, support_wanted(m, (uint32_t)functions[k], out), n->n_in - 1);
+            body_add_mask(in + 1, support_wanted(m, (uint32_t)functions[k], out), n->n_in - 1);
     else
-        add_to(in, support_wanted(m, (uint32_t)functions[0], out), n->n_in);
+        body_add_mask(in, support_wanted(m, (uint32_t)functions[0], out), n->n_in);
 }
 
 static void want_operands(const struct ir_graph *g, const struct ir_node *n, bool *wanted)

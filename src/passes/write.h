@@ -205,8 +205,6 @@ void write_forms_of_place(struct writer *w, struct view view, int64_t place, for
 // The coordinate along an axis that is lanes of the kernel, or NONE.
 form_id write_form_of_lanes(struct writer *w, struct atoms a);
 bool write_is_looped(struct writer *w, struct view view);
-nest_id write_read_held(struct writer *w, const struct held *h, struct view view,
-                        const form_id *at, nest_id guard);
 // The place of an element among those that the lane has.
 form_id write_inner_place(struct writer *w, struct view view, const form_id *at);
 // Loops of the kind (map, seq) over what a lane has of a value; the coordinates there and the place.

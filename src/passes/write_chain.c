@@ -7,11 +7,6 @@
 
 #define MOST 64
 
-static nest_id pair(struct writer *w, enum ir_op op, jot_dtype d, nest_id a, nest_id b)
-{
-    return emit_op(&w->e, op, d, 2, (nest_id[]){a, b}, NULL);
-}
-
 static int64_t folded_count(const struct ir_graph *g, const struct ir_node *n)
 {
     int count;
@@ -68,7 +63,7 @@ static nest_id sum(struct writer *w, ir_id v, const form_id *at, nest_id guard)
     struct nest_combine c = {0};
     for (int64_t i = 0; i < n; i++) {
         c = term(w, v, at, guard, i);
-        x[i] = c.n == 2 ? pair(w, IR_mul, c.dtype, c.value[0], c.value[1]) : c.value[0];
+        x[i] = c.n == 2 ? emit_op2(&w->e, IR_mul, c.dtype, c.value[0], c.value[1]) : c.value[0];
     }
     enum ir_op op = ir_op_get((enum ir_op)c.op)->pair;
     for (int64_t i = 0; i < n && op != IR_add; i++)
@@ -77,7 +72,7 @@ static nest_id sum(struct writer *w, ir_id v, const form_id *at, nest_id guard)
         lanes *= 2;
     for (int64_t half = lanes / 2; half; half /= 2)
         for (int64_t i = 0; i < half && i + half < n; i++)
-            x[i] = pair(w, op, c.dtype, x[i], x[i + half]);
+            x[i] = emit_op2(&w->e, op, c.dtype, x[i], x[i + half]);
     if (op == IR_add)
         x[0] = write_begun(w, &c, x[0]);
     return write_result_of(w, v, &c, x[0]);
@@ -85,7 +80,7 @@ static nest_id sum(struct writer *w, ir_id v, const form_id *at, nest_id guard)
 
 static nest_id is_nan(struct writer *w, nest_id x, bool is)
 {
-    return pair(w, is ? IR_ne : IR_eq, JOT_BOOL, x, x);
+    return emit_op2(&w->e, is ? IR_ne : IR_eq, JOT_BOOL, x, x);
 }
 
 // The first of the best; a NaN is better than any number.
@@ -99,11 +94,11 @@ static nest_id place_of_best(struct writer *w, ir_id v, const form_id *at, nest_
     jot_dtype of = w->e.b.nest->values.at[best].dtype;
     for (int64_t i = 1; i < count; i++) {
         nest_id x = term(w, v, at, guard, i).value[0];
-        nest_id better = pair(w, wins, JOT_BOOL, x, best);
+        nest_id better = emit_op2(&w->e, wins, JOT_BOOL, x, best);
         if (dtype_is_float(of)) {
             nest_id first =
-                pair(w, IR_and, JOT_BOOL, is_nan(w, x, true), is_nan(w, best, false));
-            better = pair(w, IR_or, JOT_BOOL, better, first);
+                emit_op2(&w->e, IR_and, JOT_BOOL, is_nan(w, x, true), is_nan(w, best, false));
+            better = emit_op2(&w->e, IR_or, JOT_BOOL, better, first);
         }
         nest_id in[3] = {better, emit_const(&w->e, JOT_I64, &i), place};
         place = emit_op(&w->e, IR_select, JOT_I64, 3, in, NULL);
@@ -128,7 +123,7 @@ static nest_id running(struct writer *w, ir_id v, const form_id *at, nest_id gua
         return own;
     memcpy(before, at, (size_t)ir_rank_of(w->s->g, v) * sizeof *at);
     before[axis] = emit_form_constant(&w->e, reverse ? place + 1 : place - 1);
-    return pair(w, write_pair_of(n, d), d, write_value_at(w, v, before, guard), own);
+    return emit_op2(&w->e, write_pair_of(n, d), d, write_value_at(w, v, before, guard), own);
 }
 
 nest_id write_chain(struct writer *w, ir_id v, const form_id *at, nest_id guard)

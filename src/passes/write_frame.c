@@ -285,8 +285,8 @@ static nest_id choose_element(struct writer *w, const nest_id *elements, int64_t
     return result;
 }
 
-nest_id write_read_held(struct writer *w, const struct held *h, struct view view,
-                        const form_id *at, nest_id guard)
+static nest_id read_held(struct writer *w, const struct held *h, struct view view,
+                         const form_id *at, nest_id guard)
 {
     form_id place = write_inner_place(w, view, at);
     int64_t count = lanes_inner_count(w->lanes, view), known;
@@ -531,7 +531,7 @@ bool write_in_frame(struct writer *w, ir_id v, const form_id *at, nest_id guard,
     if (!f->held[v].is_set && f->is_kept[v])
         keep(w, v);
     if (f->held[v].is_set && (f->held[v].elements || f->held[v].local != NEST_NONE)) {
-        *out = write_read_held(w, &f->held[v], write_view(w, v), at, guard);
+        *out = read_held(w, &f->held[v], write_view(w, v), at, guard);
         return true;
     }
     if (w->is_expanded && write_can_chain(f->s.g, n)) {

@@ -11,11 +11,6 @@
 
 #include "ir/control.h"
 
-static bool is_update(const struct ir_node *n)
-{
-    return ir_op_class((enum ir_op)n->op) == IR_CLASS_UPDATE;
-}
-
 static int64_t count_of(struct writer *w, ir_id v)
 {
     return lanes_inner_count(w->lanes, write_view(w, v));
@@ -111,7 +106,8 @@ bool write_can_wait(struct writer *w, ir_id v, ir_id from)
     const struct ir_graph *g = f->s.g;
     bool is_shared = false; // otherwise every update takes the place at once
     ir_id x = v;
-    for (const struct ir_node *n; n = ir_node_of(g, x), is_update(n); x = ir_operand(g, n, 0)) {
+    for (const struct ir_node *n; n = ir_node_of(g, x), node_is_update(n);
+         x = ir_operand(g, n, 0)) {
         if (f->uses[x] > 1 && count_of(w, write_updates_of(g, n)) > 1)
             return false;
         is_shared |= f->uses[ir_operand(g, n, 0)] > 1;
@@ -125,7 +121,7 @@ bool write_can_wait(struct writer *w, ir_id v, ir_id from)
 
 ir_id write_updated_value(const struct ir_graph *g, ir_id v)
 {
-    while (is_update(ir_node_of(g, v)))
+    while (node_is_update(ir_node_of(g, v)))
         v = ir_operand(g, ir_node_of(g, v), 0);
     return v;
 }
@@ -174,7 +170,7 @@ void write_waiting(struct writer *w, uint32_t n, const ir_id *v, const nest_id *
     VEC(struct waiting) ready = {0};
     for (uint32_t i = 0; i < n; i++) {
         uint32_t first = ready.count;
-        for (ir_id x = v[i]; is_update(ir_node_of(g, x));
+        for (ir_id x = v[i]; node_is_update(ir_node_of(g, x));
              x = ir_operand(g, ir_node_of(g, x), 0))
             vec_push(scratch, &ready, (struct waiting){.n = ir_node_of(g, x)});
         // The first comes first.

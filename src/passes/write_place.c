@@ -15,25 +15,21 @@
 
 static nest_id number(struct writer *w, int64_t x) { return emit_const(&w->e, JOT_I64, &x); }
 
-static nest_id pair(struct writer *w, enum ir_op op, jot_dtype d, nest_id a, nest_id b)
-{
-    return emit_op(&w->e, op, d, 2, (nest_id[]){a, b}, NULL);
-}
-
 // An integer of any type as an i64; what no i64 holds is the largest.
 static nest_id widened_place(struct writer *w, nest_id x)
 {
     jot_dtype d = w->e.b.nest->values.at[x].dtype;
     int64_t most = INT64_MAX;
     if (d == JOT_U64)
-        x = pair(w, IR_min, d, x, emit_const(&w->e, d, &most));
+        x = emit_op2(&w->e, IR_min, d, x, emit_const(&w->e, d, &most));
     return d == JOT_I64 ? x : emit_op(&w->e, IR_convert, JOT_I64, 1, &x, NULL);
 }
 
 // The integer, 0 to last, as a coordinate.
 static form_id place_form(struct writer *w, nest_id x, int64_t last)
 {
-    x = pair(w, IR_min, JOT_I64, pair(w, IR_max, JOT_I64, x, number(w, 0)), number(w, last));
+    x = emit_op2(&w->e, IR_min, JOT_I64, emit_op2(&w->e, IR_max, JOT_I64, x, number(w, 0)),
+                 number(w, last));
     w->e.value_extent.at[x] = last + 1;
     return emit_form(&w->e, 0, 1, &(struct nest_term){.factor = 1, .id = x, .is_value = true});
 }
@@ -120,8 +116,8 @@ static void find_element(struct writer *w, const struct ir_node *n, const struct
             place[v->index_rank] = emit_form_constant(e, v->component[d]);
             nest_id x = widened_place(w, write_at_operand(w, n, 1, place, guard));
             if (!moves) {
-                nest_id low = pair(w, IR_ge, JOT_BOOL, x, number(w, 0));
-                nest_id high = pair(w, IR_le, JOT_BOOL, x, number(w, last));
+                nest_id low = emit_op2(&w->e, IR_ge, JOT_BOOL, x, number(w, 0));
+                nest_id high = emit_op2(&w->e, IR_le, JOT_BOOL, x, number(w, last));
                 *inside = emit_both(e, *inside, emit_both(e, low, high));
             }
             start = last ? place_form(w, x, last) : 0;
@@ -206,8 +202,8 @@ struct update_frame write_update_frame(struct schedule *s, const struct ir_node 
 static nest_id combined(struct writer *w, const struct ir_node *n, nest_id old, nest_id update)
 {
     enum ir_op op = ir_op_get((enum ir_op)n->op)->pair;
-    return pair(w, op != IR_OP_COUNT ? op : (enum ir_op)n->op, ir_dtype_of(w->s->g, n->out),
-                old, update);
+    return emit_op2(&w->e, op != IR_OP_COUNT ? op : (enum ir_op)n->op,
+                    ir_dtype_of(w->s->g, n->out), old, update);
 }
 
 struct updated write_updated(struct writer *w, const struct ir_node *n, const form_id *at)
@@ -290,8 +286,9 @@ static nest_id is_same_place(struct writer *w, int rank, const form_id *a, const
             continue;
         }
         nest_id at = emit_index(&w->e, apart, JOT_I64);
-        same = emit_both(&w->e, same,
-                         pair(w, IR_eq, JOT_BOOL, at, emit_const(&w->e, JOT_I64, &zero)));
+        same =
+            emit_both(&w->e, same,
+                      emit_op2(&w->e, IR_eq, JOT_BOOL, at, emit_const(&w->e, JOT_I64, &zero)));
     }
     return same;
 }

@@ -26,11 +26,11 @@ static bool is_load_before(const struct nest_statement *x, const struct nest_sta
 static nest_id base_of_square(struct writer *w, nest_id x)
 {
     const struct nest *n = w->e.b.nest;
-    const struct nest_statement *s = &n->statements.at[n->values.at[x].statement];
+    const struct nest_statement *s = nest_maker_of(n, x);
     if (s->kind != NEST_OP || s->op != IR_sub || !dtype_is_float(s->dtype))
         return x;
-    const struct nest_statement *a = &n->statements.at[n->values.at[s->in[0]].statement],
-                                *b = &n->statements.at[n->values.at[s->in[1]].statement];
+    const struct nest_statement *a = nest_maker_of(n, s->in[0]),
+                                *b = nest_maker_of(n, s->in[1]);
     if (a->kind != NEST_LOAD || b->kind != NEST_LOAD || !is_load_before(b, a))
         return x;
     return emit_op(&w->e, IR_sub, s->dtype, 2, (nest_id[]){s->in[1], s->in[0]}, NULL);

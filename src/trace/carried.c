@@ -81,8 +81,7 @@ static bool is_elementwise(const struct ir_node *n)
 static bool is_view(const struct ir_graph *g, const struct ir_node *n, ir_id v)
 {
     return n->n_in == 1 && (ir_op_class(n->op) == IR_CLASS_LAYOUT || n->op == IR_convert) &&
-           ir_count(g->module, ir_type_of(g, v)) >=
-               ir_count(g->module, ir_type_of(g, ir_operand(g, n, 0)));
+           ir_count_of(g, v) >= ir_count_of(g, ir_operand(g, n, 0));
 }
 
 static bool is_made_again(const struct trace *t, ir_id v, bool in_stage);

@@ -7,11 +7,6 @@
 
 #define DEEP 8 // operations that are looked through
 
-static const struct nest_statement *maker_of(const struct cg_lowering *l, nest_id value)
-{
-    return cg_statement(l, l->nest->values.at[value].statement);
-}
-
 // An axis of one of two loops, and that of the other which stands for it.
 struct axes {
     nest_id from, to; // NEST_NONE: not known yet
@@ -45,7 +40,7 @@ static bool is_same(const struct cg_lowering *l, nest_id x, nest_id y, struct ax
 {
     if (x == y)
         return true;
-    const struct nest_statement *s = maker_of(l, x), *t = maker_of(l, y);
+    const struct nest_statement *s = cg_maker_of(l, x), *t = cg_maker_of(l, y);
     if (!deep || s->kind != t->kind || s->dtype != t->dtype)
         return false;
     if (s->kind == NEST_LOAD)
@@ -68,7 +63,7 @@ static bool is_same(const struct cg_lowering *l, nest_id x, nest_id y, struct ax
 // What the maximum is taken of that the value is, by the fold over one axis, or NEST_NONE.
 static nest_id largest_of(const struct cg_lowering *l, nest_id value, nest_id *axis)
 {
-    const struct nest_statement *fold = maker_of(l, value);
+    const struct nest_statement *fold = cg_maker_of(l, value);
     if (fold->kind != NEST_FOLD || fold->n_axes != 1)
         return NEST_NONE;
     *axis = fold->axes[0];
@@ -85,7 +80,7 @@ static nest_id largest_of(const struct cg_lowering *l, nest_id value, nest_id *a
 // x - max x
 static bool is_nonpositive(const struct cg_lowering *l, nest_id value)
 {
-    const struct nest_statement *s = maker_of(l, value);
+    const struct nest_statement *s = cg_maker_of(l, value);
     if (s->kind != NEST_OP || s->op != IR_sub || s->dtype != JOT_F32)
         return false;
     struct axes axes = {NEST_NONE, NEST_NONE};
@@ -97,7 +92,7 @@ static bool is_nonpositive(const struct cg_lowering *l, nest_id value)
 // Whether it is at most 1, or NaN.
 static bool is_at_most_one(const struct cg_lowering *l, nest_id value)
 {
-    const struct nest_statement *s = maker_of(l, value);
+    const struct nest_statement *s = cg_maker_of(l, value);
     if (s->kind == NEST_OP)
         return s->op == IR_exp && s->dtype == JOT_F32 && is_nonpositive(l, s->in[0]);
     if (s->kind != NEST_LOAD || l->nest->buffers.at[s->buffer].role != NEST_LOCAL)
@@ -109,7 +104,7 @@ static bool is_at_most_one(const struct cg_lowering *l, nest_id value)
             return false;
         if (t->kind != NEST_PUT || t->buffer != s->buffer)
             continue;
-        const struct nest_statement *of = maker_of(l, t->in[0]);
+        const struct nest_statement *of = cg_maker_of(l, t->in[0]);
         if (t->op || of->kind != NEST_OP || !is_at_most_one(l, t->in[0]))
             return false;
         is_put = true;

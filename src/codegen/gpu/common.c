@@ -35,11 +35,6 @@ struct gpu_common {
     LLVMValueRef inside;  // whether the thread has a point of its own
 };
 
-static const struct nest_statement *maker_of(const struct cg_lowering *l, nest_id value)
-{
-    return cg_statement(l, l->nest->values.at[value].statement);
-}
-
 static bool is_plain(const struct cg_lowering *l, nest_id value)
 {
     jot_dtype d = l->nest->values.at[value].dtype;
@@ -56,7 +51,7 @@ static bool is_in_body(const struct cg_lowering *l, const struct nest_statement 
 {
     const struct nest_block *b = &l->nest->blocks.at[seq->body];
     for (uint32_t i = 0; i < b->statements.count; i++)
-        if (cg_statement(l, b->statements.at[i]) == maker_of(l, v))
+        if (cg_statement(l, b->statements.at[i]) == cg_maker_of(l, v))
             return true;
     return false;
 }
@@ -67,7 +62,7 @@ static bool want(struct cg_lowering *l, struct gpu_common *c, const struct nest_
 {
     bool is_carry = v >= seq->first_carry && v < seq->first_carry + seq->n_in;
     if (c->varies[v] ||
-        (!is_carry && (!is_in_body(l, seq, v) || !is_common(c, maker_of(l, v)))))
+        (!is_carry && (!is_in_body(l, seq, v) || !is_common(c, cg_maker_of(l, v)))))
         return true;
     for (uint32_t i = 0; i < c->n_slots; i++)
         if (c->slots[i] == v)

@@ -111,7 +111,8 @@ static uint64_t local_bytes(const struct cg_lowering *l)
     return bytes;
 }
 
-void gpu_tables_make(struct cg_lowering *l)
+// Where a nest that is lowered in a function of another one has its values, loops and buffers.
+static void make_tables(struct cg_lowering *l)
 {
     const struct nest *nest = l->nest;
     l->values = arena_array(l->arena, struct cg_value, nest->values.count + 1);
@@ -132,7 +133,7 @@ struct cg_kernel_step *gpu_function_open(struct cg_lowering *l, struct cg_kernel
     struct cg_kernel_step *step = &out->steps[out->n_steps++];
     *step = (struct cg_kernel_step){
         .symbol = arena_text(l->arena, symbol), .total = 1, .grain = 1, .parallel = true};
-    gpu_tables_make(l);
+    make_tables(l);
     l->gpu->shared_bytes = 0;
     begin_function(l, step->symbol, extra);
     return step;

@@ -529,8 +529,6 @@ struct cg_loop gpu_chunks_open(struct cg_lowering *l, int64_t chunks);
 struct cg_loop gpu_own_chunk_open(struct cg_lowering *l, int64_t chunks);
 // Statements from .. to - 1 of the nest's body.
 void gpu_lower_list(struct cg_lowering *l, uint32_t from, uint32_t to);
-// Where a nest that is lowered in a function of another one has its values, loops and buffers.
-void gpu_tables_make(struct cg_lowering *l);
 
 // groups.c: points that threads share.
 bool gpu_is_loop(enum nest_kind kind);

@@ -25,11 +25,6 @@ struct analysis {
     int pieces;
 };
 
-static const struct nest_statement *maker_of(const struct cg_lowering *l, nest_id value)
-{
-    return cg_statement(l, l->nest->values.at[value].statement);
-}
-
 static bool is_number(const struct nest_statement *s, uint32_t bits)
 {
     uint32_t own;
@@ -42,13 +37,13 @@ static bool is_mantissa(const struct cg_lowering *l, const struct nest_statement
 {
     if (s->op != IR_bitcast || s->dtype != JOT_F32)
         return false;
-    const struct nest_statement *both = maker_of(l, s->in[0]);
+    const struct nest_statement *both = cg_maker_of(l, s->in[0]);
     if (both->kind != NEST_OP || both->op != IR_or || both->dtype != JOT_U32 ||
-        !is_number(maker_of(l, both->in[1]), 0x3f800000))
+        !is_number(cg_maker_of(l, both->in[1]), 0x3f800000))
         return false;
-    const struct nest_statement *shift = maker_of(l, both->in[0]);
+    const struct nest_statement *shift = cg_maker_of(l, both->in[0]);
     return shift->kind == NEST_OP && shift->op == IR_shr_logical &&
-           is_number(maker_of(l, shift->in[1]), 9);
+           is_number(cg_maker_of(l, shift->in[1]), 9);
 }
 
 static struct interval product(struct interval x, struct interval y)
@@ -105,7 +100,7 @@ static struct interval bound_op(struct analysis *a, const struct nest_statement 
 
 static struct interval bound(struct analysis *a, nest_id value)
 {
-    const struct nest_statement *s = maker_of(a->l, value);
+    const struct nest_statement *s = cg_maker_of(a->l, value);
     if (a->round[value] == a->now)
         return a->of[value];
     a->round[value] = a->now;
@@ -128,7 +123,7 @@ static struct interval bound(struct analysis *a, nest_id value)
 // Whether no number of the piece makes the predicate choose the side.
 static bool is_never(struct analysis *a, nest_id predicate, int side)
 {
-    const struct nest_statement *s = maker_of(a->l, predicate);
+    const struct nest_statement *s = cg_maker_of(a->l, predicate);
     if (s->kind != NEST_OP || s->op != IR_lt)
         return false;
     struct interval x = bound(a, s->in[0]), y = bound(a, s->in[1]);

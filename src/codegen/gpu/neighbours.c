@@ -4,17 +4,6 @@
 // counts of may lie outside of the buffer, and is read elsewhere.
 #include "codegen/gpu/gpu.h"
 
-static bool same_terms(const struct nest_index *a, const struct nest_index *b)
-{
-    if (a->count != b->count)
-        return false;
-    for (uint32_t i = 0; i < a->count; i++)
-        if (a->terms[i].id != b->terms[i].id || a->terms[i].is_value != b->terms[i].is_value ||
-            a->terms[i].factor != b->terms[i].factor)
-            return false;
-    return true;
-}
-
 // How far x is behind the start of its vector.
 static int64_t rest_of(int64_t x, int64_t lanes) { return (x % lanes + lanes) % lanes; }
 
@@ -47,7 +36,7 @@ static bool is_inside(const struct cg_lowering *l, const struct nest_statement *
             const struct nest_statement *t = cg_statement(l, b->statements.at[k]);
             is_here |= b->statements.at[k] == id;
             is_read |= t->kind == NEST_LOAD && t->buffer == s->buffer &&
-                       t->guard == NEST_NONE && same_terms(&t->index, &s->index) &&
+                       t->guard == NEST_NONE && nest_index_same_terms(&t->index, &s->index) &&
                        t->index.constant == at;
         }
         if (is_here)

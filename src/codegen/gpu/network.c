@@ -22,7 +22,7 @@
 // The local that is read at place i of the axis, or NEST_NONE.
 static nest_id row_of(const struct cg_lowering *l, nest_id value, nest_id axis)
 {
-    const struct nest_statement *s = cg_statement(l, l->nest->values.at[value].statement);
+    const struct nest_statement *s = cg_maker_of(l, value);
     bool is_row = s->kind == NEST_LOAD && s->guard == NEST_NONE && s->index.count == 1 &&
                   !s->index.constant && nest_index_factor(&s->index, axis) == 1;
     return is_row && l->nest->buffers.at[s->buffer].role == NEST_LOCAL ? s->buffer : NEST_NONE;

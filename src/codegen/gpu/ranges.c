@@ -42,18 +42,13 @@ static bool is_in_run(const struct cg_lowering *l, const struct nest_statement *
     return is_scalar(s) || (by_size && (is_read(l, s) || is_short_fold(l, s)));
 }
 
-static const struct nest_statement *maker_of(const struct cg_lowering *l, nest_id value)
-{
-    return cg_statement(l, l->nest->values.at[value].statement);
-}
-
 // Whether it multiplies the sine and the cosine of a number.
 static bool is_of_both(const struct cg_lowering *l, const struct nest_statement *s)
 {
     if (s->kind != NEST_OP || (s->op != IR_mul && s->op != IR_fma) ||
         (s->dtype != JOT_F32 && s->dtype != JOT_F64))
         return false;
-    const struct nest_statement *f = maker_of(l, s->in[0]), *g = maker_of(l, s->in[1]);
+    const struct nest_statement *f = cg_maker_of(l, s->in[0]), *g = cg_maker_of(l, s->in[1]);
     bool are_both =
         f->kind == NEST_OP && g->kind == NEST_OP &&
         ((f->op == IR_sin && g->op == IR_cos) || (f->op == IR_cos && g->op == IR_sin));
@@ -64,7 +59,7 @@ static void lower_product(struct cg_lowering *l, nest_id id)
 {
     const struct nest_statement *s = cg_statement(l, id);
     struct cg_value *f = &l->values[s->in[0]], *g = &l->values[s->in[1]], was[] = {*f, *g};
-    LLVMValueRef x = l->values[maker_of(l, s->in[0])->in[0]].re;
+    LLVMValueRef x = l->values[cg_maker_of(l, s->in[0])->in[0]].re;
     cg_sincos_factors(&l->m, x, &f->re, &g->re);
     cg_lower_statement(l, id);
     *f = was[0];

@@ -55,13 +55,6 @@ bool gpu_is_scan_of_points(const struct cg_lowering *l, nest_id loop)
     return b->statements.count && gpu_is_long_scan(l, vec_last(&b->statements));
 }
 
-struct cg_value gpu_scan_choose(struct cg_lowering *l, LLVMValueRef condition,
-                                struct cg_value x, struct cg_value y)
-{
-    return (struct cg_value){LLVMBuildSelect(l->m.b, condition, x.re, y.re, ""),
-                             x.im ? LLVMBuildSelect(l->m.b, condition, x.im, y.im, "") : NULL};
-}
-
 static LLVMValueRef is_identity(struct cg_lowering *l, const struct scan *p, struct cg_value x)
 {
     struct cg_value one =
@@ -80,8 +73,8 @@ struct cg_value gpu_scan_combine(struct cg_lowering *l, const struct scan *p, st
     struct cg_value both = cg_combine(&l->m, p->combine->op, p->combine->dtype, x, y);
     if (cg_has_neutral(p->combine->op, p->combine->dtype))
         return both;
-    both = gpu_scan_choose(l, is_identity(l, p, y), x, both);
-    return gpu_scan_choose(l, is_identity(l, p, x), y, both);
+    both = cg_select(&l->m, is_identity(l, p, y), x, both);
+    return cg_select(&l->m, is_identity(l, p, x), y, both);
 }
 
 struct cg_value gpu_scan_neutral(struct cg_lowering *l, const struct scan *p, unsigned lanes)
@@ -191,7 +184,7 @@ void gpu_scan_read(struct cg_lowering *l, const struct scan *p, struct window *w
     }
     if (may_end)
         w->running =
-            gpu_scan_choose(l, w->is_inside, w->running, gpu_scan_neutral(l, p, p->lanes));
+            cg_select(&l->m, w->is_inside, w->running, gpu_scan_neutral(l, p, p->lanes));
 }
 
 // The running values of a window that comes after `carry`; the new carry.
@@ -209,13 +202,13 @@ struct cg_value gpu_scan_run(struct cg_lowering *l, const struct scan *p, struct
     struct cg_value all = at[p->lanes - 1];
     for (unsigned distance = 1; distance < GPU_WARP; distance *= 2) {
         LLVMValueRef has = LLVMBuildICmp(b, LLVMIntUGE, p->lane, gpu_i32(l, distance), "");
-        all = gpu_scan_choose(
-            l, has, gpu_scan_combine(l, p, gpu_scan_shuffled(l, all, true, distance), all),
-            all);
+        all = cg_select(&l->m, has,
+                        gpu_scan_combine(l, p, gpu_scan_shuffled(l, all, true, distance), all),
+                        all);
     }
     LLVMValueRef is_first = LLVMBuildICmp(b, LLVMIntEQ, p->lane, gpu_i32(l, 0), "");
     struct cg_value before = gpu_scan_combine(l, p, carry, gpu_scan_shuffled(l, all, true, 1));
-    before = gpu_scan_choose(l, is_first, carry, before);
+    before = cg_select(&l->m, is_first, carry, before);
     if (p->pass == PASS_FOLD)
         return gpu_scan_combine(l, p, carry, gpu_scan_shuffled(l, all, false, GPU_WARP - 1));
     bool is_offset = p->pass == PASS_OFFSETS; // what is before an element, without it

@@ -91,8 +91,9 @@ static struct cg_value wait_for(struct cg_lowering *l, const struct scan *p, LLV
     gpu_sync_warp(l);
     struct cg_value v = gpu_scan_neutral(l, p, 1);
     LLVMValueRef bits = LLVMBuildTrunc(b, word, l->module->i32, "");
-    return gpu_scan_choose(
-        l, wanted, (struct cg_value){LLVMBuildBitCast(b, bits, LLVMTypeOf(v.re), ""), NULL}, v);
+    return cg_select(&l->m, wanted,
+                     (struct cg_value){LLVMBuildBitCast(b, bits, LLVMTypeOf(v.re), ""), NULL},
+                     v);
 }
 
 // The elements of the threads of the warp as one, in their order, in all threads.
@@ -271,7 +272,7 @@ static void lower_tiles(struct cg_lowering *l, const struct scan *p)
     for (int i = 0; i < WARPS - 1; i++) {
         struct cg_value next = shared_value(l, p, totals, cg_int(l->module, i));
         LLVMValueRef is_before = LLVMBuildICmp(b, LLVMIntUGT, warp, gpu_i32(l, i), "");
-        before = gpu_scan_choose(l, is_before, gpu_scan_combine(l, p, before, next), before);
+        before = cg_select(&l->m, is_before, gpu_scan_combine(l, p, before, next), before);
     }
     before = gpu_scan_combine(l, p, shared_value(l, p, totals, last), before);
     before.re = cg_splat(&l->m, before.re, p->lanes);

@@ -127,7 +127,7 @@ void gpu_lower_sized(struct cg_lowering *l, nest_id id)
 // What is known of a value outside of runs.
 static struct gpu_size size_at_first(const struct cg_lowering *l, nest_id value)
 {
-    const struct nest_statement *s = cg_statement(l, l->nest->values.at[value].statement);
+    const struct nest_statement *s = cg_maker_of(l, value);
     return s->kind == NEST_CONST && s->dtype == JOT_F32 ? size_of_number(s)
                                                         : (struct gpu_size){0};
 }

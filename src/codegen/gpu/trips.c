@@ -57,15 +57,10 @@ static struct cg_segment part_of(int64_t extent, int i)
     return (struct cg_segment){extent - PARTS + i, extent - PARTS + i + 1};
 }
 
-static const struct nest_statement *maker(const struct cg_lowering *l, nest_id value)
-{
-    return cg_statement(l, l->nest->values.at[value].statement);
-}
-
 // In the part that cg_segment_enter has been told: 1 or 0 when the value is always so, or -1.
 static int decides(const struct cg_lowering *l, nest_id value)
 {
-    const struct nest_statement *s = maker(l, value);
+    const struct nest_statement *s = cg_maker_of(l, value);
     if (s->kind == NEST_OP && s->op == IR_and) {
         int x = decides(l, s->in[0]), y = decides(l, s->in[1]);
         return !x || !y ? 0 : x < 0 || y < 0 ? -1 : 1;
@@ -77,12 +72,12 @@ static int decides(const struct cg_lowering *l, nest_id value)
 // The load that the value is in this part, or NULL.
 static const struct nest_statement *load_of(const struct cg_lowering *l, nest_id value)
 {
-    const struct nest_statement *s = maker(l, value);
+    const struct nest_statement *s = cg_maker_of(l, value);
     while (s->kind == NEST_OP && s->op == IR_select) {
         int is = decides(l, s->in[0]);
         if (is < 0)
             return NULL;
-        s = maker(l, s->in[is ? 1 : 2]);
+        s = cg_maker_of(l, s->in[is ? 1 : 2]);
     }
     return s->kind == NEST_LOAD ? s : NULL;
 }
@@ -103,7 +98,7 @@ static bool is_in_part(const struct cg_lowering *l, const struct trips *t, nest_
                        const struct cg_segment *rows, const struct cg_segment *columns,
                        const struct neighbour *n)
 {
-    const struct nest_statement *load = load_of(l, value), *s = maker(l, value);
+    const struct nest_statement *load = load_of(l, value), *s = cg_maker_of(l, value);
     if (!load || nest_index_has_values(&load->index))
         return false;
     int is_read = load->guard == NEST_NONE ? 1 : decides(l, load->guard);

@@ -14,13 +14,6 @@ struct turn {
     LLVMValueRef place, is_there;
 };
 
-static struct cg_value choose(struct cg_lowering *l, LLVMValueRef condition, struct cg_value x,
-                              struct cg_value y)
-{
-    return (struct cg_value){LLVMBuildSelect(l->m.b, condition, x.re, y.re, ""),
-                             x.im ? LLVMBuildSelect(l->m.b, condition, x.im, y.im, "") : NULL};
-}
-
 // Turn number `at` of the list, the first one again where there is none.
 static struct turn read_turn(struct cg_lowering *l, const struct updates *u, LLVMValueRef list,
                              LLVMValueRef at, LLVMValueRef begin, LLVMValueRef end)
@@ -48,7 +41,7 @@ static void make_update(struct cg_lowering *l, const struct updates *u, struct t
     for (int i = 0; u->load && i < k; i++) {
         LLVMValueRef same = LLVMBuildICmp(b, LLVMIntEQ, all[i].place, t->place, "");
         same = LLVMBuildAnd(b, same, all[i].is_there, "");
-        t->old = choose(l, same, all[i].fresh, t->old);
+        t->old = cg_select(&l->m, same, all[i].fresh, t->old);
     }
     l->values = t->values;
     if (u->load)

@@ -22,16 +22,11 @@ enum {
     MOST_OPS = 32, // that are looked at for what a part is made of
 };
 
-static const struct ir_node *node_in(const struct ir_builder *b, ir_id v)
-{
-    return ir_node_of(b->graph, v);
-}
-
 static bool is_zeros(const struct ir_builder *b, ir_id v)
 {
-    const struct ir_node *n = node_in(b, v);
+    const struct ir_node *n = ir_node_in(b, v);
     if (n->op == IR_broadcast_in_dim)
-        n = node_in(b, ir_operand(b->graph, n, 0));
+        n = ir_node_in(b, ir_operand(b->graph, n, 0));
     if (n->op != IR_const || ir_type_in(b, n->out).rank)
         return false;
     const uint8_t *bytes = ir_field_find(n->attrs, IR_KEY_data)->bytes;
@@ -74,7 +69,7 @@ static bool is_padded(const struct ir_builder *b, const struct ir_node *n)
 // Whether v is made of most of x, by a few ops of which so many are left to look at.
 static bool is_made_of(const struct ir_builder *b, ir_id v, ir_id x, int *left)
 {
-    const struct ir_node *n = node_in(b, v);
+    const struct ir_node *n = ir_node_in(b, v);
     bool reads = ir_op_class((enum ir_op)n->op) != IR_CLASS_UPDATE, is = false;
     for (uint32_t i = 0; !is && i < n->n_in && (*left)-- > 0; i++) {
         ir_id in = ir_operand(b->graph, n, i);
@@ -87,10 +82,10 @@ static bool is_made_of(const struct ir_builder *b, ir_id v, ir_id x, int *left)
 // Whether x, or what it updates, is where a loop keeps it, and the update is of something else.
 static bool has_memory_for(const struct ir_builder *b, ir_id x, ir_id update)
 {
-    const struct ir_node *n = node_in(b, x);
+    const struct ir_node *n = ir_node_in(b, x);
     while (ir_op_class((enum ir_op)n->op) == IR_CLASS_UPDATE) {
         x = ir_operand(b->graph, n, 0);
-        n = node_in(b, x);
+        n = ir_node_in(b, x);
     }
     return (n->op == IR_param || ir_has_bodies((enum ir_op)n->op)) &&
            !is_made_of(b, update, x, &(int){MOST_OPS});
@@ -115,7 +110,7 @@ static ir_id add_padded(struct ir_builder *b, ir_id x, const struct ir_node *pad
 
 static ir_id add_to(struct ir_builder *b, ir_id x, ir_id update)
 {
-    struct ir_node n = *node_in(b, update);
+    struct ir_node n = *ir_node_in(b, update);
     if (n.op == IR_pad)
         return add_padded(b, x, &n);
     ir_id in[IR_MAX_RANK + 2];
@@ -131,12 +126,12 @@ static ir_id add_to(struct ir_builder *b, ir_id x, ir_id update)
 static int find_updates(const struct ir_builder *b, ir_id y, ir_id *updates)
 {
     int n = 0;
-    for (; adds(b, node_in(b, y)); y = ir_operand(b->graph, node_in(b, y), 0)) {
+    for (; adds(b, ir_node_in(b, y)); y = ir_operand(b->graph, ir_node_in(b, y), 0)) {
         if (n == MOST_UPDATES)
             return 0;
         updates[n++] = y;
     }
-    if (n < MOST_UPDATES && is_padded(b, node_in(b, y)))
+    if (n < MOST_UPDATES && is_padded(b, ir_node_in(b, y)))
         updates[n++] = y;
     else if (!is_zeros(b, y))
         return 0;
@@ -151,7 +146,7 @@ static ir_id add_updates(struct ir_builder *b, ir_id x, ir_id y)
         return IR_NONE;
     int n = find_updates(b, y, updates);
     if (n == 0 ||
-        (node_in(b, updates[n - 1])->op == IR_pad && !has_memory_for(b, x, updates[n - 1])))
+        (ir_node_in(b, updates[n - 1])->op == IR_pad && !has_memory_for(b, x, updates[n - 1])))
         return IR_NONE;
     while (n-- > 0)
         x = add_to(b, x, updates[n]);

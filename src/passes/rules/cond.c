@@ -20,12 +20,6 @@ static uint32_t *new_branches(struct ir_builder *b, int n)
     return arena_array(b->module->arena, uint32_t, n + 1);
 }
 
-static void add_to(bool *mask, const bool *other, uint32_t n)
-{
-    for (uint32_t i = 0; i < n; i++)
-        mask[i] = mask[i] || other[i];
-}
-
 // -- Forward mode -----------------------------------------------------------------------------
 
 // A branch with tangents, those of the mask: own says which there are.
@@ -54,7 +48,7 @@ static jot_status jvp_branches(struct jvp *c, int n, const int64_t *from, const 
     bool *own = body_mask(m, (uint32_t)n * n_out);
     for (int k = 0; k < n; k++) {
         JOT_TRY(pass_jvp(m, (uint32_t)from[k], in, &to[k], own + (uint32_t)k * n_out));
-        add_to(out, own + (uint32_t)k * n_out, n_out);
+        body_add_mask(out, own + (uint32_t)k * n_out, n_out);
     }
     for (int k = 0; k < n; k++)
         JOT_TRY(jvp_branch(m, ir_function(m, (uint32_t)from[k]), to[k],
@@ -97,7 +91,7 @@ static jot_status transpose_branches(struct transpose *c, int n, const int64_t *
     for (int k = 0; k < n; k++) {
         bool *mine = own + (uint32_t)k * n_in;
         JOT_TRY(pass_transpose_function(m, (uint32_t)from[k], linear, ct, NULL, &to[k], mine));
-        add_to(nonzero, mine, n_in);
+        body_add_mask(nonzero, mine, n_in);
     }
     for (uint32_t i = 0; i < n_in; i++)
         handed[i] = nonzero[i] && transpose_has_sum(c, i + 1);
@@ -167,7 +161,7 @@ static jot_status map_choice(struct batch *c, int n, const bool *have, uint32_t 
     uint32_t n_out = c->n->n_out;
     memset(c->y_batched, 0, n_out * sizeof *c->y_batched);
     for (int k = 0; k < n; k++)
-        add_to(c->y_batched, have + (uint32_t)k * n_out, n_out);
+        body_add_mask(c->y_batched, have + (uint32_t)k * n_out, n_out);
     for (int k = 0; k < n; k++) {
         struct body w = body_of(B->module, to[k]);
         body_take_all(&w);
@@ -201,7 +195,7 @@ static int64_t work_of_node(const struct ir_graph *g, const struct ir_node *n)
         return 0;
     if (c == IR_CLASS_MAP)
         return count * cost_of_op((enum ir_op)n->op, ir_dtype(t));
-    return n->n_in ? count + ir_count(g->module, ir_type_of(g, (ir_id)in)) : count;
+    return n->n_in ? count + ir_count_of(g, (ir_id)in) : count;
 }
 
 static void add_work(const struct ir_graph *g, const bool *batched, struct work *sum)

@@ -17,11 +17,6 @@ struct scaled {
     ir_id m, e;
 };
 
-static int64_t extent(struct ir_builder *b, ir_id v, int axis)
-{
-    return ir_dims(b->module, ir_type_in(b, v))[axis];
-}
-
 // ---- Powers of 2
 
 static bool is_double(struct ir_builder *b, ir_id x)
@@ -99,7 +94,7 @@ static struct scaled normal(struct ir_builder *b, struct scaled x)
 // x as [rows, width, ...] of what is [n, ...], filled up.
 static ir_id in_rows(struct ir_builder *b, ir_id x, int64_t rows, int64_t width, double fill)
 {
-    int64_t low[IR_MAX_RANK] = {0}, high[IR_MAX_RANK] = {rows * width - extent(b, x, 0)};
+    int64_t low[IR_MAX_RANK] = {0}, high[IR_MAX_RANK] = {rows * width - rule_extent(b, x, 0)};
     int64_t dims[IR_MAX_RANK + 1] = {rows, width};
     struct ir_type t = ir_type_in(b, x);
     memcpy(dims + 2, ir_dims(b->module, t) + 1, sizeof *dims * (size_t)(t.rank - 1));
@@ -122,7 +117,7 @@ static ir_id products_before(struct ir_builder *b, ir_id x, bool after)
 static ir_id products_beside(struct ir_builder *b, ir_id x)
 {
     struct ir_type t = ir_type_in(b, x);
-    int64_t n = extent(b, x, 1), dims[IR_MAX_RANK + 1] = {extent(b, x, 0), n},
+    int64_t n = rule_extent(b, x, 1), dims[IR_MAX_RANK + 1] = {rule_extent(b, x, 0), n},
             axes[IR_MAX_RANK];
     if (n > SHORT)
         return ir_mul(b, products_before(b, x, false), products_before(b, x, true));
@@ -156,7 +151,7 @@ static struct scaled others(struct ir_builder *b, struct scaled x)
     if (b->status != JOT_OK)
         return x;
     struct ir_type t = ir_type_in(b, x.m);
-    int64_t n = extent(b, x.m, 0), rows = (n + ROW - 1) / ROW, width = rows > 1 ? ROW : n;
+    int64_t n = rule_extent(b, x.m, 0), rows = (n + ROW - 1) / ROW, width = rows > 1 ? ROW : n;
     ir_id m = in_rows(b, x.m, rows, width, 1), e = in_rows(b, x.e, rows, width, 0);
     ir_id total = ir_reduce(b, IR_reduce_sum, e, 1, (int64_t[]){1});
     if (b->status != JOT_OK)
@@ -189,7 +184,7 @@ static ir_id chosen(struct ir_builder *b, ir_id x, enum ir_op keep, double idle)
     if (x == IR_NONE || keep == all)
         return x;
     struct ir_type t = ir_type_in(b, x);
-    int64_t dims[IR_MAX_RANK + 1] = {extent(b, x, 0)}, axes[IR_MAX_RANK] = {0};
+    int64_t dims[IR_MAX_RANK + 1] = {rule_extent(b, x, 0)}, axes[IR_MAX_RANK] = {0};
     memcpy(dims + 1, ir_dims(b->module, t), sizeof *dims * t.rank);
     for (int i = 1; i < t.rank; i++)
         axes[i] = i + 1;
@@ -220,7 +215,7 @@ static ir_id others_derived(struct ir_builder *b, ir_id x, enum ir_op keep, int 
 {
     if (b->status != JOT_OK)
         return IR_NONE;
-    if (orders == 0 || extent(b, x, 0) > SHORT)
+    if (orders == 0 || rule_extent(b, x, 0) > SHORT)
         return others_of(b, x, keep);
     struct ir_type t = ir_type_in(b, x);
     struct ir_builder f = ir_builder_make(b->module, "others", IR_BUILD_ALL);

@@ -60,11 +60,6 @@ static struct dual combine_logaddexp(struct ir_builder *b, struct dual l, struct
     return (struct dual){f, ir_add(b, ir_mul_z(b, l.t, wl), ir_mul_z(b, r.t, wr))};
 }
 
-static int64_t extent(struct ir_builder *b, ir_id v, int axis)
-{
-    return ir_dims(b->module, ir_type_in(b, v))[axis];
-}
-
 static ir_id cut(struct ir_builder *b, ir_id v, int axis, int64_t start, int64_t limit,
                  int64_t stride)
 {
@@ -105,7 +100,7 @@ static ir_id interleave(struct ir_builder *b, ir_id x, ir_id y, int axis)
     if (x == IR_NONE || y == IR_NONE)
         return IR_NONE;
     struct ir_type t = ir_type_in(b, y);
-    int64_t n = extent(b, y, axis), more = extent(b, x, axis) - n;
+    int64_t n = rule_extent(b, y, axis), more = rule_extent(b, x, axis) - n;
     int64_t apart[IR_MAX_RANK + 1], together[IR_MAX_RANK];
     for (int i = 0; i < t.rank; i++) {
         together[i] = ir_dims(b->module, t)[i] * (i == axis ? 2 : 1);
@@ -125,7 +120,7 @@ static struct dual scan(struct ir_builder *b, combine *f, struct dual x, int axi
 {
     if (b->status != JOT_OK)
         return x;
-    int64_t n = extent(b, x.v, axis);
+    int64_t n = rule_extent(b, x.v, axis);
     if (n < 2)
         return x;
     struct dual pairs = f(b, cut_dual(b, x, axis, 0, n - 1, 2), cut_dual(b, x, axis, 1, n, 2));
@@ -199,7 +194,7 @@ void jvp_reduce_prod(struct jvp *c)
     int n;
     const int64_t *axes = ir_attr_ints(c->n.attrs, IR_KEY_axes, &n);
     ir_id x = gather_axes(B, c->x[0], n, axes), dx = gather_axes(B, c->dx[0], n, axes);
-    if (B->status == JOT_OK && extent(B, x, 0) > 0)
+    if (B->status == JOT_OK && rule_extent(B, x, 0) > 0)
         c->dy[0] = rule_prod_tangent(B, x, dx);
 }
 

@@ -162,6 +162,10 @@ bool rule_is_unique(const struct ir_builder *b, const struct ir_attrs *attrs, ir
 ir_id rule_prod_tangent(struct ir_builder *b, ir_id x, ir_id dx);
 ir_id rule_cumprod_tangent(struct ir_builder *b, ir_id x, ir_id dx, bool reverse);
 bool rule_is_short(const struct ir_builder *b, ir_id x, int axis);
+static inline int64_t rule_extent(const struct ir_builder *b, ir_id v, int axis)
+{
+    return ir_dims(b->module, ir_type_in(b, v))[axis];
+}
 // x with zeros replaced by 1.
 ir_id rule_replace_zero(struct ir_builder *b, ir_id x);
 // Fails with a message, behind which stands where the user made the op that the rule is of; with the
