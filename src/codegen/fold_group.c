@@ -12,8 +12,6 @@
 #include "codegen/accumulate.h"
 #include "passes/cost.h"
 
-#define GROUP 8
-
 // Memory that the terms walk through in one piece, and that no cache holds, is read faster in order.
 static bool streams(const struct cg_lowering *l, const struct nest_statement *fold,
                     const struct nest_statement *load)
@@ -37,7 +35,7 @@ static bool is_short(const struct cg_lowering *l, const struct nest_statement *f
                       (s->kind != NEST_OP || cost_is_expensive(s->op, s->dtype)))
             return false;
     }
-    return cg_may_repeat(l, fold, GROUP);
+    return cg_may_repeat(l, fold, COST_FOLD_GROUP);
 }
 
 unsigned cg_fold_group(const struct cg_lowering *l, const struct cg_fold_plan *p)
@@ -48,7 +46,7 @@ unsigned cg_fold_group(const struct cg_lowering *l, const struct cg_fold_plan *p
     for (uint32_t i = 0; i < s->n_combines; i++)
         if (ir_is_arg(s->combines[i].op))
             return 1;
-    return is_short(l, s) ? GROUP : 1;
+    return is_short(l, s) ? COST_FOLD_GROUP : 1;
 }
 
 struct group {
@@ -65,7 +63,7 @@ static void one_accumulator(const struct group *g, unsigned i, struct cg_element
     LLVMValueRef zero = cg_int(l->module, 0);
     for (uint32_t k = 0; k < f->n_combines; k++)
         cg_accumulator_reset(l, &f->accumulators[k]);
-    LLVMValueRef apart = cg_int(l->module, (int64_t)(i * CG_FOLD_LANES / GROUP));
+    LLVMValueRef apart = cg_int(l->module, (int64_t)(i * CG_FOLD_LANES / COST_FOLD_GROUP));
     struct cg_loop turn = cg_loop_open(l, LLVMBuildAdd(l->m.b, g->start, apart, ""), g->last,
                                        cg_int(l->module, CG_FOLD_LANES));
     cg_fold_place(l, g->p, turn.index);
@@ -82,7 +80,7 @@ static void one_accumulator(const struct group *g, unsigned i, struct cg_element
 static void together(const struct group *g, unsigned first, unsigned step,
                      struct cg_element *out)
 {
-    if (step == GROUP) {
+    if (step == COST_FOLD_GROUP) {
         one_accumulator(g, first, out);
         return;
     }
@@ -107,8 +105,8 @@ void cg_fold_groups(struct cg_lowering *l, struct cg_fold_plan *p, LLVMValueRef 
         cg_accumulator_few_slots(l, &near[k], 1);
     }
     struct cg_loop row =
-        cg_loop_open(l, cg_int(l->module, 0), cg_int(l->module, CG_FOLD_LANES / GROUP),
-                     cg_int(l->module, 1));
+        cg_loop_open(l, cg_int(l->module, 0),
+                     cg_int(l->module, CG_FOLD_LANES / COST_FOLD_GROUP), cg_int(l->module, 1));
     g.start = LLVMBuildAdd(l->m.b, first, row.index, "");
     f->accumulators = near;
     together(&g, 0, 1, out);

@@ -20,7 +20,6 @@
 #include <stdio.h>
 
 enum { FIELD_RUN, FIELD_MULTIPLY }; // of struct rt_phases
-enum { FEW_OF_TURN = 4 };           // memories that are compared with faster than looked up
 
 void phases_clear(struct phases *w)
 {
@@ -139,7 +138,7 @@ static LLVMValueRef offsets_of_turn(struct phases *w, const struct nest_memory *
 
 bool phases_has_table(const struct phases *w, const struct nest_memory *m)
 {
-    bool has_table = m->place == NEST_TURN && m->n_of > FEW_OF_TURN;
+    bool has_table = m->place == NEST_TURN && m->n_of > COST_TURN_TESTS;
     for (uint32_t i = 0; has_table && i < m->n_of; i++)
         has_table = phases_is_in_arena(w, m->of[i]);
     return has_table;

@@ -23,7 +23,8 @@ struct phases {
     bool *has;           // by memory: whether the loop has it
     uint32_t *number_of; // by memory: which operand it is
     uint32_t *last_use;  // by loop: the last step that has to do with a row or turn of it
-    uint32_t first,
+    uint32_t first;      // step
+    uint32_t
         *product_of; // by step from the first on: the number that a product has in the plan
     LLVMValueRef *pointers; // by memory: where it is; NULL: nobody has asked
     VEC(uint32_t) found;    // those whose addresses are found in the body that is written

@@ -10,12 +10,12 @@
 #include "base/vec.h"
 #include "codegen/access.h"
 #include "codegen/gpu/gpu.h"
+#include "passes/cost.h"
 
 #include <stdlib.h>
 
 #define WIDEST GPU_ROW_WIDEST // elements of a row
 #define WIDEST_OF_HOST 16
-#define LEAST_BYTES 16 // of one
 
 // `width` elements of each lane, from the constant `first` on.
 struct tile {
@@ -47,7 +47,7 @@ static bool may_be_of_tile(const struct cg_lowering *l, nest_id id)
     return b->role == (s->kind == NEST_LOAD ? NEST_IN : NEST_OUT) &&
            !dtype_is_complex(b->dtype) && (bytes == 4 || bytes == 8) &&
            nest_index_factor(&s->index, axis_of_lanes(l)) * bytes >=
-               (l->gpu ? LEAST_BYTES + 1 : LEAST_BYTES);
+               (l->gpu ? COST_ROW_BYTES + 1 : COST_ROW_BYTES);
 }
 
 // Whether the places of two statements differ by a constant.
@@ -77,7 +77,7 @@ static void add_tiles(struct cg_lowering *l, struct cg_records *r,
     int64_t last = at[n - 1];
     while ((!l->gpu && width > l->lanes) || width > last - at[0] + 1)
         width /= 2;
-    if (width * bytes < LEAST_BYTES)
+    if (width * bytes < COST_ROW_BYTES)
         return;
     for (uint32_t i = 0, end; i < n; i = end) {
         int64_t first = at[i] < last - width + 1 ? at[i] : last - width + 1;

@@ -16,17 +16,6 @@
 #include "map/map.h"
 #include "passes/cost.h"
 
-enum {
-    MOST_ELEMENTS = 8,     // that go together
-    MOST_OF_OWN_LANES = 5, // the same where a fold has 64 accumulators in lanes
-    LEAST_ELEMENTS = 4,    // of a group, where there are many
-};
-
-static const struct nest_statement *statement(const struct nest *n, nest_id id)
-{
-    return &n->statements.at[id];
-}
-
 // ---- What depends on an axis
 
 // What a walk over the body of a loop finds.
@@ -89,7 +78,7 @@ static bool look(struct found *f, uint32_t block, nest_id points, nest_id fold);
 
 static bool look_at_fold(struct found *f, nest_id id, nest_id points)
 {
-    const struct nest_statement *s = statement(f->n, id);
+    const struct nest_statement *s = nest_statement_at(f->n, id);
     nest_id result = s->result, lanes;
     uint32_t combines = 0;
     double before = f->shared;
@@ -106,8 +95,8 @@ static bool look_at_fold(struct found *f, nest_id id, nest_id points)
     if (f->shared > before) {
         f->combines = combines > f->combines ? combines : f->combines;
         map_cost(f->n, points, &lanes);
-        f->has_own_lanes |=
-            lanes == NEST_NONE || map_folds_by_lane(f->n, statement(f->n, points), s, lanes);
+        f->has_own_lanes |= lanes == NEST_NONE ||
+                            map_folds_by_lane(f->n, nest_statement_at(f->n, points), s, lanes);
     }
     return true;
 }
@@ -119,7 +108,7 @@ static bool look(struct found *f, uint32_t block, nest_id points, nest_id fold)
     const struct nest_block *b = &f->n->blocks.at[block];
     for (uint32_t i = 0; i < b->statements.count; i++) {
         nest_id id = b->statements.at[i];
-        const struct nest_statement *s = statement(f->n, id);
+        const struct nest_statement *s = nest_statement_at(f->n, id);
         bool does = statement_varies(f, s), is_loop = s->body != NEST_NONE;
         f->is_inside[id] = true;
         for (uint32_t k = 0; is_loop && k < s->n_axes; k++)
@@ -127,7 +116,7 @@ static bool look(struct found *f, uint32_t block, nest_id points, nest_id fold)
         switch (s->kind) {
         case NEST_LOAD:
             if (fold != NEST_NONE && !does && s->guard == NEST_NONE &&
-                nest_extent(f->n, statement(f->n, fold)) >= COST_JAM_TERMS)
+                nest_extent(f->n, nest_statement_at(f->n, fold)) >= COST_JAM_TERMS)
                 f->shared += bytes_between(f, s);
             break;
         case NEST_OP:
@@ -172,7 +161,7 @@ struct choice {
 static struct choice look_at_axis(const struct nest *n, nest_id loop, uint32_t at,
                                   nest_id lanes)
 {
-    const struct nest_statement *s = statement(n, loop);
+    const struct nest_statement *s = nest_statement_at(n, loop);
     struct choice c = {
         .found = {.n = n,
                   .axis = s->axes[at],
@@ -193,7 +182,7 @@ static struct choice look_at_axis(const struct nest *n, nest_id loop, uint32_t a
         if (!look(f, s->body, loop, NEST_NONE))
             return c;
     } while (f->again);
-    int64_t most = f->has_own_lanes ? MOST_OF_OWN_LANES : MOST_ELEMENTS;
+    int64_t most = f->has_own_lanes ? COST_JAM_OF_LANES : COST_JAM_TOGETHER;
     int64_t code = nest_code(n, s->body, 1, 1, COST_EXPANDED_OPS);
     most /= f->combines ? f->combines : 1;
     most = most < COST_EXPANDED_OPS / code ? most : COST_EXPANDED_OPS / code;
@@ -208,7 +197,7 @@ static bool choose(const struct nest *n, uint32_t block, struct choice *choices)
     bool any = false;
     for (uint32_t i = 0; i < b->statements.count; i++) {
         nest_id loop = b->statements.at[i], lanes;
-        const struct nest_statement *s = statement(n, loop);
+        const struct nest_statement *s = nest_statement_at(n, loop);
         if (s->kind != NEST_PAR && s->kind != NEST_MAP)
             continue;
         struct choice *best = &choices[loop];
@@ -232,13 +221,13 @@ static bool choose(const struct nest *n, uint32_t block, struct choice *choices)
 struct jam {
     const struct nest *from;
     struct nest_builder b;
-    const struct choice *choices;  // by statement
-    nest_id *axes;                 // by axis of `from`: that of the copy
-    bool *is_used;                 // by buffer
-    const struct found *f;         // of the loop whose elements go together, or NULL
-    int64_t step, first, elements; // those are number step * axis + first and the next
-    nest_id *value[MOST_ELEMENTS]; // by value of `from`, that of each element
-    nest_id *buffer[MOST_ELEMENTS];
+    const struct choice *choices;      // by statement
+    nest_id *axes;                     // by axis of `from`: that of the copy
+    bool *is_used;                     // by buffer
+    const struct found *f;             // of the loop whose elements go together, or NULL
+    int64_t step, first, elements;     // those are number step * axis + first and the next
+    nest_id *value[COST_JAM_TOGETHER]; // by value of `from`, that of each element
+    nest_id *buffer[COST_JAM_TOGETHER];
 };
 
 static int64_t copies(const struct jam *j, bool varies) { return varies ? j->elements : 1; }
@@ -286,7 +275,7 @@ static void copy_block(struct jam *j, uint32_t block);
 // The results of a copy for the elements from e on, which is all that follow where there is one.
 static void set_results(struct jam *j, int64_t e, nest_id result, uint32_t count, nest_id first)
 {
-    for (; e < MOST_ELEMENTS; e++)
+    for (; e < COST_JAM_TOGETHER; e++)
         for (uint32_t i = 0; i < count; i++)
             j->value[e][result + i] = first + i;
 }
@@ -330,7 +319,7 @@ static void open(struct jam *j, const struct nest_statement *s)
 static void copy_fold(struct jam *j, const struct nest_statement *s)
 {
     struct nest_combine *combines =
-        arena_array(j->from->arena, struct nest_combine, s->n_combines * MOST_ELEMENTS + 1);
+        arena_array(j->from->arena, struct nest_combine, s->n_combines * COST_JAM_TOGETHER + 1);
     int n = 0;
     open(j, s);
     copy_block(j, s->body);
@@ -366,7 +355,7 @@ static void copy_part(struct jam *j, const struct nest_statement *s, int64_t fir
         const struct nest_buffer *b = &j->from->buffers.at[i];
         if (f->scopes[i] == NEST_NONE || !f->is_inside[f->scopes[i]])
             continue;
-        for (int64_t e = 0; e < MOST_ELEMENTS; e++) {
+        for (int64_t e = 0; e < COST_JAM_TOGETHER; e++) {
             if (e && e >= copies(j, f->has_copies[i]))
                 j->buffer[e][i] = j->buffer[0][i];
             else
@@ -386,7 +375,7 @@ static void copy_side_by_side(struct jam *j, const struct nest_statement *s,
     int64_t rest = extent, parts = (extent + most - 1) / most;
     j->f = &c->found;
     if (extent > COST_JAM_POINTS) {
-        for (j->step = most; extent % j->step && j->step > LEAST_ELEMENTS;)
+        for (j->step = most; extent % j->step && j->step > COST_JAM_LEAST;)
             j->step--;
         j->step = extent % j->step ? most : j->step;
         open(j, s);
@@ -410,7 +399,7 @@ static void copy_block(struct jam *j, uint32_t block)
 {
     const struct nest_block *b = &j->from->blocks.at[block];
     for (uint32_t i = 0; i < b->statements.count; i++) {
-        const struct nest_statement *s = statement(j->from, b->statements.at[i]);
+        const struct nest_statement *s = nest_statement_at(j->from, b->statements.at[i]);
         const struct choice *c = &j->choices[b->statements.at[i]];
         j->b.where = s->where;
         if (s->kind == NEST_FOLD) {
@@ -441,7 +430,7 @@ static struct nest *jammed(const struct nest *n, const struct choice *choices)
                     .elements = 1};
     for (uint32_t i = 0; i < n->buffers.count; i++)
         vec_push(n->arena, &j.b.nest->buffers, n->buffers.at[i]);
-    for (int64_t e = 0; e < MOST_ELEMENTS; e++) {
+    for (int64_t e = 0; e < COST_JAM_TOGETHER; e++) {
         j.value[e] = arena_array(n->arena, nest_id, n->values.count + 1);
         j.buffer[e] = arena_array(n->arena, nest_id, n->buffers.count + 1);
         for (uint32_t i = 0; i < n->buffers.count; i++)
@@ -457,7 +446,7 @@ static bool may_be_copied(const struct nest *n, uint32_t block)
 {
     const struct nest_block *b = &n->blocks.at[block];
     for (uint32_t i = 0; i < b->statements.count; i++) {
-        const struct nest_statement *s = statement(n, b->statements.at[i]);
+        const struct nest_statement *s = nest_statement_at(n, b->statements.at[i]);
         bool is_loop = s->kind == NEST_PAR || s->kind == NEST_MAP || s->kind == NEST_FOLD;
         if (is_loop ? !may_be_copied(n, s->body) : s->kind > NEST_PUT || s->fold != NEST_NONE)
             return false;

@@ -13,8 +13,7 @@
 // In loops over the points of a network, whose lanes are points: a copy goes by tiles that are transposed in
 // registers (codegen/units.c), where an access of one element for all lanes touches as many cache lines.
 #include "map/map.h"
-
-#define LEAST_BYTES 16 // of a row
+#include "passes/cost.h"
 
 struct stage {
     struct nest_builder b;
@@ -42,17 +41,14 @@ static bool is_far(const struct nest *n, const struct nest_statement *s, nest_id
     int64_t bytes = dtype_get(b->dtype)->bytes, units = n->axes.at[unit].extent;
     return b->role == (s->kind == NEST_LOAD ? NEST_IN : NEST_OUT) &&
            (bytes == 4 || bytes == 8) && !dtype_is_complex(b->dtype) &&
-           units * bytes >= LEAST_BYTES && nest_index_factor(&s->index, point) >= units;
+           units * bytes >= COST_ROW_BYTES && nest_index_factor(&s->index, point) >= units;
 }
 
 static bool is_same_place(const struct nest_statement *a, const struct nest_statement *b)
 {
-    bool same = a->kind == b->kind && a->buffer == b->buffer &&
-                a->index.constant == b->index.constant && a->index.count == b->index.count;
-    for (uint32_t i = 0; same && i < a->index.count; i++)
-        same = a->index.terms[i].id == b->index.terms[i].id &&
-               a->index.terms[i].factor == b->index.terms[i].factor;
-    return same;
+    return a->kind == b->kind && a->buffer == b->buffer &&
+           a->index.constant == b->index.constant &&
+           nest_index_same_terms(&a->index, &b->index);
 }
 
 // The index with another axis in place of the unit's.

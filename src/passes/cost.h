@@ -22,8 +22,9 @@ enum cost_constant {
     COST_CHAIN = 48, // changes of index in a row that are looked through
     COST_DEMANDS =
         8, // kernels that a value is considered for, and slots for what goes out of a trip
-    COST_TURNS = 16,  // memories that change places between trips, each of which is told of all
-    COST_POINTS = 64, // parallel points that are enough
+    COST_TURNS = 16, // memories that change places between trips, each of which is told of all
+    COST_TURN_TESTS = 4, // of them that are compared with faster than looked up
+    COST_POINTS = 64,    // parallel points that are enough
     // Arrays that a loop which is one kernel of a GPU reads and makes: half of those that its parameters,
     // 32,764 bytes, hold.
     COST_OPERANDS = 2048,
@@ -85,7 +86,8 @@ enum cost_constant {
     COST_GEMM_WORK = 32768,         // multiplications of a product that pay for a library call
     COST_GEMM_SIDE = 8,             // and rows and columns that do
     // The same on a processor for products of floats of more multiplications, sums of so many terms at least and a
-    // matrix of so many elements at most: 8 rows by 1024 x 1024 took 205 us, 335 by the transpose, here 135 and 95.
+    // matrix of so many elements at most: 8 rows by 1024 x 1024 take the library 205 us, 335 by the transpose, and a
+    // kernel 135 and 95.
     COST_GEMM_FAR_SIDE = 12,
     COST_GEMM_COPIES = 1 << 20,
     COST_GEMM_TERMS = 256,
@@ -96,6 +98,13 @@ enum cost_constant {
     COST_JAM_TERMS = COST_ACCUMULATORS,
     COST_JAM_BYTES = 1024,
     COST_JAM_POINTS = 16,
+    // So many go together, so many where the fold has accumulators in lanes; of many so few at least.
+    COST_JAM_TOGETHER = 8,
+    COST_JAM_OF_LANES = 5,
+    COST_JAM_LEAST = 4,
+    COST_FOLD_GROUP = 8, // accumulators of a lane that come together in registers
+    // Of a row of a lane, far from those of others, that is worth a transposed tile.
+    COST_ROW_BYTES = 16,
     COST_PACKED_USES = 16, // of an element by a product, that pay for a copy of it
     COST_PACKED_ROWS = 16, // as many are lanes of a vector themselves, in a kernel
     // Terms of a product that threads of a GPU make where it is wanted, for that takes less time than to read it.
@@ -121,7 +130,10 @@ enum cost_constant {
     COST_TAPE_OF_FEW = 256 << 10, // the same of one lane of the few that a core has at once
     COST_TAPE_OF_ALL = 16 << 20,  // of all lanes: more is expected to fall out of all caches
     COST_TRIPS_BYTES = 64 << 20,  // what a product of all trips of a loop adds to memory
-    COST_TAPE_BYTES = 256 << 20,  // residuals of a loop that are kept without being asked for
+    COST_TRIPS_LEAST = 8,         // trips that are worth it, and multiplications of each
+    COST_TRIPS_WORK = COST_GEMM_WORK / 8,
+    COST_TAPE_BYTES = 256 << 20, // residuals of a loop that are kept without being asked for
+    COST_RESIDUALS = 16,         // residuals that are handed on one by one
 
     // The most code that one piece may become, in operations, which are about as many as
     // instructions: what a loop does that is one kernel, a kernel whose loops are written out, and

@@ -15,9 +15,6 @@
 
 #include "base/status.h"
 
-#define LEAST_TRIPS 8
-#define LEAST_WORK (COST_GEMM_WORK / 8) // multiplications of a trip that are worth it
-
 struct loop {
     struct ir_builder *b;
     struct ir_module *m;
@@ -27,9 +24,9 @@ struct loop {
     uint32_t n_in;
     bool *invariant, *of_rows; // by value: made of consts alone, of consts and rows
     bool *gone;                // by value: a product that the body has no more
-    uint32_t *uses,
-        *reader; // by value: how often it is read or given, and the last node that reads it
-    ir_id *sum;  // by value: what it is a term of, read by nothing else, and given; or IR_NONE
+    uint32_t *uses;            // by value: how often it is read or given
+    uint32_t *reader;          // by value: the last node that reads it
+    ir_id *sum; // by value: what it is a term of, read by nothing else, and given; or IR_NONE
 };
 
 // A value of the body for each trip, as a value around it.
@@ -37,11 +34,6 @@ struct stack {
     ir_id of;
     ir_id v; // or IR_NONE so far: a new row out
 };
-
-static int64_t count(const struct ir_graph *g, ir_id v)
-{
-    return ir_count(g->module, ir_type_of(g, v));
-}
 
 static bool is_param(const struct ir_graph *g, ir_id v)
 {
@@ -108,10 +100,10 @@ static bool is_product(const struct ir_graph *g, const struct ir_node *n, struct
     out->k = 1;
     for (int i = 0; i < out->n_contract; i++)
         out->k *= ir_dims_of(g, ir_operand(g, n, 0))[out->contract[0][i]];
-    if (n_batch || !count(g, n->out) || !out->k || ir_rank_of(g, n->out) == IR_MAX_RANK)
+    if (n_batch || !ir_count_of(g, n->out) || !out->k || ir_rank_of(g, n->out) == IR_MAX_RANK)
         return false;
-    out->m = count(g, ir_operand(g, n, 0)) / out->k;
-    out->n = count(g, ir_operand(g, n, 1)) / out->k;
+    out->m = ir_count_of(g, ir_operand(g, n, 0)) / out->k;
+    out->n = ir_count_of(g, ir_operand(g, n, 1)) / out->k;
     return true;
 }
 
@@ -133,7 +125,7 @@ static bool is_worth(const struct loop *l, const struct ir_node *n, const struct
     jot_dtype d = ir_dtype_of(l->g, n->out);
     int64_t bytes = keeps * (int64_t)jot_dtype_size(d);
     return keeps <= reads && bytes <= COST_TRIPS_BYTES / l->s.length &&
-           p->m * p->n * p->k >= LEAST_WORK &&
+           p->m * p->n * p->k >= COST_TRIPS_WORK &&
            cost_is_gemm(dtype_is_half(d) ? JOT_F32 : d, false, p->m, p->n, p->k);
 }
 
@@ -223,8 +215,8 @@ static jot_status move_in_front(struct loop *l)
     ir_for_each_node (g, k) {
         struct product p;
         uint32_t side = l->of_rows[k->out] ? changing_side(l, k, &p) : 2;
-        if (side < 2 &&
-            is_worth(l, k, &p, count(g, ir_operand(g, k, 1 - side)), count(g, k->out)))
+        if (side < 2 && is_worth(l, k, &p, ir_count_of(g, ir_operand(g, k, 1 - side)),
+                                 ir_count_of(g, k->out)))
             moved[n++] = k->out;
     }
     if (!n)
@@ -292,9 +284,9 @@ static void find_rows(struct loop *l, struct behind *h)
         if (side == 2)
             continue;
         ir_id x = ir_operand(g, n, side);
-        int64_t keeps = is_stacked(l, h, x) ? 0 : count(g, x);
+        int64_t keeps = is_stacked(l, h, x) ? 0 : ir_count_of(g, x);
         if (ir_rank_of(g, x) == IR_MAX_RANK ||
-            !is_worth(l, n, &p, count(g, ir_operand(g, n, 1 - side)), keeps))
+            !is_worth(l, n, &p, ir_count_of(g, ir_operand(g, n, 1 - side)), keeps))
             continue;
         add_stack(l, h, x);
         h->is_row[i] = true;
@@ -316,10 +308,10 @@ static bool is_term(struct loop *l, const struct behind *h, ir_id v)
         ir_id x = ir_operand(g, n, i);
         if (l->invariant[x] || ir_rank_of(g, x) == IR_MAX_RANK)
             return false;
-        keeps += is_stacked(l, h, x) ? 0 : count(g, x);
+        keeps += is_stacked(l, h, x) ? 0 : ir_count_of(g, x);
     }
     p.k *= l->s.length;
-    return is_worth(l, n, &p, count(g, v), keeps);
+    return is_worth(l, n, &p, ir_count_of(g, v), keeps);
 }
 
 // Products that are added to carry i, which is a term of the sum that it is next.
@@ -444,7 +436,7 @@ static void copy_distributed(struct ir_builder *b, const struct ir_graph *g,
     struct ir_scan s = n->op == IR_scan ? ir_scan_of(n) : (struct ir_scan){0};
     b->where = n->where;
     s.body = bodies[0];
-    if (s.length >= LEAST_TRIPS && !s.lanes) {
+    if (s.length >= COST_TRIPS_LEAST && !s.lanes) {
         jot_status status = distribute(b, &s, n->n_in, in, map + n->out);
         if (status != JOT_OK)
             ir_fail(b, status, "%s", jot_error_message());

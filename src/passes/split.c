@@ -8,13 +8,15 @@
 //
 // Values that linear nodes read are the residuals.  Constants are made again, and so is what only
 // changes the index of a residual: then its source is kept.  Inputs and results are not kept
-// twice, nor slices of what is no larger than they are together.  Residuals that come out of calls, or that loops and branches hand on from loops and branches in
-// them, are packed, those of an element type that vary alike into one vector, when they are many: a tower
-// of calls would hand up twice as many at every level, and one of loops those of all levels below.
+// twice, nor slices of what is no larger than they are together.  Residuals that come out of calls, or
+// that loops and branches hand on from loops and branches in them, are packed when they are many: those of
+// an element type that vary alike go into one vector.  A tower of calls would hand up twice as many at
+// every level, and one of loops those of all levels below.
 //
 // Needs nothing.  Keeps the order of nodes.
 #include "base/status.h"
 #include "ir/control.h"
+#include "passes/cost.h"
 #include "passes/passes.h"
 #include "passes/transform.h"
 
@@ -65,8 +67,6 @@ struct cut {
     VEC(ir_id) vectors; // the first residual of each
 };
 
-enum { MANY = 16 }; // residuals handed on
-
 static bool hands_on(const struct ir_node *n) { return n->op == IR_cond || n->op == IR_scan; }
 
 static bool is_handed_on(const struct ir_graph *g, ir_id v)
@@ -108,7 +108,7 @@ static void choose_packed(struct cut *c)
         is_packed[g->outputs.at[i]] = false;
     for (ir_id v = 0; v < g->values.count; v++)
         count += is_packed[v];
-    for (ir_id v = 0; v < g->values.count && count > MANY; v++)
+    for (ir_id v = 0; v < g->values.count && count > COST_RESIDUALS; v++)
         if (is_packed[v])
             c->vector[v] = find_vector(c, v);
 }
@@ -202,8 +202,8 @@ static bool find_apart(struct cut *c)
         if (n->op != IR_slice || c->supply[n->out] != RESIDUAL)
             continue;
         ir_id v = ir_operand(g, n, 0);
-        count[v] += ir_count(g->module, ir_type_of(g, n->out));
-        c->apart[v] = count[v] >= ir_count(g->module, ir_type_of(g, v));
+        count[v] += ir_count_of(g, n->out);
+        c->apart[v] = count[v] >= ir_count_of(g, v);
         any = any || c->apart[v];
     }
     return any;
