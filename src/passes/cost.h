@@ -68,6 +68,10 @@ enum cost_constant {
     COST_DEAR_TERM = 64,
     COST_MANY_TERMS = 1 << 17,
     COST_KEPT_TERMS = 1 << 28,
+    // Bytes of an operand of a routine's call that leaves a GPU partly idle; and kinds of such calls that are told
+    // apart at one depth.
+    COST_JOINED_BYTES = 8 << 20,
+    COST_JOINED_KINDS = 64,
     COST_ALIKE = 8, // kernels that differ in numbers alone and are worth being one
 
     COST_LOCAL_BYTES = 256 * 1024, // of a row, or of the accumulators of a kernel

@@ -133,18 +133,19 @@ static void tell_triangular_solve(struct routine *r, const struct ir_graph *g,
 static const struct {
     void (*tell)(struct routine *, const struct ir_graph *, const struct ir_node *);
     int inner; // of the axes of operand 0 are the routine's, the last ones; ALL_SIZES: as many as it has sizes
+    bool gains_lanes; // a GPU does several in less time than one after the other
 } routines[IR_OP_COUNT] = {
     [IR_conv] = {tell_conv, NO_BATCH},
     [IR_exchange] = {NULL, NO_BATCH},
-    [IR_fft] = {tell_fft, ALL_SIZES},
-    [IR_qr] = {tell_matrices, 2},
-    [IR_eigh] = {tell_matrices, 2},
-    [IR_svd] = {tell_matrices, 2},
+    [IR_fft] = {tell_fft, ALL_SIZES, true},
+    [IR_qr] = {tell_matrices, 2, true},
+    [IR_eigh] = {tell_matrices, 2, true},
+    [IR_svd] = {tell_matrices, 2, true},
     [IR_eig] = {tell_matrices, 2},
     [IR_schur] = {tell_matrices, 2},
-    [IR_cholesky] = {tell_matrices, 2},
-    [IR_lu] = {tell_matrices, 2},
-    [IR_triangular_solve] = {tell_triangular_solve, 2},
+    [IR_cholesky] = {tell_matrices, 2, true},
+    [IR_lu] = {tell_matrices, 2, true},
+    [IR_triangular_solve] = {tell_triangular_solve, 2, true},
     [IR_tridiagonal_solve] = {NULL, 1},
     [IR_sort] = {tell_sort, 1},
     [IR_top_k] = {tell_top_k, 1},
@@ -157,6 +158,8 @@ int node_routine_axes(const struct ir_node *n)
         ir_attr_ints(n->attrs, IR_KEY_sizes, &inner);
     return inner;
 }
+
+bool node_routine_gains_lanes(const struct ir_node *n) { return routines[n->op].gains_lanes; }
 
 static bool is_empty(const struct schedule *s, const struct ir_node *n)
 {

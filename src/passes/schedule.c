@@ -395,6 +395,7 @@ static const struct ir_graph *without_calls(const struct ir_graph *g,
 static void schedule(struct schedule *s, const uint32_t *in, const uint32_t *out)
 {
     uint32_t first = s->program->steps.count, first_memory = s->program->memories.count;
+    s->g = schedule_join_routines(s);
     s->g = schedule_pack_operands(s);
     s->g = schedule_part_outputs(s);
     s->g = schedule_part_concatenations(s);

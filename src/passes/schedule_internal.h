@@ -220,6 +220,8 @@ const int64_t *node_folded_axes(const struct ir_node *n, uint32_t i, int *count)
 // How many of the last axes of operand 0 are the routine's, of a node of class LIBRARY that repeats what it
 // does over the axes before them; -1 of any other (library.c).
 int node_routine_axes(const struct ir_node *n);
+// Whether a GPU does several calls of the node's routine in less time than one after the other.
+bool node_routine_gains_lanes(const struct ir_node *n);
 
 struct dot_shape {
     int n_batch, n_contract, n_free[2];
@@ -356,6 +358,11 @@ void schedule_narrow_parts(struct nest_program *p);
 
 // g, whose inputs and outputs have the shapes that loops and updates see them in.
 const struct ir_graph *schedule_without_shapes(const struct ir_graph *g);
+
+// ---- Routines side by side (join_routines.c)
+
+// s->g with calls of one routine that do not wait for one another as one call, for a GPU.
+const struct ir_graph *schedule_join_routines(struct schedule *s);
 
 // ---- Parts (schedule_parts.c)
 

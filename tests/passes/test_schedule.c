@@ -605,6 +605,30 @@ START_TEST(threads_make_narrow_products)
 }
 END_TEST
 
+// Of five transforms four do not wait for one another, and one is of another length.
+START_TEST(routines_go_side_by_side)
+{
+    struct ir_builder b = begin("transforms");
+    const int64_t sizes[] = {64, 64, 32};
+    ir_id x[3], y[3];
+    for (int i = 0; i < 3; i++)
+        x[i] = ir_param(&b, ir_type_make(module, JOT_C64, 2, (int64_t[]){3, sizes[i]}));
+    for (int i = 0; i < 3; i++)
+        y[i] = ir_fft(&b, FFT_FFT, x[i], 1, &sizes[i]);
+    ir_id z = ir_fft(&b, FFT_FFT, ir_neg(&b, x[0]), 1, (int64_t[]){64});
+    ir_output(&b,
+              ir_fft(&b, FFT_FFT, ir_mul(&b, ir_mul(&b, y[0], y[1]), z), 1, (int64_t[]){64}));
+    ir_output(&b, y[2]);
+    uint32_t f = done(&b);
+    for (int is_gpu = 0; is_gpu < 2; is_gpu++) {
+        struct nest_program *p =
+            schedule_with(f, &(struct schedule_options){.many_lanes = is_gpu});
+        require_of(count_steps(p, NEST_STEP_LIBRARY) == (is_gpu ? 3 : 5), "calls", f, p);
+        check_program(f, p);
+    }
+}
+END_TEST
+
 // Zeros that two updates begin with are in memory; what compares with them reads none.
 static const char zeros_beside[] =
     "jot ir 1\n"
@@ -663,6 +687,7 @@ static void add_tests(TCase *t)
     tcase_add_test(t, values_lie_as_they_are_read);
     tcase_add_test(t, pairs);
     tcase_add_loop_test(t, threads_make_narrow_products, 0, 4);
+    tcase_add_test(t, routines_go_side_by_side);
     tcase_add_loop_test(t, places_in_memory, 0, PLACES);
     tcase_add_loop_test(t, every_op_runs_alone, 0, DTYPE_COUNT);
     tcase_add_loop_test(t, every_op_runs, 0, DTYPE_COUNT);

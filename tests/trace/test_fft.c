@@ -47,6 +47,25 @@ START_TEST(values)
 }
 END_TEST
 
+static jot_value there_and_back(jot_value x)
+{
+    jot_value a = jot_rfft(x), b = jot_rfft(jot_mul(2, x));
+    jot_value y = jot_irfft(a, .n = JOT_SIZES(5)), z = jot_irfft(b, .n = JOT_SIZES(5));
+    jot_value w = jot_irfft(jot_sub(b, a), .n = JOT_SIZES(5));
+    return jot_add(y, jot_add(jot_mul(10, z), jot_mul(100, w)));
+}
+
+// Transforms that do not wait for one another are one call on a GPU.
+START_TEST(side_by_side)
+{
+    jot_value x = jot_arange(JOT_F64, 5), y = x;
+    CHECK(there_and_back(x), 1e-12, 0, 121, 242, 363, 484);
+    JOT_FOR (i, 2, y)
+        y = there_and_back(y);
+    CHECK(y, 1e-10, 0, 14641, 29282, 43923, 58564);
+}
+END_TEST
+
 // ---- Derivatives
 
 static jot_value there(jot_value x)
@@ -197,6 +216,7 @@ static void add(TCase *t)
     tcase_add_checked_fixture(t, setup, teardown);
     tcase_add_test(t, types);
     tcase_add_test(t, values);
+    tcase_add_test(t, side_by_side);
     tcase_add_test(t, derivatives);
     tcase_add_test(t, complex_convention);
     tcase_add_test(t, schedules_name_what_splits_graphs);
