@@ -269,6 +269,8 @@ void cg_accumulate(struct cg_lowering *l, const struct cg_accumulator *a, LLVMVa
                    LLVMValueRef position, LLVMValueRef guard)
 {
     bool other_axis = !a->own_axis && a->lanes != l->lanes;
+    if (a->rows == 1 && !a->own_axis)
+        slot = cg_int(l->module, 0);
     if (a->one_row) {
         // Rows are padded to whole vectors, so no mask keeps the row out of registers.
         LLVMValueRef at = cg_index_first(l, x);

@@ -10,6 +10,7 @@
 
 #define SHORT 32 // in vectors: sequences up to this length are folded in registers
 #define GROUP_BYTES 24576
+#define WIDE 256 // bytes of lanes that have enough to do with one winner each
 
 static void collect_puts(const struct cg_lowering *l, uint32_t block, nest_id fold,
                          nest_id *puts, uint32_t *n)
@@ -134,8 +135,11 @@ static void make_accumulators(struct cg_lowering *l, struct cg_fold_plan *p, uns
         if (i < f->n_combines) {
             a->op = s->combines[i].op;
             a->dtype = s->combines[i].dtype;
-            bool is_short = !f->own_axis && l->lanes > 1 && p->length <= SHORT && !cg_is_arg(a);
-            a->elements = is_short ? (unsigned)p->length : 0;
+            bool in_lanes = !f->own_axis && l->lanes > 1, is_short = p->length <= SHORT;
+            a->elements = in_lanes && is_short && !cg_is_arg(a) ? (unsigned)p->length : 0;
+            if (in_lanes && cg_is_arg(a) &&
+                (is_short || l->lanes * dtype_get(a->dtype)->bytes >= WIDE))
+                a->rows = 1;
         } else {
             nest_id put = puts[i - f->n_combines];
             a->op = cg_statement(l, put)->op;

@@ -52,11 +52,25 @@ END_TEST
 
 JOT_API void jot_codegen_entry(const struct cg_request *request, struct cg_response *response);
 
+static struct cg_response compile(const char *text)
+{
+    int n_nests;
+    struct nest **nests;
+    ck_assert_int_eq(nest_parse(nest_check_arena, text, &n_nests, &nests), JOT_OK);
+    struct strbuf program = strbuf_make(nest_check_arena);
+    nest_program_print(&program, run_native_wrap(nest_check_arena, nests[0]));
+    struct cg_request request = {.want = CG_WANT_LLVM, .program = program.text};
+    struct cg_response r;
+    jot_codegen_entry(&request, &r);
+    ck_assert_int_eq(r.status, JOT_OK);
+    return r;
+}
+
 // Beyond the bound equal ops are compiled once, and a sine and a cosine of the same number as one.
 START_TEST(equal_ops_are_one_function)
 {
     struct strbuf text = strbuf_make(nest_check_arena);
-    int n = 0, n_nests;
+    int n = 0;
     strbuf_add(&text, "kernel long(x: f32[10000], y: out f32[10000]) {\n  par i < 10000 {\n"
                       "    %0 = load x[i] : f32\n");
     for (; n < 1200; n += 3)
@@ -65,14 +79,7 @@ START_TEST(equal_ops_are_one_function)
                       "    %%%d = mul %%%d, %%%d : f32\n",
                       n + 1, n, n + 2, n, n + 3, n + 1, n + 2);
     strbuf_printf(&text, "    put y[i] = %%%d\n  }\n}\n", n);
-    struct nest **nests;
-    ck_assert_int_eq(nest_parse(nest_check_arena, text.text, &n_nests, &nests), JOT_OK);
-    struct strbuf program = strbuf_make(nest_check_arena);
-    nest_program_print(&program, run_native_wrap(nest_check_arena, nests[0]));
-    struct cg_request request = {.want = CG_WANT_LLVM, .program = program.text};
-    struct cg_response r;
-    jot_codegen_entry(&request, &r);
-    ck_assert_int_eq(r.status, JOT_OK);
+    struct cg_response r = compile(text.text);
     int defined = 0, called = 0;
     for (const char *at = r.llvm; (at = strstr(at, "@pair_op_sin_f32")); at++)
         defined += !strncmp(at - 2, "} @", 3), called++;
@@ -83,12 +90,31 @@ START_TEST(equal_ops_are_one_function)
 }
 END_TEST
 
+// Lanes of a loop over points that look for their winners have these in registers.
+START_TEST(winners_are_registers)
+{
+    static const char text[] = "kernel columns(x: f32[576], y: out i64[64]) {\n"
+                               "  par i < 64 @vector 64 {\n"
+                               "    fold k < 9 {\n"
+                               "      %0 = load x[i + 64*k] : f32\n"
+                               "      yield argmax %0 free\n"
+                               "    } -> %1 : f32, %2 : i64\n"
+                               "    put y[i] = %2\n"
+                               "  }\n"
+                               "}\n";
+    struct cg_response r = compile(text);
+    ck_assert_ptr_null(strstr(r.llvm, "alloca"));
+    r.release(&r);
+}
+END_TEST
+
 static void add(TCase *t)
 {
     tcase_add_checked_fixture(t, nest_check_setup, nest_check_teardown);
     tcase_set_timeout(t, 300);
     tcase_add_loop_test(t, ops_of_large_kernels, 0, DTYPE_COUNT);
     tcase_add_test(t, equal_ops_are_one_function);
+    tcase_add_test(t, winners_are_registers);
 }
 
 int main(void)
