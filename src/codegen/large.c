@@ -6,8 +6,6 @@
 // that grows with the square of the code.  So numbers stand in a table whose address LLVM does not know,
 // each read where it is used, as an operand of its operation; and all locals are parts of one.
 //
-// What is many calls has nothing to gain: LLVM takes such a function as it is.
-//
 // All addresses that go with the index of a loop LLVM compares with each other, to keep few of them from
 // turn to turn.  So those that go with the index of a loop around others are made of it in each turn.
 #include "base/vec.h"
@@ -15,11 +13,6 @@
 #include "passes/cost.h"
 
 #include <string.h>
-
-enum {
-    MANY_CALLS = 32,
-    OF_A_CALL = 32 // instructions, at most, beside each
-};
 
 struct entry {
     LLVMValueRef number;
@@ -326,30 +319,10 @@ static void put_indices_apart(struct cg_module *m, LLVMBuilderRef b, LLVMValueRe
             put_apart(m, b, i);
 }
 
-// ---- Calls
-
-// Whether the function is many calls, and numbers for them: the steps of a loop.
-static bool is_calls(LLVMValueRef f)
-{
-    int64_t calls = 0, all = 0;
-    for (LLVMBasicBlockRef b = LLVMGetFirstBasicBlock(f); b; b = LLVMGetNextBasicBlock(b))
-        for (LLVMValueRef i = LLVMGetFirstInstruction(b); i; i = LLVMGetNextInstruction(i)) {
-            if (LLVMGetTypeKind(LLVMTypeOf(i)) == LLVMVectorTypeKind)
-                return false;
-            calls += cg_is_call(i);
-            all++;
-        }
-    return calls > MANY_CALLS && calls * OF_A_CALL > all;
-}
-
 void cg_large_functions(struct cg_module *m)
 {
     LLVMBuilderRef b = LLVMCreateBuilderInContext(m->context);
     for (LLVMValueRef f = LLVMGetFirstFunction(m->module); f; f = LLVMGetNextFunction(f)) {
-        if (is_calls(f)) {
-            cg_add_attribute(m, f, "noinline");
-            cg_add_attribute(m, f, "optnone");
-        }
         if (!cost_is_too_much_code(cg_code_of(m, f)))
             continue;
         put_indices_apart(m, b, f);

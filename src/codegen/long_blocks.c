@@ -18,7 +18,7 @@ enum {
     OF_A_MOVE = 4
 };
 
-bool cg_is_call(LLVMValueRef i)
+static bool is_call(LLVMValueRef i)
 {
     return LLVMIsACallInst(i) && !LLVMGetIntrinsicID(LLVMGetCalledValue(i));
 }
@@ -32,7 +32,7 @@ static bool is_masked_move(LLVMValueRef i, unsigned address)
 
 static int64_t count(const struct cg_module *m, LLVMValueRef i)
 {
-    if (cg_is_call(i))
+    if (is_call(i))
         return OF_A_CALL;
     bool has_value = LLVMGetTypeKind(LLVMTypeOf(i)) != LLVMVoidTypeKind;
     bool moves =

@@ -293,10 +293,36 @@ static void add_under_masks(struct cg_module *module)
     LLVMDisposeBuilder(m.b);
 }
 
+// ---- Functions that are calls
+
+#define CALLS "calls"
+
+void cg_mark_calls(struct cg_module *m, LLVMValueRef f)
+{
+    LLVMAddAttributeAtIndex(f, LLVMAttributeFunctionIndex,
+                            LLVMCreateStringAttribute(m->context, CALLS, strlen(CALLS), "", 0));
+}
+
+static void take_calls(LLVMModuleRef module)
+{
+    static const char *const names[] = {"noinline", "optnone"};
+    LLVMContextRef c = LLVMGetModuleContext(module);
+    for (LLVMValueRef f = LLVMGetFirstFunction(module); f; f = LLVMGetNextFunction(f)) {
+        unsigned at = (unsigned)LLVMAttributeFunctionIndex;
+        if (!LLVMGetStringAttributeAtIndex(f, at, CALLS, strlen(CALLS)))
+            continue;
+        for (int i = 0; i < 2; i++) {
+            unsigned kind = LLVMGetEnumAttributeKindForName(names[i], strlen(names[i]));
+            LLVMAddAttributeAtIndex(f, at, LLVMCreateEnumAttribute(c, kind, 0));
+        }
+    }
+}
+
 jot_status cg_module_emit(LLVMModuleRef module, struct cg_target *target,
                           LLVMCodeGenFileType kind, LLVMMemoryBufferRef *out)
 {
     char *error = NULL;
+    take_calls(module);
     if (target->is_gpu)
         gpu_split_bytes(module);
     if (!LLVMTargetMachineEmitToMemoryBuffer(target->machine, module, kind, &error, out))

@@ -23,6 +23,9 @@ jot_status cg_module_simplify(LLVMModuleRef module, struct cg_target *target);
 jot_status cg_module_emit(LLVMModuleRef module, struct cg_target *target,
                           LLVMCodeGenFileType kind, LLVMMemoryBufferRef *out);
 
+// The function finds addresses and calls others, so the back end takes it as the passes leave it.
+void cg_mark_calls(struct cg_module *m, LLVMValueRef f);
+
 // Verifies, simplifies and compiles.  The bytes are in the arena: an object file, or texts of PTX
 // that each end in a zero byte; texts only where wanted.
 struct cg_object {
@@ -55,6 +58,5 @@ void cg_large_functions(struct cg_module *m);
 LLVMValueRef cg_apart(struct cg_module *m, LLVMBuilderRef b, LLVMValueRef integer);
 // long_blocks.c: blocks of instructions become parts where LLVM's time for them grows with their square.
 void cg_cut_blocks(const struct cg_module *m, LLVMModuleRef module);
-bool cg_is_call(LLVMValueRef instruction); // of a function, not of what LLVM has itself
 
 #endif

@@ -127,16 +127,24 @@ int64_t phases_code_in_place(const struct phases *w, const struct cg_kernel_step
     return k->phase_grain < k->total || code > COST_CODE_IN_PLACE ? 0 : code;
 }
 
-int64_t phases_code(const struct phases *w, uint32_t first, uint32_t end)
+// The same of the kernels of the steps.
+static int64_t code_in_place(const struct phases *w, uint32_t first, uint32_t end)
 {
     int64_t code = 0;
     for (uint32_t i = first; i < end; i++) {
         const struct nest_step *t = &w->p->steps.at[i];
         const struct cg_kernel *k = t->kind == NEST_STEP_KERNEL ? &w->kernels[t->nest] : NULL;
-        code += CODE_OF_STEP + code_of_operands(w, t);
         for (int j = 0; k && j < k->n_steps; j++)
             code += phases_code_in_place(w, &k->steps[j]);
     }
+    return code;
+}
+
+int64_t phases_code(const struct phases *w, uint32_t first, uint32_t end)
+{
+    int64_t code = code_in_place(w, first, end);
+    for (uint32_t i = first; i < end; i++)
+        code += CODE_OF_STEP + code_of_operands(w, &w->p->steps.at[i]);
     return code;
 }
 
@@ -226,6 +234,8 @@ void phases_add_piece(struct phases *w, uint32_t first, uint32_t end)
     char name[128];
     snprintf(name, sizeof name, "%s_from_%u", w->out->symbol, first);
     open_function(&p.in, name, &p.all);
+    if (!code_in_place(w, first, end))
+        cg_mark_calls(w->m, p.in.function);
     for (uint32_t i = first; i < end; i = phases_after(w->p, i))
         phases_add_step(&p.in, i);
     leave_function(&p.in, false);
