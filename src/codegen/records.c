@@ -53,12 +53,8 @@ static bool may_be_of_tile(const struct cg_lowering *l, nest_id id)
 // Whether the places of two statements differ by a constant.
 static bool is_alike(const struct nest_statement *a, const struct nest_statement *b)
 {
-    bool alike =
-        a->kind == b->kind && a->buffer == b->buffer && a->index.count == b->index.count;
-    for (uint32_t i = 0; alike && i < a->index.count; i++)
-        alike = a->index.terms[i].id == b->index.terms[i].id &&
-                a->index.terms[i].factor == b->index.terms[i].factor;
-    return alike;
+    return a->kind == b->kind && a->buffer == b->buffer &&
+           nest_index_same_terms(&a->index, &b->index);
 }
 
 static int by_size(const void *a, const void *b)

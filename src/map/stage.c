@@ -47,8 +47,7 @@ static bool is_far(const struct nest *n, const struct nest_statement *s, nest_id
 static bool is_same_place(const struct nest_statement *a, const struct nest_statement *b)
 {
     return a->kind == b->kind && a->buffer == b->buffer &&
-           a->index.constant == b->index.constant &&
-           nest_index_same_terms(&a->index, &b->index);
+           nest_index_equal(&a->index, &b->index);
 }
 
 // The index with another axis in place of the unit's.

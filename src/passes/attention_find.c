@@ -20,12 +20,6 @@ static const struct nest_statement *last_of(const struct nest *n, uint32_t block
                                : NULL;
 }
 
-static bool is_scalar(const struct nest_statement *s)
-{
-    return s->kind == NEST_OP || s->kind == NEST_CONST || s->kind == NEST_INDEX ||
-           s->kind == NEST_LOAD;
-}
-
 // The next loop of the kind over one axis in the body; before it stand scalars only.
 static const struct nest_statement *next_loop(struct finder *f, enum nest_kind kind)
 {
@@ -34,7 +28,7 @@ static const struct nest_statement *next_loop(struct finder *f, enum nest_kind k
             nest_statement_at(f->nest, f->body->statements.at[f->next++]);
         if (s->kind == kind && s->n_axes == 1)
             return s;
-        if (!is_scalar(s))
+        if (!nest_is_scalar(s))
             return NULL;
     }
     return NULL;
@@ -167,7 +161,7 @@ bool attention_is_straight(const struct nest *n, const struct nest_statement *lo
     const struct nest_block *b = &n->blocks.at[loop->body];
     for (uint32_t i = 0; i < b->statements.count; i++) {
         const struct nest_statement *s = nest_statement_at(n, b->statements.at[i]);
-        if (!is_scalar(s) && s->kind != NEST_YIELD &&
+        if (!nest_is_scalar(s) && s->kind != NEST_YIELD &&
             (s->kind != NEST_PUT || s->op || n->buffers.at[s->buffer].role != NEST_LOCAL))
             return false;
         if (s->kind == NEST_LOAD && nest_index_has_values(&s->index))

@@ -362,12 +362,6 @@ static void view_of_reshape(struct schedule *s, int rank, const int64_t *dims, i
     }
 }
 
-static int64_t int_at(const struct ir_node *n, enum ir_key key, uint32_t i)
-{
-    int count;
-    return ir_attr_ints(n->attrs, key, &count)[i];
-}
-
 // Whether the node leaves coordinates along the axis of its operand as they are.
 static bool keeps_axis(const struct ir_node *n, uint32_t axis, int64_t extent)
 {
@@ -377,11 +371,13 @@ static bool keeps_axis(const struct ir_node *n, uint32_t axis, int64_t extent)
         return true;
     switch ((enum ir_op)n->op) {
     case IR_slice:
-        return int_at(n, IR_KEY_starts, axis) == 0 &&
-               int_at(n, IR_KEY_limits, axis) == extent && int_at(n, IR_KEY_strides, axis) == 1;
+        return node_int_at(n, IR_KEY_starts, axis) == 0 &&
+               node_int_at(n, IR_KEY_limits, axis) == extent &&
+               node_int_at(n, IR_KEY_strides, axis) == 1;
     case IR_pad:
-        return int_at(n, IR_KEY_low, axis) == 0 && int_at(n, IR_KEY_high, axis) == 0 &&
-               int_at(n, IR_KEY_interior, axis) == 0;
+        return node_int_at(n, IR_KEY_low, axis) == 0 &&
+               node_int_at(n, IR_KEY_high, axis) == 0 &&
+               node_int_at(n, IR_KEY_interior, axis) == 0;
     case IR_shear:
     case IR_concatenate:
         return ir_attr_int(n->attrs, IR_KEY_axis) != axis;

@@ -115,17 +115,6 @@ static uint64_t form_hash(const struct nest_index *x)
     return h;
 }
 
-static bool form_equal(const struct nest_index *x, const struct nest_index *y)
-{
-    if (x->constant != y->constant || x->count != y->count)
-        return false;
-    for (uint32_t i = 0; i < x->count; i++)
-        if (x->terms[i].factor != y->terms[i].factor || x->terms[i].id != y->terms[i].id ||
-            x->terms[i].is_value != y->terms[i].is_value)
-            return false;
-    return true;
-}
-
 static int64_t term_extent(const struct emitter *e, struct nest_term t)
 {
     return t.is_value ? e->value_extent.at[t.id] : e->b.nest->axes.at[t.id].extent;
@@ -155,7 +144,7 @@ form_id emit_form(struct emitter *e, int64_t constant, int n, const struct nest_
     struct nest_index x = nest_index_make(e->scratch, constant, n, terms);
     uint64_t h = form_hash(&x);
     for (struct hash_probe p = hash_probe(&e->form_table, h); hash_next(&e->form_table, &p);)
-        if (form_equal(&e->forms.at[p.id].index, &x))
+        if (nest_index_equal(&e->forms.at[p.id].index, &x))
             return p.id;
     vec_push(e->scratch, &e->forms, describe(e, x));
     hash_insert(e->scratch, &e->form_table, h, e->forms.count - 1);

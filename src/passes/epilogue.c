@@ -55,8 +55,7 @@ static bool is_matrix(const struct epilogue *e, nest_id value, bool is_product)
     const struct nest_statement *s = made_by(e, value);
     return s->kind == NEST_LOAD && s->guard == NEST_NONE &&
            (s->buffer == e->product) == is_product && !nest_index_has_values(&s->index) &&
-           s->index.constant == e->put->index.constant &&
-           nest_index_same_terms(&s->index, &e->put->index);
+           nest_index_equal(&s->index, &e->put->index);
 }
 
 // A load of element j of a vector, where j is the column.

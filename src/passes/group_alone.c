@@ -105,13 +105,6 @@ bool group_store_library(struct schedule *s, ir_id v, const demand_list *l)
     return true;
 }
 
-// A loop, a branch, or several that become one kernel (join_loops.c).
-static bool node_is_control(const struct ir_node *n)
-{
-    enum ir_class c = ir_op_class((enum ir_op)n->op);
-    return c == IR_CLASS_CONTROL || c == IR_CLASS_CALL;
-}
-
 // GROUP_KERNEL for what is no step of its own.
 static enum group_kind kind_of_steps(const struct ir_node *n)
 {

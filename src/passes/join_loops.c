@@ -52,12 +52,6 @@ struct join {
     ir_id *map;                       // by value, to the function that is made
 };
 
-static bool is_loop(const struct ir_node *n)
-{
-    enum ir_class c = ir_op_class((enum ir_op)n->op);
-    return c == IR_CLASS_CONTROL || c == IR_CLASS_CALL;
-}
-
 static uint32_t maker_of(const struct ir_graph *g, ir_id v) { return g->values.at[v].node; }
 
 static void put_ahead(struct arena *a, struct ahead *h, uint32_t node)
@@ -110,7 +104,7 @@ static bool is_inside(const struct join *j, uint32_t node)
 
 static int64_t code_of(struct join *j, const struct ir_node *n)
 {
-    if (is_loop(n))
+    if (node_is_control(n))
         return schedule_residence(&j->s, n)->code;
     bool is_map = ir_op_class((enum ir_op)n->op) == IR_CLASS_MAP && n->n_in;
     return is_map ? cost_code_of_op((enum ir_op)n->op, ir_dtype_of(j->s.g, n->out)) : 0;
@@ -144,7 +138,7 @@ static const char *find_members(struct join *j, uint32_t a, uint32_t b)
             continue;
         j->inside[i] = j->walk;
         vec_push(scratch, &j->members, i);
-        if (is_loop(n) && schedule_residence(&j->s, n)->reason)
+        if (node_is_control(n) && schedule_residence(&j->s, n)->reason)
             return schedule_residence(&j->s, n)->reason;
         code += code_of(j, n);
         if (cost_is_too_much_code(code))
@@ -327,7 +321,7 @@ static const char *join(struct join *j, uint32_t a, uint32_t b)
 static bool may_join(struct join *j, uint32_t i)
 {
     const struct ir_node *n = &j->s.g->nodes.at[i];
-    return is_loop(n) && !schedule_residence(&j->s, n)->reason;
+    return node_is_control(n) && !schedule_residence(&j->s, n)->reason;
 }
 
 // Whether loop b reads rows of node a.
@@ -361,7 +355,7 @@ static void find_read(struct join *j, uint32_t b)
            !cost_is_too_much_code(code)) {
         uint32_t a = take_ahead(&j->ahead);
         const struct ir_node *n = &g->nodes.at[a];
-        if (is_loop(n)) {
+        if (node_is_control(n)) {
             vec_push(j->s.scratch, &j->loops, a);
         } else {
             code += 1 + code_of(j, n);

@@ -214,12 +214,6 @@ static void step_reshape(struct step *t)
     set_result(t, 0, out);
 }
 
-static int64_t int_at(const struct ir_node *n, enum ir_key key, uint32_t i)
-{
-    int count;
-    return ir_attr_ints(n->attrs, key, &count)[i];
-}
-
 static bool is_listed(const struct ir_node *n, uint32_t axis)
 {
     int count;
@@ -244,8 +238,8 @@ static bool keeps(const struct step *t, uint32_t axis)
     case IR_dynamic_slice:
     case IR_pad:
         return dims_in(t, 0)[axis] == ir_dims_of(t->f->g, n->out)[axis] &&
-               (n->op != IR_pad ||
-                (int_at(n, IR_KEY_low, axis) == 0 && int_at(n, IR_KEY_interior, axis) == 0));
+               (n->op != IR_pad || (node_int_at(n, IR_KEY_low, axis) == 0 &&
+                                    node_int_at(n, IR_KEY_interior, axis) == 0));
     case IR_rev:
         return !is_listed(n, axis);
     case IR_dynamic_update_slice:

@@ -295,6 +295,12 @@ static inline const struct nest_statement *nest_maker_of(const struct nest *n, n
 {
     return nest_statement_at(n, n->values.at[value].statement);
 }
+// Whether it makes a value and does nothing else.
+static inline bool nest_is_scalar(const struct nest_statement *s)
+{
+    return s->kind == NEST_OP || s->kind == NEST_CONST || s->kind == NEST_INDEX ||
+           s->kind == NEST_LOAD;
+}
 static inline bool nest_is_op(const struct nest_statement *s, uint16_t op)
 {
     return s->kind == NEST_OP && s->op == op;
@@ -307,6 +313,10 @@ int64_t nest_index_factor(const struct nest_index *x, nest_id axis); // 0 when a
 int nest_term_compare(const void *a, const void *b);                 // for qsort
 // Whether they differ by a constant at most.
 bool nest_index_same_terms(const struct nest_index *a, const struct nest_index *b);
+static inline bool nest_index_equal(const struct nest_index *a, const struct nest_index *b)
+{
+    return a->constant == b->constant && nest_index_same_terms(a, b);
+}
 // Whether a place depends on a value read in the kernel: such terms stand last.
 static inline bool nest_index_has_values(const struct nest_index *x)
 {

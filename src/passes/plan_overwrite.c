@@ -152,13 +152,7 @@ static bool covers_same(const struct nest *n, nest_id point, const struct nest_i
 
 static bool same_form(const struct nest_index *x, const struct nest_index *y)
 {
-    if (x->constant != y->constant || x->count != y->count || nest_index_has_values(x) ||
-        nest_index_has_values(y))
-        return false;
-    for (uint32_t i = 0; i < x->count; i++)
-        if (x->terms[i].id != y->terms[i].id || x->terms[i].factor != y->terms[i].factor)
-            return false;
-    return true;
+    return !nest_index_has_values(x) && nest_index_equal(x, y);
 }
 
 static enum nest_kind kind_of(const struct nest *n, nest_id id)

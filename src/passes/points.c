@@ -50,12 +50,6 @@ static bool has_loops(const struct nest *n, uint32_t block)
     return false;
 }
 
-static bool is_simple(const struct nest_statement *s)
-{
-    return s->kind == NEST_OP || s->kind == NEST_CONST || s->kind == NEST_INDEX ||
-           s->kind == NEST_LOAD;
-}
-
 // The loop over points at the top of a kernel, or in each of its columns.
 static void find_loop(const struct points *p, struct points_step *t)
 {
@@ -63,7 +57,7 @@ static void find_loop(const struct points *p, struct points_step *t)
     const struct nest_block *body = &n->blocks.at[0];
     for (t->at = 0; t->at < body->statements.count; t->at++) {
         t->loop = body->statements.at[t->at];
-        if (!is_simple(&n->statements.at[t->loop]))
+        if (!nest_is_scalar(&n->statements.at[t->loop]))
             break;
     }
     if (t->at == body->statements.count)

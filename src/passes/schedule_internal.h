@@ -209,6 +209,18 @@ static inline bool node_is_update(const struct ir_node *n)
 {
     return ir_op_class((enum ir_op)n->op) == IR_CLASS_UPDATE;
 }
+// A loop, a branch, or several that become one kernel (join_loops.c).
+static inline bool node_is_control(const struct ir_node *n)
+{
+    enum ir_class c = ir_op_class((enum ir_op)n->op);
+    return c == IR_CLASS_CONTROL || c == IR_CLASS_CALL;
+}
+// Number i of an attribute.
+static inline int64_t node_int_at(const struct ir_node *n, enum ir_key key, uint32_t i)
+{
+    int count;
+    return ir_attr_ints(n->attrs, key, &count)[i];
+}
 static inline bool node_is_scan(const struct ir_node *n)
 {
     return ir_op_class((enum ir_op)n->op) == IR_CLASS_CUMULATIVE;

@@ -28,15 +28,6 @@
 
 // ---- What is such a loop
 
-static bool is_same(const struct nest_index *x, const struct nest_index *y)
-{
-    bool same = x->constant == y->constant && x->count == y->count;
-    for (uint32_t i = 0; same && i < x->count; i++)
-        same = x->terms[i].id == y->terms[i].id && x->terms[i].factor == y->terms[i].factor &&
-               x->terms[i].is_value == y->terms[i].is_value;
-    return same;
-}
-
 static bool is_plain(enum nest_kind kind)
 {
     return kind == NEST_OP || kind == NEST_CONST || kind == NEST_INDEX || kind == NEST_LOAD;
@@ -98,7 +89,7 @@ static bool find_accesses(const struct cg_lowering *l, struct updates *u)
         const struct nest_statement *s = cg_statement(l, u->body->statements.at[i]);
         if (s->kind != NEST_LOAD || s->buffer != u->put->buffer)
             continue;
-        if (u->load || s->guard != NEST_NONE || !is_same(&s->index, &u->put->index))
+        if (u->load || s->guard != NEST_NONE || !nest_index_equal(&s->index, &u->put->index))
             return false;
         u->load = s;
     }
