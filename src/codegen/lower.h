@@ -435,6 +435,11 @@ void cg_alone_close(struct cg_lowering *l, const struct cg_alone *a);
 // The place as a mask of vector c.
 LLVMValueRef cg_alone_mask(struct cg_lowering *l, const struct cg_alone *a, unsigned c);
 
+// pack.c: the while of a lane alone with vectors of carries, from what they are to what they become;
+// false when there are none.
+bool cg_lower_packed(struct cg_lowering *l, const struct nest_statement *s,
+                     const struct cg_value *init, struct cg_value *carries);
+
 // branch.c
 void cg_lower_if(struct cg_lowering *l, const struct nest_statement *s);
 // Whether some lane of the mask is set.

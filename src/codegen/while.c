@@ -197,7 +197,8 @@ static void lower_alone(struct cg_lowering *l, const struct nest_statement *s,
     for (uint32_t i = 0; i < s->n_in; i++)
         init.carries[i] = l->values[s->first_carry + i];
     end.carries = new_values(l, s->n_in);
-    lower_as_one(l, s, &init, &end);
+    if (!cg_lower_packed(l, s, init.carries, end.carries))
+        lower_as_one(l, s, &init, &end);
     cg_alone_close(l, &alone);
     p = parts;
     unsigned c = 0;
