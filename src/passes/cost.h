@@ -48,6 +48,9 @@ enum cost_constant {
     COST_HALO_TRIPS = 8,
     COST_HALO_SHARE = 64,
     COST_HALO_BYTES = 32 * 1024,
+    // Where it stands beside, such a share of the elements of all operations, or so many in each trip.
+    COST_HALO_WORK_SHARE = 10,
+    COST_HALO_WORK = 32 * 1024,
     // Updates whose order is worth making there: so many, of rows of so many numbers where nothing else wants the
     // order, with so many places for each where the operand has to be read.
     COST_SORTED_UPDATES = 4096,

@@ -63,6 +63,8 @@ bool deep_halos_by_rows(const struct halos *h, const struct ir_node *n);
 struct ir_origin deep_halos_axis(const struct halos *h, const struct ir_node *n, uint32_t i);
 struct halo_rows deep_halos_of_operand(struct ir_origin from, struct halo_rows r);
 struct halo_rows deep_halos_hull(struct halo_rows a, struct halo_rows b);
+// Has rows r of v, which no trip changes or each trip has a row of, exchanged in front of the loop.
+void deep_halos_exchange_in_front(struct halos *h, int side, ir_id v, struct halo_rows r);
 // n over rows of its operands, as many along the axis as its result has then.
 ir_id deep_halos_rebuild(struct ir_builder *b, const struct halos *h, const struct ir_node *n,
                          const ir_id *in, int64_t rows);

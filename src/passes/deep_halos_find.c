@@ -188,7 +188,7 @@ static bool goes_around(const struct halos *h, const struct ir_node *n)
     return is;
 }
 
-static void exchange_in_front(struct halos *h, int side, ir_id v, struct halo_rows r)
+void deep_halos_exchange_in_front(struct halos *h, int side, ir_id v, struct halo_rows r)
 {
     struct halo_front *f = &h->front[side];
     f->rows[v] = f->is[v] ? deep_halos_hull(f->rows[v], r) : r;
@@ -212,7 +212,7 @@ static void want_of_operands(struct halos *h, struct halo_trip *t, const struct 
         }
     else { // what no trip changes is exchanged once
         h->fails |= !h->is_invariant[v] || halo_count(h, v) != h->count;
-        exchange_in_front(h, HALO_AROUND, v, r);
+        deep_halos_exchange_in_front(h, HALO_AROUND, v, r);
     }
 }
 
@@ -259,7 +259,7 @@ static void want(struct halos *h, struct halo_trip *t, const struct halo_trip *n
     for (int s = 0; s < HALO_SIDES && !h->fails; s++)
         for (uint32_t i = 0; i < g->n_params; i++)
             if (t->part[s].wanted[i] && (i < h->n_consts || i >= h->n_consts + h->n_carry))
-                exchange_in_front(h, s, i, t->part[s].rows[i]);
+                deep_halos_exchange_in_front(h, s, i, t->part[s].rows[i]);
 }
 
 static bool want_all(struct halos *h)
@@ -300,6 +300,34 @@ static int64_t reach_of(const struct halos *h, const struct halo_trip *t, ir_id 
     return reach;
 }
 
+// Elements that are computed of values, or of rows of them at a side.
+static int64_t work_of(const struct halos *h, const struct halo_trip *t, int side)
+{
+    int64_t work = 0;
+    ir_for_each_node (h->g, n) {
+        ir_id v = n->out;
+        if (n->op == IR_param || !n->n_out ||
+            !(side == HALO_AROUND ? t->own : t->part[side].wanted)[v])
+            continue;
+        struct halo_rows r = deep_halos_rows_at(h, t, side, v);
+        int64_t count = ir_count(h->m, ir_type_of(h->g, v));
+        bool is_part = side != HALO_AROUND && h->axis[v] >= 0 && halo_count(h, v);
+        work += is_part ? count / halo_count(h, v) * (r.hi - r.lo) : count;
+    }
+    return work;
+}
+
+// Where what neighbours do stands beside, it is a small part of the work, or little in each trip.
+static bool is_little_beside(const struct halos *h)
+{
+    int64_t own = 0, beside = 0;
+    for (int k = 0; k < h->depth; k++) {
+        own += work_of(h, &h->trips[k], HALO_AROUND);
+        beside += work_of(h, &h->trips[k], HALO_BEFORE) + work_of(h, &h->trips[k], HALO_BEHIND);
+    }
+    return beside * COST_HALO_WORK_SHARE <= own || beside <= h->depth * COST_HALO_WORK;
+}
+
 // Rows of a neighbour that a lane does itself are few, or little beside an exchange.
 static bool is_cheap(const struct halos *h)
 {
@@ -314,7 +342,7 @@ static bool is_cheap(const struct halos *h)
         bytes += reach * (ir_count(h->m, ir_type_of(h->g, i)) / (count ? count : 1)) *
                  dtype_get(ir_dtype_of(h->g, i))->bytes;
     }
-    return are_few || bytes <= COST_HALO_BYTES;
+    return (are_few || bytes <= COST_HALO_BYTES) && (!h->by_sides || is_little_beside(h));
 }
 
 static bool find_depth(struct halos *h, const struct ir_scan *s)

@@ -52,6 +52,13 @@ static int cut_axis(const struct halos *h, ir_id v)
     return ALL;
 }
 
+// Those rows that v has.
+static struct halo_rows inside(const struct halos *h, ir_id v, int axis, struct halo_rows r)
+{
+    int64_t count = ir_dims_of(h->g, v)[axis];
+    return (struct halo_rows){r.lo < 0 ? 0 : r.lo, r.hi > count ? count : r.hi};
+}
+
 static void want_rows(struct halos *h, struct halo_trip *t, int side, ir_id v, int axis,
                       struct halo_rows r)
 {
@@ -66,9 +73,8 @@ static void want_rows(struct halos *h, struct halo_trip *t, int side, ir_id v, i
         h->fails |=
             ir_count(h->m, ir_type_of(h->g, v)) * dtype_get(ir_dtype_of(h->g, v))->bytes >
             COST_HALO_BYTES;
-    } else if (r.lo < 0 || r.hi > ir_dims_of(h->g, v)[axis]) {
-        int64_t count = ir_dims_of(h->g, v)[axis];
-        r = (struct halo_rows){r.lo < 0 ? 0 : r.lo, r.hi > count ? count : r.hi};
+    } else {
+        r = inside(h, v, axis, r);
     }
     if (r.lo >= r.hi)
         return;
@@ -83,11 +89,9 @@ static void want_of_operands(struct halos *h, struct halo_trip *t, const struct 
 {
     const struct ir_graph *g = h->g;
     ir_id v = n->out;
-    struct halo_front *f = &h->front[side];
     struct halo_rows r = deep_halos_rows_at(h, t, side, v);
     if (h->is_invariant[v]) {
-        f->rows[v] = f->is[v] ? deep_halos_hull(f->rows[v], r) : r;
-        f->is[v] = true;
+        deep_halos_exchange_in_front(h, side, v, r);
     } else if (n->op == IR_ppermute) {
         h->fails |= !is_from_here(h, n, (enum halo_side)side);
         t->own[ir_operand(g, n, 0)] = true;
@@ -170,11 +174,8 @@ static ir_id by_rows(struct ir_builder *b, const struct halos *h, const struct h
         ir_id x = ir_operand(g, n, i);
         struct ir_origin from = deep_halos_axis(h, n, i);
         struct halo_rows rows = deep_halos_of_operand(from, r);
-        if (from.axis >= 0) {
-            int64_t most = ir_dims_of(g, x)[from.axis];
-            rows.lo = rows.lo < 0 ? 0 : rows.lo;
-            rows.hi = rows.hi > most ? most : rows.hi;
-        }
+        if (from.axis >= 0)
+            rows = inside(h, x, from.axis, rows);
         has = i == 0 ? rows : has;
         if (from.axis < 0 || rows.lo < rows.hi)
             in[count++] = deep_halos_take(b, h, t, side, x, from.axis, rows);
