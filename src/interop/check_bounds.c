@@ -11,8 +11,8 @@ static double terms_of(const struct mlir_op *op)
 {
     size_t n;
     double terms = 1;
-    const struct mlir_type *x = op->operands[0]->type;
     if (op->row->code == MLIR_OP_stablehlo_dot_general) {
+        const struct mlir_type *x = op->operands[0]->type;
         const int64_t *axes = mlir_ints(op, "lhs_contracting_dimensions", &n);
         for (size_t i = 0; i < n; i++)
             terms *= (double)x->dims[axes[i]];

@@ -279,6 +279,11 @@ says out 'failed: failing.mlir:4: '
 says out 'failed: broken.mlir:1:'
 [ "$(tail -n 1 out)" = '2 passed, 2 failed, 0 unsupported' ] || wrong 'the last line is another'
 ends 2 check
+# What fails may be what no operation made of others.
+sed 's/%1 = stablehlo.add %0, %0/%1 = stablehlo.constant dense<[2.0, 5.0]>/; s/expect_eq_const/expect_almost_eq_const/' \
+    tests/add_float32_2.mlir >constant.mlir
+ends 1 check constant.mlir
+says out 'failed: constant.mlir:4: expect_almost_eq_const: element 1 is 5.0, expected 4.0'
 # Programs of one file, whose functions have any names.
 {
     cat tests/add_float32_2.mlir
