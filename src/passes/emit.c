@@ -139,9 +139,52 @@ static struct form describe(const struct emitter *e, struct nest_index x)
     return f;
 }
 
+static const struct emit_division *find_division(const struct emitter *e, nest_id quotient)
+{
+    uint32_t low = 0, high = e->divisions.count;
+    while (low < high) {
+        uint32_t middle = (low + high) / 2;
+        if (e->divisions.at[middle].quotient < quotient)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    bool is = low < e->divisions.count && e->divisions.at[low].quotient == quotient;
+    return is ? &e->divisions.at[low] : NULL;
+}
+
+// x in place of x / d * d + x mod d, by terms of the two.
+static struct nest_index join_divided(struct emitter *e, struct nest_index x)
+{
+    for (uint32_t i = 0; i < x.count; i++) {
+        const struct emit_division *d =
+            x.terms[i].is_value ? find_division(e, x.terms[i].id) : NULL;
+        for (uint32_t k = 0; d && k < x.count; k++) {
+            int64_t factor = x.terms[k].factor;
+            if (!x.terms[k].is_value || x.terms[k].id != d->rest ||
+                x.terms[i].factor % d->divisor || x.terms[i].factor / d->divisor != factor)
+                continue;
+            struct nest_index whole = e->forms.at[d->x].index;
+            struct nest_term *terms =
+                arena_array(e->scratch, struct nest_term, x.count + whole.count);
+            int n = 0;
+            for (uint32_t t = 0; t < whole.count; t++) {
+                terms[n] = whole.terms[t];
+                terms[n++].factor *= factor;
+            }
+            for (uint32_t t = 0; t < x.count; t++)
+                if (t != i && t != k)
+                    terms[n++] = x.terms[t];
+            x = nest_index_make(e->scratch, x.constant + factor * whole.constant, n, terms);
+            return join_divided(e, x);
+        }
+    }
+    return x;
+}
+
 form_id emit_form(struct emitter *e, int64_t constant, int n, const struct nest_term *terms)
 {
-    struct nest_index x = nest_index_make(e->scratch, constant, n, terms);
+    struct nest_index x = join_divided(e, nest_index_make(e->scratch, constant, n, terms));
     uint64_t h = form_hash(&x);
     for (struct hash_probe p = hash_probe(&e->form_table, h); hash_next(&e->form_table, &p);)
         if (nest_index_equal(&e->forms.at[p.id].index, &x))
@@ -212,6 +255,10 @@ static void divide_values(struct emitter *e, form_id x, int64_t divisor, form_id
     nest_id r = emit_op(e, IR_rem, JOT_I64, 2, in, NULL);
     e->value_extent.at[q] = high < 0 ? 1 : high / divisor + 1;
     e->value_extent.at[r] = divisor;
+    struct emit_division d = {.quotient = q, .rest = r, .divisor = divisor, .x = x};
+    bool is_new = !e->divisions.count || vec_last(&e->divisions).quotient < q;
+    if (is_new && e->forms.at[x].low >= 0)
+        vec_push(e->scratch, &e->divisions, d);
     *out_quotient =
         emit_form(e, 0, 1, &(struct nest_term){.factor = 1, .id = q, .is_value = true});
     *out_rest = emit_form(e, 0, 1, &(struct nest_term){.factor = 1, .id = r, .is_value = true});

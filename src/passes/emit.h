@@ -40,6 +40,12 @@ struct emit_known { // a statement that has been written
     scope_id scope;
 };
 
+struct emit_division { // values of x / divisor and x mod divisor, of x that is not negative
+    nest_id quotient, rest;
+    int64_t divisor;
+    form_id x;
+};
+
 struct emitter {
     struct arena *arena; // of the nest
     struct arena *scratch;
@@ -49,8 +55,9 @@ struct emitter {
     VEC(struct form) forms;
     VEC(struct scope) scopes;
     VEC(struct emit_known) known;
-    VEC(scope_id) value_scope; // by value of the nest
-    VEC(scope_id) axis_scope;  // by axis of the nest
+    VEC(scope_id) value_scope;           // by value of the nest
+    VEC(scope_id) axis_scope;            // by axis of the nest
+    VEC(struct emit_division) divisions; // by quotient
     VEC(int64_t) value_extent; // by value: bound of an integer used as a coordinate, or 0
     struct hash_table form_table, known_table;
     uint32_t ops;

@@ -389,6 +389,25 @@ START_TEST(weights_are_made_in_lanes)
 }
 END_TEST
 
+// A part of a matrix as a vector lies where it lies in the matrix: no place is divided to be put together again.
+START_TEST(places_of_reshapes)
+{
+    struct ir_builder b = begin("part");
+    ir_id x = ir_param(&b, F32(50, 20));
+    x = ir_reshape(&b, x, 1, (int64_t[]){1000});
+    x = ir_slice(&b, x, (int64_t[]){3}, (int64_t[]){1000}, NULL);
+    ir_output(&b, ir_exp(&b, x));
+    uint32_t f = finish(&b);
+    struct nest_program *p = schedule(f);
+    const struct nest *n = p->nests.at[0];
+    for (uint32_t i = 0; i < n->statements.count; i++)
+        require_of(n->statements.at[i].kind != NEST_LOAD ||
+                       !nest_index_has_values(&n->statements.at[i].index),
+                   "a place is divided", f, p);
+    check_run(f, p, draw_inputs(f, seed));
+}
+END_TEST
+
 // A value that is made of rows of channels and gathered as such lies so in between, whatever its axes.
 static const char channels[] =
     "jot ir 1\n"
@@ -684,6 +703,7 @@ static void add_tests(TCase *t)
     tcase_add_test(t, windows_are_searched_once);
     tcase_add_test(t, long_folds_are_done_once);
     tcase_add_test(t, weights_are_made_in_lanes);
+    tcase_add_test(t, places_of_reshapes);
     tcase_add_test(t, values_lie_as_they_are_read);
     tcase_add_test(t, pairs);
     tcase_add_loop_test(t, threads_make_narrow_products, 0, 4);
