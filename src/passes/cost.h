@@ -115,7 +115,8 @@ enum cost_constant {
     COST_PACKED_USES = 16, // of an element by a product, that pay for a copy of it
     COST_PACKED_ROWS = 16, // as many are lanes of a vector themselves, in a kernel
     // Terms of a product that threads of a GPU make where it is wanted, for that takes less time than to read it.
-    COST_FEW_TERMS = 16,
+    COST_FEW_TERMS = 4,
+    COST_FOLD_TERMS = 8, // the same in a fold
     // Of a product that threads of a GPU make beside what uses it: terms of a sum, sums, both.
     COST_THREAD_TERMS = 64,
     COST_THREAD_SUMS = 1 << 16,

@@ -71,14 +71,17 @@ static bool makes_terms(const struct schedule *s, const struct nest_gemm *g,
     return makes && s->options->many_lanes && s->options->no_accumulation;
 }
 
-// Whether threads of a GPU may make a product that the library could in the kernel that wants it, for it has few terms.
+// Whether threads of a GPU may make a product that the library could in the kernel that wants it, for it has few terms:
+// what these lie in is read for each sum, of the nearest cache.  In a fold no other loop of the kernel wants them again.
 bool group_has_few_terms(struct schedule *s, ir_id v, const demand_list *l)
 {
     struct nest_gemm gemm;
     ir_id base[2];
-    return s->options->many_lanes && s->options->no_accumulation && l->count &&
-           !s->is_output[v] && !s->is_forced[v] &&
-           gemm_of_dot(s, ir_node_of(s->g, v), &gemm, base) && gemm.k <= COST_FEW_TERMS &&
+    if (!s->options->many_lanes || !s->options->no_accumulation || l->count != 1 ||
+        s->is_output[v] || s->is_forced[v])
+        return false;
+    int64_t most = l->at[0].outer == IR_NONE ? COST_FEW_TERMS : COST_FOLD_TERMS;
+    return gemm_of_dot(s, ir_node_of(s->g, v), &gemm, base) && gemm.k <= most &&
            are_enough_rows(axes_product(s, group_at(s, l->at[0].group)->points), FOLD_LANES);
 }
 

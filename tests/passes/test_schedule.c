@@ -595,10 +595,8 @@ static const struct {
     int64_t terms, sums;
     uint32_t steps; // a kernel, and a step of the library for each product that is left
 } narrow[] = {
-    {"few terms and sums", 8, 8, 1},
-    {"few terms", 8, 16, 2},
-    {"few sums", 64, 8, 2},
-    {"neither", 64, 16, 3},
+    {"few terms and sums", 8, 8, 1}, {"very few terms", 4, 16, 2}, {"few terms", 8, 16, 3},
+    {"few sums", 64, 8, 2},          {"neither", 64, 16, 3},
 };
 
 START_TEST(threads_make_narrow_products)
@@ -706,7 +704,7 @@ static void add_tests(TCase *t)
     tcase_add_test(t, places_of_reshapes);
     tcase_add_test(t, values_lie_as_they_are_read);
     tcase_add_test(t, pairs);
-    tcase_add_loop_test(t, threads_make_narrow_products, 0, 4);
+    tcase_add_loop_test(t, threads_make_narrow_products, 0, 5);
     tcase_add_test(t, routines_go_side_by_side);
     tcase_add_loop_test(t, places_in_memory, 0, PLACES);
     tcase_add_loop_test(t, every_op_runs_alone, 0, DTYPE_COUNT);
