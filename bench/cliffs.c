@@ -290,28 +290,43 @@ static jot_value rescaled(jot_value x)
 {
     return jot_mul(x, jot_rsqrt(jot_add(jot_mean(jot_square(x), -1, JOT_KEEPDIMS), 1e-5)));
 }
-static jot_value attend(jot_value x, jot_value keys, jot_value values, jot_value at,
-                        jot_value wq, jot_value wk, jot_value wv, jot_value wo, bool whole)
+static jot_value attend_to(jot_value x, jot_value *keys, jot_value *values, jot_value at,
+                           jot_value wq, jot_value wk, jot_value wv, jot_value wo, bool whole)
 {
     jot_value h = rescaled(x), start = jot_stack(0, at, 0, 0);
     jot_value q = jot_reshape(jot_dot(h, wq), 1, HEADS, -1);
     jot_value k =
-        jot_dynamic_update_slice(keys, jot_reshape(jot_dot(h, wk), 1, HEADS, -1), start);
+        jot_dynamic_update_slice(*keys, jot_reshape(jot_dot(h, wk), 1, HEADS, -1), start);
     jot_value v =
-        jot_dynamic_update_slice(values, jot_reshape(jot_dot(h, wv), 1, HEADS, -1), start);
+        jot_dynamic_update_slice(*values, jot_reshape(jot_dot(h, wv), 1, HEADS, -1), start);
     jot_value s = jot_mul(jot_einsum("thd,shd->hts", q, k), 0.17);
+    *keys = k, *values = v;
     s = jot_where(jot_less_equal(jot_arange(JOT_I32, LENGTH), at), s, -1e30);
     jot_value o = jot_reshape(jot_einsum("hts,shd->thd", jot_softmax(s, -1), v), 1, WIDTH);
     return whole ? jot_add(x, jot_dot(o, wo)) : o;
 }
-#define DECODE x, keys, values, at, wq, wk, wv, wo
 #define DECODE_VALUES                                                                          \
     jot_value x, jot_value keys, jot_value values, jot_value at, jot_value wq, jot_value wk,   \
         jot_value wv, jot_value wo
-static jot_value decode(DECODE_VALUES) { return attend(DECODE, true); }
-static jot_value decode_short(DECODE_VALUES) { return attend(DECODE, false); }
+static jot_value decode(DECODE_VALUES)
+{
+    return attend_to(x, &keys, &values, at, wq, wk, wv, wo, true);
+}
+static jot_value decode_short(DECODE_VALUES)
+{
+    return attend_to(x, &keys, &values, at, wq, wk, wv, wo, false);
+}
+static jot_value decode_many(DECODE_VALUES)
+{
+    JOT_SCAN ((x, keys, values, at), (), (), .length = LENGTH) {
+        x = attend_to(x, &keys, &values, at, wq, wk, wv, wo, true);
+        at = jot_add(at, 1);
+    }
+    return x;
+}
 FUNCTION(decode_whole, jot_fn(decode))
 FUNCTION(decode_part, jot_fn(decode_short))
+FUNCTION(decode_scan, jot_fn(decode_many))
 
 // ---- products
 
@@ -400,9 +415,9 @@ static const struct row {
      IN_NEIGHBOUR(F64(2), F64(40, 1)), .factor = 64},
 #define SQUARE F32(WIDTH, WIDTH)
 #define CACHE F32(LENGTH, HEADS, WIDTH / HEADS)
-    {"decoding step", decode_whole, decode_part,
-     IN(F32(1, WIDTH), CACHE, CACHE, I32(LENGTH, 1), SQUARE, SQUARE, SQUARE, SQUARE),
-     .factor = 1.25},
+#define DECODING IN(F32(1, WIDTH), CACHE, CACHE, I32(LENGTH, 1), SQUARE, SQUARE, SQUARE, SQUARE)
+    {"decoding step", decode_whole, decode_part, DECODING, .factor = 1.25},
+    {"decoding steps in a scan", decode_scan, decode_whole, DECODING, .factor = LENGTH},
 #define NETWORK(T) T(256, 512), T(512, 512), T(512, 128)
     {"network in bf16", network_grad, network_grad, IN(NETWORK(BF16)),
      IN_NEIGHBOUR(NETWORK(F32)), .n_out = 2, .factor = 1.25},
