@@ -424,9 +424,25 @@ static jot_value sample_slope(jot_value a, jot_value x) { return slope_of(a, x, 
 
 static jot_value lower_slope(jot_value a, jot_value x) { return slope_of(a, x, false); }
 
+// The derivative of dP/da in x is that of the density in a, dP/dx (log(x) - digamma(a)).
+static jot_value lower_slope_rule(jot_value a, jot_value x, jot_value da, jot_value dx)
+{
+    jot_function f =
+        jot_function_plain("jot_gammainc", "jot_gammainc", 2, (void (*)(void))lower_slope);
+    jot_value in[] = {a, x, jot_ones_like(a)}, in_a[2];
+    jot_apply_at(jot_jvp_of(f, "jot_gammainc", (const int[]){0, JOT_END}), 3, in, 2, in_a,
+                 NULL);
+    jot_value inside = ways(a, x).inside;
+    jot_value b = special_chosen(inside, a, 1), y = special_chosen(inside, x, 1);
+    jot_value mixed = mul(density(b, y), add(log_slope_of(b, y), over(one(), b)));
+    mixed = jot_where(inside, mixed, trace_nan_of(2, in));
+    return add(trace_along(da, in_a[1]), trace_along(dx, mixed));
+}
+
 static jot_value lower_rule(jot_value a, jot_value x, jot_value da, jot_value dx)
 {
-    return add(trace_along(da, lower_slope(a, x)), trace_along(dx, density(a, x)));
+    jot_value slope = TRACE_RULED("jot_gammainc", lower_slope, lower_slope_rule, a, x);
+    return add(trace_along(da, slope), trace_along(dx, density(a, x)));
 }
 
 static jot_value upper_rule(jot_value a, jot_value x, jot_value da, jot_value dx)

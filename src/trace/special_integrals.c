@@ -77,8 +77,11 @@ static jot_value ei_of(jot_value x)
     const double zero = 0.3725074107813666, rest = 1.3140183414386028e-17, shift = 40;
     jot_value d = sub(sub(x, num(zero)), num(rest)), w = over(d, num(zero));
     jot_value is_close = is_below(jot_abs(w), 0.5);
-    jot_value log = jot_where(is_close, jot_log1p(jot_where(is_close, w, num(0))),
-                              jot_log(over(x, num(zero))));
+    // A quotient of numbers below the normal ones has few digits.
+    jot_value is_tiny = is_below(x, 1e-290), lifted = mul(x, num(0x1p64));
+    jot_value ratio = over(jot_where(is_tiny, lifted, x), num(zero));
+    jot_value far_log = sub(jot_log(ratio), jot_where(is_tiny, num(64 * M_LN2), num(0)));
+    jot_value log = jot_where(is_close, jot_log1p(jot_where(is_close, w, num(0))), far_log);
     jot_value near = add(log, mul(d, SUM(expi_near, x, 0, 6)));
     jot_value s =
         jot_where(is_below(x, 24),

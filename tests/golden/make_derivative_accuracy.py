@@ -452,8 +452,10 @@ row("factorial", lambda n: mp.gamma(n + 1), lambda n: [(n + 1) / 8], moderate(0,
 row("multigammaln", lambda a: mp.log(mp.pi) * 3 / 2 + sum(log_gamma(a - mp.mpf(j) / 2) for j in range(3)), lambda a: [(a - 1) / 8], unary(lambda d: d.even(6, 1.05, 5) + d.logarithmic(5, 2, 1e5, False)), deepest=3)
 row("polygamma_1", fixed(mp.polygamma, 1), from_poles, both(moderate(0, 30), unary(lambda d: d.even(5, -9, -0.1) + [1e100, 1e-60, single(1e30)])), deepest=3)
 row("polygamma_2", fixed(mp.polygamma, 2), from_poles, both(moderate(0, 30), unary(lambda d: d.even(5, -9, -0.1) + [1e100, 1e-60, single(1e10)])), deepest=3)
-row("gammainc", lower, lambda a, x: [a / 8, x / 8], lambda d: two(0.05, 30, 0.05, 30, 16)(d) + [(a, single(a * d.random.uniform(0.7, 1.4))) for a in d.logarithmic(8, 1, 300, False)], deepest=3)
-row("gammaincc", upper, lambda a, x: [a / 8, x / 8], lambda d: two(0.05, 30, 0.05, 30, 16)(d) + [(a, single(a * d.random.uniform(0.7, 1.4))) for a in d.logarithmic(8, 1, 300, False)], deepest=3)
+row("gammainc", lower, lambda a, x: [a / 8, x / 8], lambda d: two(0.05, 30, 0.05, 30, 16)(d) + [(a, single(a * d.random.uniform(0.7, 1.4))) for a in d.logarithmic(8, 1, 300, False)]
+    + [(single(0.155898601), single(0.405539662)), (single(0.281623006), single(0.497635931))], deepest=3)
+row("gammaincc", upper, lambda a, x: [a / 8, x / 8], lambda d: two(0.05, 30, 0.05, 30, 16)(d) + [(a, single(a * d.random.uniform(0.7, 1.4))) for a in d.logarithmic(8, 1, 300, False)]
+    + [(single(0.155898601), single(0.405539662)), (single(0.281623006), single(0.497635931))], deepest=3)
 row("beta", lambda a, b: mp.exp(betaln(a, b)), of_gamma, lambda d: two(0.1, 30, 0.1, 30, 14)(d) + two(0.1, 1, 1, 1e4, 6)(d), deepest=3)
 row("betaln", betaln, of_gamma, lambda d: two(0.01, 30, 0.01, 30, 12)(d) + two(1e-6, 1e6, 1e-6, 1e6, 12)(d), deepest=3)
 row("poch", lambda z, m: mp.exp(log_gamma(z + m) - log_gamma(z)), of_gamma, lambda d: two(0.01, 30, 0.01, 10, 12)(d) + two(1e-3, 1e5, 0.01, 5, 8)(d), deepest=3)

@@ -124,8 +124,8 @@ enum { OF_OWN, SECOND_OF_1, BOTH_OF_1 };
     X(multigammaln, 1, jot_multigammaln(x[0], 3), 6, 16, OF_OWN)                               \
     X(polygamma_1, 1, jot_polygamma(1, x[0]), 6, 16, OF_OWN)                                   \
     X(polygamma_2, 1, jot_polygamma(2, x[0]), 6, 16, OF_OWN)                                   \
-    X(gammainc, 2, jot_gammainc(x[0], x[1]), 6, 32, OF_OWN)                                    \
-    X(gammaincc, 2, jot_gammaincc(x[0], x[1]), 6, 32, OF_OWN)                                  \
+    X(gammainc, 2, jot_gammainc(x[0], x[1]), 6, 24, OF_OWN)                                    \
+    X(gammaincc, 2, jot_gammaincc(x[0], x[1]), 6, 24, OF_OWN)                                  \
     X(beta, 2, jot_beta(x[0], x[1]), 6, 1024, OF_OWN)                                          \
     X(betaln, 2, jot_betaln(x[0], x[1]), 6, 16, OF_OWN)                                        \
     X(poch, 2, jot_poch(x[0], x[1]), 6, 16, OF_OWN)                                            \

@@ -320,6 +320,7 @@ START_TEST(test_borders_of_integrals)
     jot_value x = NUMBERS(0, -1, inf, -inf, NAN);
     CHECK_EXACT(jot_exp1(x), inf, NAN, 0, NAN, NAN);
     CHECK(jot_expi(x), 1e-15, -inf, -0.21938393439552029, inf, 0, NAN);
+    CHECK(jot_expi(NUMBERS(3e-315, 1e-290)), 1e-15, -723.63847633942618, -667.17246130337172);
     CHECK_EXACT(jot_expn(NUMBERS(1, 3, 0, 2, 2, -1.5, 2), NUMBERS(0, 0, 0, inf, -1, 1, NAN)),
                 inf, 0.5, inf, 0, NAN, NAN, NAN);
     CHECK(jot_sici(x).si, 1e-15, 0, -0.946083070367183, M_PI_2, -M_PI_2, NAN);
