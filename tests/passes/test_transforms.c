@@ -256,6 +256,42 @@ START_TEST(products_with_zeros)
 }
 END_TEST
 
+// Folds along axis 3 of 32, and of the same numbers in 3 axes: rules find room for axes of theirs.
+static uint32_t fold_gradient(enum ir_op op, int rank, const int64_t *dims, int64_t axis)
+{
+    struct ir_builder b = ir_builder_make(module, "fold", IR_BUILD_PLAIN);
+    ir_id x = ir_param(&b, type_of_dims(JOT_F64, rank, dims));
+    ir_id y = op == IR_reduce_prod ? ir_reduce(&b, op, x, 1, &axis)
+                                   : ir_cumulative(&b, op, x, axis, false);
+    int64_t all[IR_MAX_RANK], n = ir_type_in(&b, y).rank;
+    for (int i = 0; i < n; i++)
+        all[i] = i;
+    ir_output(&b, ir_reduce(&b, IR_reduce_sum, ir_sin(&b, y), (int)n, all));
+    uint32_t g;
+    require(pass_grad(module, done(&b), mask_of(1, 1), &g));
+    return g;
+}
+
+START_TEST(folds_of_all_axes_there_can_be)
+{
+    static const enum ir_op ops[] = {IR_reduce_prod, IR_cumprod, IR_cummax, IR_cumlogsumexp};
+    enum { OPS = sizeof ops / sizeof *ops };
+    for (int i = 0; i < 2 * OPS; i++) {
+        int64_t n = i < OPS ? 5 : 20, dims[IR_MAX_RANK], few[] = {2, n, 3};
+        for (int k = 0; k < IR_MAX_RANK; k++)
+            dims[k] = k == 1 ? 2 : k == 3 ? n : k == 30 ? 3 : 1;
+        uint32_t many = fold_gradient(ops[i % OPS], IR_MAX_RANK, dims, 3);
+        uint32_t same = fold_gradient(ops[i % OPS], 3, few, 1);
+        uint64_t state = seed;
+        struct ir_tensor x = draw(F64(2, n, 3), &state), wide = x;
+        wide.type = type_of_dims(JOT_F64, IR_MAX_RANK, dims);
+        struct ir_tensor y = *evaluate(many, &wide), z = *evaluate(same, &x);
+        for (int k = 0; k < 6 * n; k++)
+            close_to(at(y, k), at(z, k));
+    }
+}
+END_TEST
+
 // -- Jacobians --------------------------------------------------------------------------------
 
 START_TEST(jacobians_agree)
@@ -641,6 +677,7 @@ static void add_tests(TCase *t)
     tcase_add_test(t, where_keeps_nan_out);
     tcase_add_test(t, ties_are_shared);
     tcase_add_test(t, products_with_zeros);
+    tcase_add_test(t, folds_of_all_axes_there_can_be);
     tcase_add_test(t, jacobians_agree);
     tcase_add_test(t, bases_are_changes_of_index);
     tcase_add_test(t, hessians);

@@ -135,16 +135,41 @@ static struct dual scan(struct ir_builder *b, combine *f, struct dual x, int axi
                          interleave(b, even.t, odd.t, axis)};
 }
 
+// Rules, and maps of them, add axes.  Of more than so many there are those before `axis` as one
+// and those behind it.
+enum { ROOMY = IR_MAX_RANK / 2 };
+static ir_id make_room(struct ir_builder *b, ir_id x, int64_t axis, int64_t *out_axis)
+{
+    struct ir_type t = ir_type_in(b, x);
+    *out_axis = axis;
+    if (b->status != JOT_OK || t.rank <= ROOMY)
+        return x;
+    const int64_t *from = ir_dims(b->module, t);
+    int64_t dims[] = {1, from[axis], 1};
+    for (int i = 0; i < t.rank; i++)
+        if (i != axis)
+            dims[i < axis ? 0 : 2] *= from[i];
+    *out_axis = 1;
+    return ir_reshape(b, x, 3, dims);
+}
+
+// A tangent with the axes of the result.
+static ir_id with_axes_of(struct ir_builder *b, ir_id t, ir_id y)
+{
+    struct ir_type type = ir_type_in(b, y);
+    return ir_reshape(b, t, type.rank, ir_dims(b->module, type));
+}
+
 // The tangent of a prefix fold is that of its scan.
 static void jvp_prefix(struct jvp *c, combine *f)
 {
-    int64_t axis = ir_attr_int(c->n.attrs, IR_KEY_axis);
+    int64_t axis = ir_attr_int(c->n.attrs, IR_KEY_axis), place;
     bool reverse = ir_attr_int_or(c->n.attrs, IR_KEY_reverse, 0) != 0;
-    struct dual x = {c->x[0], c->dx[0]};
+    struct dual x = {make_room(B, c->x[0], axis, &place), make_room(B, c->dx[0], axis, &place)};
     if (reverse)
-        x = (struct dual){ir_rev(B, x.v, 1, &axis), ir_rev(B, x.t, 1, &axis)};
-    ir_id t = scan(B, f, x, (int)axis).t;
-    c->dy[0] = reverse ? ir_rev(B, t, 1, &axis) : t;
+        x = (struct dual){ir_rev(B, x.v, 1, &place), ir_rev(B, x.t, 1, &place)};
+    ir_id t = scan(B, f, x, (int)place).t;
+    c->dy[0] = with_axes_of(B, reverse ? ir_rev(B, t, 1, &place) : t, c->y[0]);
 }
 
 void jvp_cummax(struct jvp *c) { jvp_prefix(c, combine_max); }
@@ -170,6 +195,12 @@ static ir_id gather_axes(struct ir_builder *b, ir_id x, int n, const int64_t *ax
     return ir_reshape(b, ir_transpose(b, x, order), kept + 1, dims);
 }
 
+// The axis as the leading one; where it was, with room for more.
+static ir_id bring_first(struct ir_builder *b, ir_id x, int64_t axis, int64_t *out_axis)
+{
+    return gather_axes(b, make_room(b, x, axis, out_axis), 1, out_axis);
+}
+
 // Along short axes without overflow on the way.
 void jvp_cumprod(struct jvp *c)
 {
@@ -179,23 +210,27 @@ void jvp_cumprod(struct jvp *c)
         return;
     }
     bool reverse = ir_attr_int_or(c->n.attrs, IR_KEY_reverse, 0) != 0;
-    ir_id x = gather_axes(B, c->x[0], 1, &axis), dx = gather_axes(B, c->dx[0], 1, &axis);
+    int64_t place;
+    ir_id x = bring_first(B, c->x[0], axis, &place),
+          dx = bring_first(B, c->dx[0], axis, &place);
     ir_id t = rule_cumprod_tangent(B, x, dx, reverse);
     if (t == IR_NONE)
         return;
     int64_t order[IR_MAX_RANK];
     for (int i = 0; i < ir_type_in(B, t).rank; i++)
-        order[i] = i < axis ? i + 1 : i == axis ? 0 : i;
-    c->dy[0] = ir_transpose(B, t, order);
+        order[i] = i < place ? i + 1 : i == place ? 0 : i;
+    c->dy[0] = with_axes_of(B, ir_transpose(B, t, order), c->y[0]);
 }
 
 void jvp_reduce_prod(struct jvp *c)
 {
     int n;
     const int64_t *axes = ir_attr_ints(c->n.attrs, IR_KEY_axes, &n);
-    ir_id x = gather_axes(B, c->x[0], n, axes), dx = gather_axes(B, c->dx[0], n, axes);
+    int64_t first;
+    ir_id x = bring_first(B, gather_axes(B, c->x[0], n, axes), 0, &first);
+    ir_id dx = bring_first(B, gather_axes(B, c->dx[0], n, axes), 0, &first);
     if (B->status == JOT_OK && rule_extent(B, x, 0) > 0)
-        c->dy[0] = rule_prod_tangent(B, x, dx);
+        c->dy[0] = with_axes_of(B, rule_prod_tangent(B, x, dx), c->y[0]);
 }
 
 // With the listed axes kept, of extent 1.
