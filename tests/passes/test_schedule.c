@@ -214,6 +214,23 @@ START_TEST(pairs)
 }
 END_TEST
 
+// The gradient of running products holds numbers for each element, none for pairs of them.
+START_TEST(running_products_hold_no_pairs)
+{
+    for (int axis = 0; axis < 2; axis++) {
+        struct ir_builder b = begin("products");
+        ir_id x = ir_param(&b, axis ? F32(2048, 16) : F32(16, 2048));
+        ir_id y = ir_cumulative(&b, IR_cumprod, x, axis, false);
+        ir_output(&b, sum_all(&b, ir_sin(&b, y)));
+        uint32_t g;
+        require(pass_grad(module, finish(&b), mask_of(1, 1), &g));
+        g = pass_simplify(module, g);
+        struct nest_program *p = schedule(g);
+        require_of(p->arena_bytes <= 8 * 4 * 16 * 2048, "products", g, p);
+    }
+}
+END_TEST
+
 // Sums of columns, squared and added up.
 static uint32_t columns_norm(int64_t rows, int64_t columns)
 {
@@ -696,6 +713,7 @@ static void add_tests(TCase *t)
     tcase_add_test(t, library_products);
     tcase_add_test(t, one_block_does_little);
     tcase_add_test(t, prefix_sums);
+    tcase_add_test(t, running_products_hold_no_pairs);
     tcase_add_test(t, shapes_need_no_copies);
     tcase_add_loop_test(t, parts_are_put_in_place, 0, 7);
     tcase_add_test(t, windows_are_searched_once);

@@ -31,25 +31,6 @@ static jot_dtype bits_type(struct ir_builder *b, ir_id x)
     return is_double(b, x) ? JOT_I64 : JOT_I32;
 }
 
-// The e of a real x with 1 <= |x| 2^-e < 2; 0 where there is none.
-static ir_id exponent_of(struct ir_builder *b, ir_id x)
-{
-    enum { LIFT = 64 }; // brings a subnormal number among the others
-    if (b->status != JOT_OK)
-        return IR_NONE;
-    ir_id size = ir_abs(b, x), one = ir_scalar_like(b, x, 1);
-    ir_id is_small = ir_lt(b, size, ir_scalar_like(b, x, ldexp(1, 1 - bias(b, x))));
-    ir_id lifted =
-        ir_select(b, is_small, ir_mul(b, size, ir_scalar_like(b, x, ldexp(1, LIFT))), size);
-    ir_id is_number = ir_and(b, ir_gt(b, size, ir_scalar_like(b, x, 0)), ir_is_finite(b, x));
-    ir_id bits = ir_bitcast(b, ir_select(b, is_number, lifted, one), bits_type(b, x));
-    ir_id field = ir_convert(
-        b, ir_shr_logical(b, bits, ir_scalar_like(b, bits, fraction_bits(b, x))), JOT_I32);
-    ir_id e = ir_sub(b, field, ir_scalar_like(b, field, bias(b, x)));
-    ir_id is_lifted = ir_and(b, is_number, is_small);
-    return ir_select(b, is_lifted, ir_sub(b, e, ir_scalar_like(b, e, LIFT)), e);
-}
-
 // A real number times 2^e for |e| below the bias.
 static ir_id times_power(struct ir_builder *b, ir_id x, ir_id e)
 {
@@ -63,7 +44,30 @@ static ir_id times_power(struct ir_builder *b, ir_id x, ir_id e)
     return ir_mul(b, x, ir_bitcast(b, bits, ir_dtype(ir_type_in(b, x))));
 }
 
-// x 2^e for any e, rounded once where 1 <= |x| < 2.
+// A real x with 1 <= |m| < 2; as it is, with e = 0, where that is 0 or no number.
+static struct scaled split(struct ir_builder *b, ir_id x)
+{
+    enum { LIFT = 64 }; // brings a subnormal number among the others
+    if (b->status != JOT_OK)
+        return (struct scaled){IR_NONE, IR_NONE};
+    ir_id size = ir_abs(b, x), one = ir_scalar_like(b, x, 1);
+    ir_id is_number = ir_and(b, ir_gt(b, size, ir_scalar_like(b, x, 0)), ir_is_finite(b, x));
+    ir_id is_small = ir_lt(b, size, ir_scalar_like(b, x, ldexp(1, 1 - bias(b, x))));
+    ir_id is_lifted = ir_and(b, is_number, is_small);
+    ir_id y = ir_mul(b, x, ir_scalar_like(b, x, ldexp(1, LIFT)));
+    y = ir_select(b, is_lifted, y, x);
+    ir_id bits = ir_bitcast(b, ir_select(b, is_number, ir_abs(b, y), one), bits_type(b, x));
+    ir_id field = ir_convert(
+        b, ir_shr_logical(b, bits, ir_scalar_like(b, bits, fraction_bits(b, x))), JOT_I32);
+    ir_id e = ir_sub(b, field, ir_scalar_like(b, field, bias(b, x)));
+    // 2^-e itself may be below the normal numbers.
+    ir_id m = times_power(b, y, ir_sub(b, ir_scalar_like(b, e, 1), e));
+    return (struct scaled){
+        ir_mul(b, m, ir_scalar_like(b, x, 0.5)),
+        ir_select(b, is_lifted, ir_sub(b, e, ir_scalar_like(b, e, LIFT)), e)};
+}
+
+// x 2^e for any e, rounded once where 1 <= |x|.
 static ir_id scale(struct ir_builder *b, ir_id x, ir_id e)
 {
     if (x == IR_NONE || e == IR_NONE)
@@ -82,10 +86,12 @@ static struct scaled normal(struct ir_builder *b, struct scaled x)
 {
     if (x.m == IR_NONE || x.e == IR_NONE)
         return (struct scaled){IR_NONE, IR_NONE};
-    ir_id size = x.m;
-    if (dtype_is_complex(ir_dtype(ir_type_in(b, x.m))))
-        size = ir_max(b, ir_abs(b, ir_real(b, x.m)), ir_abs(b, ir_imag(b, x.m)));
-    ir_id e = exponent_of(b, size);
+    if (!dtype_is_complex(ir_dtype(ir_type_in(b, x.m)))) {
+        struct scaled y = split(b, x.m);
+        return (struct scaled){y.m, ir_add(b, x.e, y.e)};
+    }
+    ir_id size = ir_max(b, ir_abs(b, ir_real(b, x.m)), ir_abs(b, ir_imag(b, x.m)));
+    ir_id e = split(b, size).e;
     return (struct scaled){scale(b, x.m, ir_neg(b, e)), ir_add(b, x.e, e)};
 }
 
@@ -145,7 +151,7 @@ static ir_id over_row(struct ir_builder *b, ir_id v, ir_id like)
 }
 
 // Along axis 0 the product of all elements but this one.  Rows are multiplied one by one, and the
-// products of other rows found likewise.
+// products of other rows found likewise.  An m is below 2^ROW.
 static struct scaled others(struct ir_builder *b, struct scaled x)
 {
     if (b->status != JOT_OK)
@@ -159,11 +165,11 @@ static struct scaled others(struct ir_builder *b, struct scaled x)
     struct scaled y = {products_beside(b, m), ir_sub(b, over_row(b, total, e), e)};
     if (rows > 1) {
         ir_id whole = ir_reduce(b, IR_reduce_prod, m, 1, (int64_t[]){1});
-        struct scaled up = others(b, normal(b, (struct scaled){whole, total}));
+        struct scaled z = normal(b, (struct scaled){whole, total});
+        struct scaled up = normal(b, others(b, z));
         y = (struct scaled){ir_mul(b, y.m, over_row(b, up.m, m)),
                             ir_add(b, y.e, over_row(b, up.e, e))};
     }
-    y = normal(b, y);
     int64_t starts[IR_MAX_RANK] = {0}, strides[IR_MAX_RANK], flat[IR_MAX_RANK] = {rows * width};
     for (int i = 0; i < t.rank; i++)
         strides[i] = 1;
@@ -178,22 +184,58 @@ static struct scaled others(struct ir_builder *b, struct scaled x)
 // the one product there is.
 static const enum ir_op all = IR_OP_COUNT;
 
-// x as x_i of each product k, or `idle` where i is not in it.
-static ir_id chosen(struct ir_builder *b, ir_id x, enum ir_op keep, double idle)
+// x as x_i of each product k, or as x_k of each i.
+static ir_id spread(struct ir_builder *b, ir_id x, enum ir_op keep, int axis)
 {
     if (x == IR_NONE || keep == all)
         return x;
     struct ir_type t = ir_type_in(b, x);
-    int64_t dims[IR_MAX_RANK + 1] = {rule_extent(b, x, 0)}, axes[IR_MAX_RANK] = {0};
+    int64_t dims[IR_MAX_RANK + 1] = {rule_extent(b, x, 0)}, axes[IR_MAX_RANK] = {axis};
     memcpy(dims + 1, ir_dims(b->module, t), sizeof *dims * t.rank);
     for (int i = 1; i < t.rank; i++)
         axes[i] = i + 1;
-    ir_id wide = ir_broadcast_in_dim(b, x, t.rank + 1, dims, axes);
-    if (wide == IR_NONE)
-        return IR_NONE;
+    return ir_broadcast_in_dim(b, x, t.rank + 1, dims, axes);
+}
+
+// x as x_i of each product k, or `idle` where i is not in it.
+static ir_id chosen(struct ir_builder *b, ir_id x, enum ir_op keep, double idle)
+{
+    ir_id wide = spread(b, x, keep, 0);
+    if (wide == IR_NONE || keep == all)
+        return wide;
     struct ir_type places = ir_type_with(ir_type_in(b, wide), JOT_I32);
     ir_id kept = ir_map2(b, keep, ir_iota(b, places, 0), ir_iota(b, places, 1));
     return ir_select(b, kept, wide, ir_scalar_like(b, x, idle));
+}
+
+// The exponent of each product k without that of i, for i in it.
+static ir_id exponents(struct ir_builder *b, ir_id e, enum ir_op keep)
+{
+    ir_id total = IR_NONE;
+    if (b->status == JOT_OK && keep == IR_ne) {
+        total = ir_reduce(b, IR_reduce_sum, e, 1, (int64_t[]){0});
+        int64_t axes[IR_MAX_RANK];
+        struct ir_type t = ir_type_in(b, e);
+        for (int i = 0; i < t.rank; i++)
+            axes[i] = i + 1;
+        total = ir_broadcast_in_dim(b, total, t.rank, ir_dims(b->module, t), axes);
+        total = ir_sub(b, total, e);
+    } else if (b->status == JOT_OK) {
+        total = ir_cumulative(b, IR_cumsum, e, 0, keep == IR_ge);
+    }
+    return ir_sub(b, spread(b, total, keep, 1), spread(b, e, keep, 0));
+}
+
+// The same of the few of each product: each with one left out.
+static struct scaled short_others(struct ir_builder *b, struct scaled x, enum ir_op keep)
+{
+    ir_id m = chosen(b, x.m, keep, 1);
+    if (b->status != JOT_OK)
+        return x;
+    struct ir_type t = ir_type_in(b, m);
+    ir_id beside = products_beside(b, in_rows(b, m, 1, rule_extent(b, m, 0), 1));
+    beside = ir_reshape(b, beside, t.rank, ir_dims(b->module, t));
+    return (struct scaled){beside, exponents(b, x.e, keep)};
 }
 
 // For each x_i of each product that of its others.
@@ -203,8 +245,7 @@ static ir_id others_of(struct ir_builder *b, ir_id x, enum ir_op keep)
     jot_dtype d = ir_dtype(t);
     ir_id m = dtype_is_half(d) ? ir_convert(b, x, JOT_F32) : x;
     struct scaled z = normal(b, (struct scaled){m, ir_zeros(b, ir_type_with(t, JOT_I32))});
-    struct scaled y =
-        others(b, (struct scaled){chosen(b, z.m, keep, 1), chosen(b, z.e, keep, 0)});
+    struct scaled y = keep == all ? others(b, z) : short_others(b, z, keep);
     return ir_convert(b, scale(b, y.m, y.e), d);
 }
 
