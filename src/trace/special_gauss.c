@@ -187,9 +187,9 @@ static void begin_step(const struct gauss *p, jot_value *v, jot_value is_done, j
     c[2] = jot_where(is_done, length, c[2]);
 }
 
-// With y = x0 (1 - x0) the terms after the next are
+// The terms after the next are, without the overflow of x0^2,
 //
-//     ((a + k) (b + k) t_k h^2 - (k + 1) (c - (a + b + 1) x0 + k (1 - 2 x0)) t_(k+1) h) / ((k + 1) (k + 2) y)
+//     ((a + k) (b + k) t_k h/(k + 1) - (c - (a + b + 1) x0 + k (1 - 2 x0)) t_(k+1)) h / ((k + 2) x0 (1 - x0))
 static void taylor_step(jot_value *v, void *ctx)
 {
     const struct gauss *p = ctx;
@@ -198,12 +198,13 @@ static void taylor_step(jot_value *v, void *ctx)
     struct double_double up[MOST_TERMS], rest = dd_difference(num(1), x0);
     add_terms(p, v, k);
     times_upper(p, v, k, up);
+    struct double_double one = dd_of(num(1)), q = dd_div(one, rest), u = dd_scale(q, x0);
     struct double_double total = dd_shift(dd_add(p->a, p->b), num(1));
-    struct double_double middle = dd_add(p->c, dd_neg(dd_scale(total, x0)));
-    middle = dd_add(middle, dd_scale(dd_difference(rest.high, x0), k));
-    middle = dd_add(middle, dd_of(mul(rest.low, k)));
-    struct double_double down = dd_scale(dd_scale(dd_scale(rest, x0), next), add(next, num(1)));
-    struct double_double inverse = dd_div(dd_of(num(1)), down);
+    // Times q.
+    struct double_double middle = dd_add(dd_mul(p->c, q), dd_neg(dd_mul(total, u)));
+    middle = dd_add(middle, dd_scale(dd_add(q, dd_scale(u, num(-2))), k));
+    struct double_double ratio = dd_div(dd_of(h), dd_of(x0)), length = dd_scale(q, h);
+    ratio = dd_div(ratio, dd_of(mul(next, add(next, num(1)))));
     struct double_double after[MOST_TERMS];
     for (int a = 0; a <= p->orders[IN_A]; a++)
         for (int b = 0; b <= p->orders[IN_B]; b++)
@@ -214,11 +215,10 @@ static void taylor_step(jot_value *v, void *ctx)
                 add_scaled(&by_x0, load(p, v, NEXT, place(p, a - 1, b, c)), -a);
                 add_scaled(&by_x0, load(p, v, NEXT, place(p, a, b - 1, c)), -b);
                 if (a + b > 0)
-                    sum = dd_add(sum, dd_scale(by_x0, x0));
-                add_scaled(&sum, load(p, v, NEXT, place(p, a, b, c - 1)), c);
-                sum = dd_add(dd_scale(dd_scale(up[i], h), h),
-                             dd_scale(dd_scale(sum, next), jot_neg(h)));
-                after[i] = dd_mul(sum, inverse);
+                    sum = dd_add(sum, dd_mul(by_x0, u));
+                add_scaled(&sum, dd_mul(load(p, v, NEXT, place(p, a, b, c - 1)), q), c);
+                sum = dd_add(dd_mul(up[i], length), dd_scale(sum, jot_neg(next)));
+                after[i] = dd_mul(sum, ratio);
             }
     for (int i = 0; i < p->n; i++) {
         store(p, v, TERM, i, load(p, v, NEXT, i));

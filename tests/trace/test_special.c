@@ -337,6 +337,7 @@ START_TEST(test_borders_of_integrals)
     CHECK_EXACT(jot_hyp2f1(NUMBERS(0, 1, -2, -1, 1, 1), NUMBERS(2, 1, 1, 1, 1, 2),
                            NUMBERS(0, -1, -2, -3, 2, 1), NUMBERS(2, 0.5, 0.5, 3, NAN, 1)),
                 1, inf, inf, 2, NAN, inf);
+    CHECK(jot_hyp2f1(0.5, 0.7, 2, NUMBERS(-1e300)), 2e-15, 3.9907485249069808e-150);
     CHECK(jot_owens_t(NUMBERS(0, 0, inf, 1, NAN), NUMBERS(1, inf, 1, -inf, 1)), 1e-15, 0.125,
           0.25, 0, -0.25 * erfc(M_SQRT1_2), NAN);
     jot_value w = jot_wofz(jot_complex(NUMBERS(0, -inf, 0, NAN), NUMBERS(0, 0, inf, 0)));
