@@ -147,6 +147,17 @@ static void loops_in_loop(const jot_value *in, jot_value *out, void *ctx)
     out[0] = jot_sum(x);
 }
 
+// As many whiles in a loop, none of which has a bound.
+static void whiles_loop(const jot_value *in, jot_value *out, void *ctx)
+{
+    jot_value x = in[0];
+    JOT_FOR (j, 4, x)
+        for (int k = 0, n = growth_size(ctx); k < n; k++)
+            JOT_WHILE ((x), jot_greater(jot_sum(x), 1.0 + k))
+                x = jot_mul(x, 0.5);
+    out[0] = jot_sum(x);
+}
+
 // A scan whose step has as many branches on its row.
 static void branches_scan(const jot_value *in, jot_value *out, void *ctx)
 {
@@ -419,6 +430,7 @@ const struct growth_family growth_loops[] = {
     {"branches_loop", branches_loop, 1, false, JOT_F32, 1, 1000, 10000, 100},
     {"branches_loop_grad", branches_loop, 1, true, JOT_F32, 1, 1000, 20000, 350},
     {"loops_in_loop_grad", loops_in_loop, 1, true, JOT_F32, 1, 100, 15000, 250},
+    {"whiles_loop_grad", whiles_loop, 1, true, JOT_F32, 1, 100, 12000, 40},
     {"branches_scan", branches_scan, 1, false, JOT_F32, 1, 100, 8000, 40},
     {"branches_scan_grad", branches_scan, 1, true, JOT_F32, 1, 100, 10000, 40},
     {"descent_loop_grad", descent_loop, 0, true, JOT_F32, 1, 8, 15000, 130},

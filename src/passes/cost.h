@@ -158,7 +158,9 @@ enum cost_constant {
     COST_INLINE = 100000, // nodes that a function may have once its calls are bodies
     COST_AHEAD = 400, // ops of updates that a thread of a GPU reads the operands of together
     COST_CODE_STATEMENT = 1, // of what is no operation
-    COST_CODE_RESULT = 4,    // of a carry of a loop in a kernel, and of a result of a branch
+    // Of a loop in a kernel: a compiler looks for what holds in it through the tests of all loops before it.
+    COST_CODE_LOOP = 64,
+    COST_CODE_RESULT = 4, // of a carry of a loop in a kernel, and of a result of a branch
     // The same of the values of one kernel (cost_code_of_op).  Its loops are written out for several
     // registers, and once more with a mask, so this is a part of what all of it may be.
     COST_KERNEL_OPS = COST_CODE / 12,

@@ -222,6 +222,8 @@ static void survey_bodies(struct survey *u, const struct lane_graph *f, const st
         IR_CLASS_CONTROL) // rows out are put where they are made
         add(&u->code, (int64_t)COST_CODE_RESULT *
                           (n->op == IR_scan ? (uint32_t)ir_scan_of(n).n_carry : n->n_out));
+    if (n->op == IR_while || n->op == IR_scan)
+        add(&u->code, COST_CODE_LOOP);
     if (u->depth > COST_STEP_DEPTH)
         refuse(u, n, too_deep);
     struct parameters of_test = {p.kept, arena_array(u->l->space.scratch, bool, n->n_in + 1)};
