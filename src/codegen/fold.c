@@ -8,6 +8,8 @@
 #include "codegen/gpu/gpu.h"
 #include "codegen/module.h"
 
+#include <stdlib.h>
+
 #define SHORT 32 // in vectors: sequences up to this length are folded in registers
 #define GROUP_BYTES 24576
 #define WIDE 256 // bytes of lanes that have enough to do with one winner each
@@ -62,7 +64,29 @@ static bool is_inner_axis(const struct cg_lowering *l, const nest_id *path, int 
     return false;
 }
 
-// The part of a put's index that moves inside the fold, starting from 0, and how far it reaches.
+// Leaves no places between those that the terms reach, where no two elements of their axes have one place.
+static void close_gaps(const struct cg_lowering *l, struct nest_term *terms, uint32_t n)
+{
+    int64_t reach = 0, closed = 0;
+    for (uint32_t i = 1; i < n; i++)
+        for (uint32_t k = i; k && llabs(terms[k].factor) < llabs(terms[k - 1].factor); k--) {
+            struct nest_term t = terms[k];
+            terms[k] = terms[k - 1];
+            terms[k - 1] = t;
+        }
+    for (uint32_t i = 0; i < n; i++) {
+        if (llabs(terms[i].factor) <= reach)
+            return;
+        reach += llabs(terms[i].factor) * (l->nest->axes.at[terms[i].id].extent - 1);
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        int64_t factor = closed + 1;
+        closed += factor * (l->nest->axes.at[terms[i].id].extent - 1);
+        terms[i].factor = terms[i].factor < 0 ? -factor : factor;
+    }
+}
+
+// The part of a put's index that moves inside the fold, as places from 0 to count - 1.
 static struct nest_index inner_index(const struct cg_lowering *l, const struct cg_fold_plan *p,
                                      nest_id put, int64_t *count)
 {
@@ -79,12 +103,14 @@ static struct nest_index inner_index(const struct cg_lowering *l, const struct c
             *count = l->nest->buffers.at[cg_statement(l, put)->buffer].count;
             return *x;
         }
-        if (!is_inner_axis(l, path, n, x->terms[i].id))
-            continue;
-        int64_t reach = x->terms[i].factor * (l->nest->axes.at[x->terms[i].id].extent - 1);
+        if (is_inner_axis(l, path, n, x->terms[i].id))
+            terms[kept++] = x->terms[i];
+    }
+    close_gaps(l, terms, kept);
+    for (uint32_t i = 0; i < kept; i++) {
+        int64_t reach = terms[i].factor * (l->nest->axes.at[terms[i].id].extent - 1);
         low += reach < 0 ? reach : 0;
         high += reach > 0 ? reach : 0;
-        terms[kept++] = x->terms[i];
     }
     *count = high - low + 1;
     return (struct nest_index){.constant = -low, .count = kept, .terms = terms};

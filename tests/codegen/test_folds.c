@@ -292,6 +292,30 @@ START_TEST(networks)
 }
 END_TEST
 
+// Sums of a point that lie far apart in memory, by the places of their axes: those of k, m and both.
+START_TEST(sums_far_apart)
+{
+    static const char *const places[] = {"i + 37*k", "i - 37*k + 148", "i + 37*k + 185*m",
+                                         "i + 37*m + 185*k"};
+    static const int lengths[] = {1, 19, 70, 5000};
+    const char *dtype = _i ? "f64" : "f32";
+    for (int n = 0; n < 4; n++)
+        for (int at = 0; at < 4; at++) {
+            char text[1000];
+            snprintf(
+                text, sizeof text,
+                "kernel far(x: %s[%d], y: out %s[%d]) {\n  par i < 37 {\n    fold j < %d {\n"
+                "      %%0 = load x[i + 37*j] : %s\n      map k < 5, m < %d {\n"
+                "        %%1 = load x[i + 2*k + m] : %s\n        put y[%s] fma= %%0, %%1 in @j "
+                "sum64\n      }\n    }\n  }\n}\n",
+                dtype, 37 * lengths[n] + 12, dtype, at < 2 ? 185 : 925, lengths[n], dtype,
+                at < 2 ? 1 : 5, dtype, places[at]);
+            nest_check_text(text);
+        }
+    nest_check_end();
+}
+END_TEST
+
 START_TEST(large_fold)
 {
     static const jot_dtype dtypes[] = {JOT_F32, JOT_F64, JOT_I32, JOT_BF16, JOT_C128, JOT_BOOL};
@@ -416,6 +440,7 @@ int main(void)
     tcase_add_checked_fixture(points, nest_check_setup, nest_check_teardown);
     tcase_set_timeout(points, 100);
     tcase_add_loop_test(points, networks, 0, 2);
+    tcase_add_loop_test(points, sums_far_apart, 0, 2);
     suite_add_tcase(s, points);
     TCase *grids = tcase_create("grids");
     tcase_add_checked_fixture(grids, nest_check_setup, nest_check_teardown);

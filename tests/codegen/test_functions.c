@@ -108,6 +108,26 @@ START_TEST(winners_are_registers)
 }
 END_TEST
 
+// Sums far apart have their accumulators side by side, on the stack.
+START_TEST(accumulators_have_no_gaps)
+{
+    static const char text[] = "kernel columns(x: f32[1600000], y: out f32[1600000]) {\n"
+                               "  par i < 100000 {\n"
+                               "    fold j < 16 {\n"
+                               "      %0 = load x[i + 100000*j] : f32\n"
+                               "      map k < 16 {\n"
+                               "        %1 = load x[i + 100000*k] : f32\n"
+                               "        put y[i + 100000*k] fma= %0, %1 in @j sum64\n"
+                               "      }\n"
+                               "    }\n"
+                               "  }\n"
+                               "}\n";
+    struct cg_response r = compile(text);
+    ck_assert_ptr_nonnull(strstr(r.llvm, "alloca [4096 x i8]")); // 16 sums of 64
+    r.release(&r);
+}
+END_TEST
+
 static void add(TCase *t)
 {
     tcase_add_checked_fixture(t, nest_check_setup, nest_check_teardown);
@@ -115,6 +135,7 @@ static void add(TCase *t)
     tcase_add_loop_test(t, ops_of_large_kernels, 0, DTYPE_COUNT);
     tcase_add_test(t, equal_ops_are_one_function);
     tcase_add_test(t, winners_are_registers);
+    tcase_add_test(t, accumulators_have_no_gaps);
 }
 
 int main(void)
