@@ -291,6 +291,15 @@ static void find_shared(const struct points *p, uint32_t step, struct sets *of)
         share_puts(p, step, 0, of);
 }
 
+// Whether the step reads what is in the memory before it writes there.
+static bool overwrites(const struct points *p, const struct nest_step *s, uint32_t memory)
+{
+    bool reads = false;
+    for (uint32_t k = 0; k < s->n_memories; k++)
+        reads |= s->memories[k] == memory && !plan_is_written(p->program, s, k);
+    return reads;
+}
+
 // Whether a step that has a place other than its own order may still have it: what it reads must be
 // there, and what it writes must not be wanted any more as it was.
 static enum points_place place_of(const struct points *p, uint32_t step, const struct sets *of)
@@ -302,7 +311,8 @@ static enum points_place place_of(const struct points *p, uint32_t step, const s
         bool is_written = plan_is_written(p->program, &p->program->steps.at[step], k);
         is_late = is_late || of->late[m] || (is_written && of->is_read_late[m]);
         needs = needs || of->made[m] || (is_written && of->is_read[m]);
-        clashes = clashes || (is_written && (of->made[m] || of->is_read[m]));
+        clashes =
+            clashes || (is_written && (of->made[m] || of->is_read[m] || overwrites(p, s, m)));
     }
     if (!is_late && !clashes && fits(p, step, of))
         return POINTS_IN;

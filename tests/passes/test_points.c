@@ -173,11 +173,43 @@ START_TEST(products_of_any_sides)
 }
 END_TEST
 
+// A carry of points that is made anew in its place is read before it is written: it is no local.
+static const char overwritten[] =
+    "jot ir 1\n"
+    "function @0 part(%0: f32[8,8], %1: f32[1024,8], %2: f32[1024,8]) {\n"
+    "  %3 = dot_general %1, %0 {lhs_contract=[1], rhs_contract=[0], lhs_batch=[], "
+    "rhs_batch=[], precision=0} : f32[1024,8]\n"
+    "  %4 = tanh %3 : f32[1024,8]\n"
+    "  %5 = dot_general %4, %0 {lhs_contract=[1], rhs_contract=[0], lhs_batch=[], "
+    "rhs_batch=[], precision=0} : f32[1024,8]\n"
+    "  %6 = dot_general %1, %5 {lhs_contract=[0], rhs_contract=[0], lhs_batch=[], "
+    "rhs_batch=[], precision=0} : f32[8,8]\n"
+    "  %7 = dot_general %5, %6 {lhs_contract=[1], rhs_contract=[0], lhs_batch=[], "
+    "rhs_batch=[], precision=0} : f32[1024,8]\n"
+    "  %8 = reduce_max %2 {axes=[1]} : f32[1024]\n"
+    "  %9 = broadcast_in_dim %8 {dims=[1024, 8], axes=[0]} : f32[1024,8]\n"
+    "  %10 = max %9, %5 : f32[1024,8]\n"
+    "  return %7, %10\n"
+    "}\n"
+    "function @1 program(%0: f32[8,8], %1: f32[1024,8], %2: f32[1024,8]) {\n"
+    "  %3, %4 = scan %0, %1, %2 "
+    "{reverse=0, length=3, n_consts=1, n_carry=2, functions=[@0]} : f32[1024,8], f32[1024,8]\n"
+    "  return %3, %4\n"
+    "}\n";
+
+START_TEST(what_is_overwritten_is_read_first)
+{
+    uint32_t f = parse(overwritten);
+    check_program(f, schedule(f));
+}
+END_TEST
+
 static void add_tests(TCase *t)
 {
     tcase_add_test(t, products_over_points);
     tcase_add_test(t, products_of_memory_stay);
     tcase_add_test(t, products_of_any_sides);
+    tcase_add_test(t, what_is_overwritten_is_read_first);
 }
 
 int main(void) { return support_run("points", add_tests); }
