@@ -184,6 +184,8 @@ static struct choice look_at_axis(const struct nest *n, nest_id loop, uint32_t a
     } while (f->again);
     int64_t most = f->has_own_lanes ? COST_JAM_OF_LANES : COST_JAM_TOGETHER;
     int64_t code = nest_code(n, s->body, 1, 1, COST_EXPANDED_OPS);
+    if (!code)
+        return c;
     most /= f->combines ? f->combines : 1;
     most = most < COST_EXPANDED_OPS / code ? most : COST_EXPANDED_OPS / code;
     c.most = most > 1 && n->axes.at[f->axis].extent > 1 ? most : 0;

@@ -80,6 +80,17 @@ START_TEST(local_rows)
 END_TEST
 
 // Reversed, strided, guarded and data-dependent access.
+// A loop with nothing in it.
+START_TEST(empty_bodies)
+{
+    nest_check_text(
+        "kernel empty(x: f32[100], y: out f32[100], z: out f32[0]) {\n  par i < 100 {\n"
+        "    %0 = load x[i] : f32\n    put y[i] = %0\n    map j < 0 {\n    }\n  }\n"
+        "  map k < 0 {\n  }\n}\n");
+    nest_check_end();
+}
+END_TEST
+
 START_TEST(access)
 {
     jot_dtype d = (jot_dtype)_i;
@@ -422,6 +433,7 @@ int main(void)
     tcase_add_checked_fixture(bits, nest_check_setup, nest_check_teardown);
     tcase_set_timeout(bits, 300);
     tcase_add_loop_test(bits, access, 0, DTYPE_COUNT);
+    tcase_add_test(bits, empty_bodies);
     tcase_add_loop_test(bits, locals, 0, 2);
     tcase_add_loop_test(bits, divisions, 0, 2);
     tcase_add_test(bits, streams);
