@@ -345,7 +345,7 @@ static jot_status lower_kernel(struct cg_module *module, struct arena *arena, st
 // Whether a function of the kernel is too much code; forgets all of them then.
 static bool give_up_large(struct cg_module *m, const struct cg_kernel *k)
 {
-    LLVMValueRef f[2];
+    LLVMValueRef f[CG_KERNEL_STEPS];
     int64_t most = 0;
     for (int i = 0; i < k->n_steps; i++) {
         f[i] = LLVMGetNamedFunction(m->module, k->steps[i].symbol);

@@ -80,6 +80,24 @@ START_TEST(local_rows)
 END_TEST
 
 // Reversed, strided, guarded and data-dependent access.
+// As many loops of points as one kernel has functions.
+START_TEST(loops_of_points)
+{
+    nest_check_text("kernel four(x: f32[100000], a: out f32[100000], b: out f32[100000], "
+                    "c: out f32[100000], d: out f32[100000]) {\n"
+                    "  par i < 100000 {\n    %0 = load x[i] : f32\n    %1 = exp %0 : f32\n    "
+                    "put a[i] = %1\n  }\n"
+                    "  par j < 100000 {\n    %2 = load x[j] : f32\n    %3 = sin %2 : f32\n    "
+                    "put b[j] = %3\n  }\n"
+                    "  par k < 100000 {\n    %4 = load x[k] : f32\n    %5 = cos %4 : f32\n    "
+                    "put c[k] = %5\n  }\n"
+                    "  par l < 100000 {\n    %6 = load x[l] : f32\n    %7 = tanh %6 : f32\n    "
+                    "put d[l] = %7\n  }\n"
+                    "}\n");
+    nest_check_end();
+}
+END_TEST
+
 // A loop with nothing in it.
 START_TEST(empty_bodies)
 {
@@ -434,6 +452,7 @@ int main(void)
     tcase_set_timeout(bits, 300);
     tcase_add_loop_test(bits, access, 0, DTYPE_COUNT);
     tcase_add_test(bits, empty_bodies);
+    tcase_add_test(bits, loops_of_points);
     tcase_add_loop_test(bits, locals, 0, 2);
     tcase_add_loop_test(bits, divisions, 0, 2);
     tcase_add_test(bits, streams);
