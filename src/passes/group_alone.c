@@ -56,8 +56,8 @@ static bool are_enough_rows(int64_t rows, int64_t terms)
     return count_times(rows, terms < FOLD_LANES ? terms : FOLD_LANES) >= COST_THREAD_SUMS;
 }
 
-// Whether threads of a GPU make the terms of a product as well: those of an operand are made for it alone, and used for
-// so few sums that a thread has them all.
+// Whether a GPU makes the terms of the product in the product's own kernel.  One operand is made for the product alone,
+// and each of its elements is used for few sums, all of which one thread has.
 static bool makes_terms(const struct schedule *s, const struct nest_gemm *g,
                         const ir_id base[2])
 {
@@ -71,8 +71,8 @@ static bool makes_terms(const struct schedule *s, const struct nest_gemm *g,
     return makes && s->options->many_lanes && s->options->no_accumulation;
 }
 
-// Whether threads of a GPU may make a product that the library could in the kernel that wants it, for it has few terms:
-// what these lie in is read for each sum, of the nearest cache.  In a fold no other loop of the kernel wants them again.
+// Whether a GPU makes the product in the kernel that wants it, although the library could.  Each sum then reads its
+// terms from the nearest cache, so there are few.  A fold may have more: it wants each sum once.
 bool group_has_few_terms(struct schedule *s, ir_id v, const demand_list *l)
 {
     struct nest_gemm gemm;
