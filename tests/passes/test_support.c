@@ -519,8 +519,60 @@ START_TEST(sums_have_what_a_part_has)
 }
 END_TEST
 
+// log(x_i y_j), where y is x, but 0 where x is not below 1.
+static void masked_factor(struct ir_builder *b, ir_id x)
+{
+    ir_id y = ir_select(b, ir_lt(b, x, number(b, 1)), x, number(b, 0));
+    ir_output(b, ir_log(b, ir_dot_general(b, x, y, &(struct ir_dot){.n_contract = 0})));
+}
+
+// The sum of y_i / y_i, where y is x_0 and a place that x does not have.
+static void missing_place(struct ir_builder *b, ir_id x)
+{
+    struct ir_gather drop = places;
+    drop.mode = IR_MODE_DROP;
+    ir_id at =
+              ir_const(b, type_of_dims(JOT_I32, 2, (int64_t[]){2, 1}), (const int32_t[]){0, 9}),
+          y = ir_gather(b, x, at, &drop);
+    struct ir_dot dot = {
+        .n_contract = 1, .lhs_contract = (int64_t[]){0}, .rhs_contract = (int64_t[]){0}};
+    ir_output(b, ir_dot_general(b, y, ir_div(b, number(b, 1), y), &dot));
+}
+
+// Terms of a product's sums multiply like numbers: where the right derivative is that of a path not
+// taken, one mode may have NaN in its place, and never another number.
+static const struct {
+    void (*build)(struct ir_builder *b, ir_id x);
+    int count;
+    double forward[8], reverse[8]; // at 2, 0.25
+} sums_of_products[] = {
+    {masked_factor, 8, {0, 0, 0.5, 4, 0, 0, 0, 8}, {NAN, 0, 0.5, 4, 0, NAN, 0, 8}},
+    {missing_place, 2, {NAN, NAN}, {0, 0}},
+};
+
+START_TEST(terms_of_products_are_numbers)
+{
+    struct ir_builder b = ir_builder_make(module, "products", IR_BUILD_PLAIN);
+    sums_of_products[_i].build(&b, ir_param(&b, F64(2)));
+    uint32_t f = done(&b), modes[2];
+    require(pass_jacfwd(module, f, (bool[]){true}, &modes[0]));
+    require(pass_jacrev(module, f, (bool[]){true}, &modes[1]));
+    struct ir_tensor x = {F64(2), (double[]){2, 0.25}};
+    for (int k = 0; k < 2; k++) {
+        const double *have = evaluate(pass_simplify(module, modes[k]), &x)[0].data;
+        const double *want = k ? sums_of_products[_i].reverse : sums_of_products[_i].forward;
+        for (int i = 0; i < sums_of_products[_i].count; i++)
+            ck_assert_msg(have[i] == want[i] || (isnan(have[i]) && isnan(want[i])),
+                          "mode %d: derivative %d is %g, not %g", k, i, have[i], want[i]);
+    }
+}
+END_TEST
+
 static void add_tests(TCase *t)
 {
+    tcase_add_loop_test(t, terms_of_products_are_numbers, 0,
+                        sizeof sums_of_products / sizeof *sums_of_products);
+
     tcase_add_loop_test(t, the_taken_path_counts, 0, 1);
     tcase_add_loop_test(t, sums_have_what_a_part_has, 0, 2);
 }
