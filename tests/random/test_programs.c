@@ -279,6 +279,7 @@ static void add_tests(TCase *t)
 
 int main(void)
 {
+    setenv("FAKE_CUDA_COUNT", "8", 1);
     seed = number_from("JOT_TEST_SEED", 20240601);
     start = number_from("JOT_TEST_FIRST", 0);
     count = number_from("JOT_TEST_COUNT", 2000);

@@ -102,6 +102,67 @@ jot_status run_native(struct arena *arena, const struct nest_program *p, void *c
     return status;
 }
 
+uint32_t run_native_devices(void)
+{
+    jot_device_kind kind = jot_device_kind_of(jot_default_device());
+    return kind == JOT_HOST ? UINT32_MAX : (uint32_t)jot_device_count(kind);
+}
+
+// Of one device; what the arguments have on the device is released where that fails as well.
+static jot_status copy_arguments(jot_device *d, const struct rt_plan *p,
+                                 const void *const *inputs, void *const *outputs,
+                                 const void **in, void **out)
+{
+    JOT_TRY(make_arguments(d, p->inputs, p->input_count, (void *const *)(uintptr_t)inputs,
+                           (void **)in));
+    return make_arguments(d, p->outputs, p->output_count, outputs, out);
+}
+
+static jot_status run_copies(struct rt_team *team, uint32_t n, jot_device *const *devices,
+                             const void *const *inputs, void *const *outputs)
+{
+    const struct rt_plan *p = rt_team_plan(team);
+    uint32_t n_in = p->input_count, n_out = p->output_count;
+    const void **in = memory_allocate_zeroed((n * n_in + 1) * sizeof *in);
+    void **out = memory_allocate_zeroed((n * n_out + 1) * sizeof *out);
+    jot_status status = JOT_OK;
+    for (uint32_t d = 0; status == JOT_OK && d < n; d++)
+        status = copy_arguments(devices[d], p, inputs + d * n_in, outputs + d * n_out,
+                                in + d * n_in, out + d * n_out);
+    if (status == JOT_OK)
+        status = rt_team_run(team, in, out);
+    for (uint32_t k = 0; status == JOT_OK && k < n * n_out; k++)
+        status = devices[k / n_out]->type->download(devices[k / n_out], outputs[k], out[k],
+                                                    p->outputs[k % n_out].bytes);
+    for (uint32_t k = 0; k < n * n_in; k++)
+        devices[k / n_in]->type->release(devices[k / n_in], (void *)(uintptr_t)in[k],
+                                         p->inputs[k % n_in].bytes);
+    for (uint32_t k = 0; k < n * n_out; k++)
+        devices[k / n_out]->type->release(devices[k / n_out], out[k],
+                                          p->outputs[k % n_out].bytes);
+    memory_release(in);
+    memory_release(out);
+    return status;
+}
+
+jot_status run_native_together(struct arena *arena, const struct nest_program *p,
+                               const struct ir_module *m, uint32_t n, const void *const *inputs,
+                               void *const *outputs)
+{
+    bool is_host = rt_is_host(jot_default_device());
+    jot_device **devices = arena_array(arena, jot_device *, n + 1);
+    struct rt_team *team;
+    if (is_host)
+        JOT_TRY(jot_set_host_devices((int)n));
+    for (uint32_t d = 0; d < n; d++)
+        devices[d] = is_host ? jot_host_device((int)d) : jot_cuda((int)d);
+    JOT_TRY(run_native_load_on(arena, p, m, n, devices, NULL, &team));
+    jot_status status = is_host ? rt_team_run(team, inputs, outputs)
+                                : run_copies(team, n, devices, inputs, outputs);
+    rt_team_release(team);
+    return status;
+}
+
 uint64_t run_native_bytes(const struct nest_memory *m)
 {
     return (uint64_t)m->count * jot_dtype_size(m->dtype);

@@ -24,6 +24,12 @@ jot_status run_native_call(struct rt_program *program, const void *const *inputs
 // Compiles, runs and releases.
 jot_status run_native(struct arena *arena, const struct nest_program *p, void *const *inputs,
                       void *const *outputs);
+// The same on n devices of the default one's kind, as many as run_native_devices, with the arguments of
+// device 0, then those of device 1.
+jot_status run_native_together(struct arena *arena, const struct nest_program *p,
+                               const struct ir_module *m, uint32_t n, const void *const *inputs,
+                               void *const *outputs);
+uint32_t run_native_devices(void); // parts of the host: as many as are wanted
 
 // A program of one kernel: its IN buffers are the inputs, its OUT buffers the outputs.
 struct nest_program *run_native_wrap(struct arena *arena, struct nest *n);
