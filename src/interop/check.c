@@ -2,6 +2,7 @@
 // Test programs: @main computes something of inputs that other functions without arguments give, and
 // checks compare it with what such functions expect.
 #include "interop/check.h"
+#include "interop/graph_call.h"
 #include "interop/numbers.h"
 #include "interop/program.h"
 #include "interop/refine.h"
@@ -229,19 +230,44 @@ static double largest(const jot_array *y)
 // What the manual says of functions of elements, in units in the last place (docs/numerics.md).
 enum { DOCUMENTED_UNITS = 4 };
 
+// What computes the value, in main or in the functions that it calls; NULL when that is not one operation.
+static const struct mlir_row *computed_by(const struct test *t, const struct mlir_value *v)
+{
+    const struct graph_function *f = &t->main;
+    const struct mlir_op *maker = f->makers[v->number];
+    for (uint32_t depth = 0; maker && maker->row && maker->row->code == MLIR_OP_func_call;
+         depth++) {
+        int callee = program_find(t->p, mlir_text(maker, "callee"));
+        if (callee < 0 || depth > t->p->tree->n_functions)
+            return NULL;
+        uint32_t result = 0;
+        while (maker->results[result] != v)
+            result++;
+        f = &t->p->functions[callee];
+        v = f->f->body->ops[f->f->body->n_ops - 1]->operands[result];
+        maker = f->makers[v->number];
+    }
+    if (!maker || !maker->row)
+        return NULL;
+    return maker->row->code == MLIR_OP_stablehlo_composite
+               ? graph_called_row(mlir_text(maker, "name"), "chlo")
+               : maker->row;
+}
+
 // The wider limit of what a function, a product or a transform gives; false when the value is none of these.
 static bool widen(struct test *t, const struct mlir_op *check, const jot_array *x,
                   struct limits *l)
 {
     const struct mlir_op *maker = t->main.makers[check->operands[0]->number];
-    if (!maker || !maker->row || !dtype_is_inexact(jot_array_dtype(x)))
+    const struct mlir_row *row = computed_by(t, check->operands[0]);
+    if (!row || !dtype_is_inexact(jot_array_dtype(x)))
         return false;
     double eps = epsilon(dtype_real(jot_array_dtype(x)));
-    if (maker->row->code == MLIR_OP_stablehlo_fft) {
+    if (row->code == MLIR_OP_stablehlo_fft) {
         l->absolute = 16 * eps * largest(x);
         return true;
     }
-    if (graph_map_find(maker->row->code) && l->units < DOCUMENTED_UNITS) {
+    if (graph_map_find(row->code) && l->units < DOCUMENTED_UNITS) {
         l->units = DOCUMENTED_UNITS;
         return true;
     }

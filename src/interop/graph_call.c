@@ -41,15 +41,21 @@ static void trace_call(struct graph_frame *frame, const struct mlir_op *op)
 
 // ---- compositions ----
 
-// The operation of CHLO that the name stands for, with its operands.
-static bool trace_named(struct graph_frame *frame, const struct mlir_op *op, const char *name,
-                        const char *dialect)
+const struct mlir_row *graph_called_row(const char *name, const char *dialect)
 {
     size_t n = strlen(dialect);
     bool is_of_dialect = name && !strncmp(name, dialect, n) && name[n] == '.';
     const struct mlir_row *row =
         is_of_dialect ? mlir_row_find("chlo", name + n + 1, strlen(name + n + 1)) : NULL;
-    if (!row || !graph_runs(row))
+    return row && graph_runs(row) ? row : NULL;
+}
+
+// The operation of CHLO that the name stands for, with its operands.
+static bool trace_named(struct graph_frame *frame, const struct mlir_op *op, const char *name,
+                        const char *dialect)
+{
+    const struct mlir_row *row = graph_called_row(name, dialect);
+    if (!row)
         return false;
     struct mlir_op *named = arena_new(frame->arena, struct mlir_op);
     const struct mlir_attr *attrs = mlir_attr_find(op, "composite_attributes");

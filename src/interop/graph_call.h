@@ -7,6 +7,8 @@
 // The conversion of a call of a routine of linear algebra, by its name on cpu ("lapack_sgetrf_ffi"), on
 // cuda ("cusolver_getrf_ffi") or on a platform that JAX does not know ("Qr"); NULL when it is none.
 graph_convert *graph_library_find(const char *target);
+// The operation of CHLO that a name such as "chlo.erf", of that dialect, stands for; NULL when there is none.
+const struct mlir_row *graph_called_row(const char *name, const char *dialect);
 // Matrices reduced by reflectors (graph_reflectors.c): results 0 and 1 are what LAPACK's geqrf and gehrd leave, and
 // result 0 is what orgqr makes of these.
 void graph_reduce_qr(struct graph_op *g);
