@@ -4,7 +4,8 @@
 //
 //     y = concatenate(f a, g b)      becomes      y = concatenate(barrier (f a), barrier (g b))
 //
-// Such a concatenation is stored part by part when it has memory (group.c).
+// Such a concatenation is stored part by part when it has memory (group.c).  Parts of one value, as where rows are
+// rolled around, are read from it.
 #include "passes/group.h"
 #include "passes/transform.h"
 
@@ -22,6 +23,37 @@ static bool has_long_runs(const struct ir_graph *g, const struct ir_node *n)
     return true;
 }
 
+// The value that v is elements of, in whatever order.
+static ir_id elements_of(const struct ir_graph *g, ir_id v)
+{
+    while (v != IR_NONE && ir_node_of(g, v)->n_in == 1 && node_is_index(ir_node_of(g, v)))
+        v = ir_operand(g, ir_node_of(g, v), 0);
+    return v;
+}
+
+// Whether all parts are of one value, as where an axis is rolled around: whoever wants the whole reads that value where
+// it is.
+static bool is_of_one_value(const struct ir_graph *g, const struct ir_node *n)
+{
+    ir_id first = elements_of(g, ir_operand(g, n, 0));
+    for (uint32_t i = 1; i < n->n_in; i++)
+        if (elements_of(g, ir_operand(g, n, i)) != first)
+            return false;
+    return true;
+}
+
+// Whether each element takes much to make, from values that have memory whatever becomes of it.
+static bool is_dear_to_make(const struct ir_graph *g, const struct ir_node *n,
+                            const bool *is_dear)
+{
+    if (!n->n_out || node_is_steps(n) || node_is_scan(n) || node_is_update(n))
+        return false;
+    bool dear = node_is_dear(g, n);
+    for (uint32_t i = 0; i < n->n_in && !dear; i++)
+        dear = is_dear[ir_operand(g, n, i)];
+    return dear;
+}
+
 // By node, whether it is a concatenation of parts to be stored apart.
 static bool *find_joined(const struct schedule *s, bool *any)
 {
@@ -29,15 +61,17 @@ static bool *find_joined(const struct schedule *s, bool *any)
     int64_t least = s->options->large ? COST_PART_POINTS : COST_MERGE;
     bool *is_joined = arena_array(s->scratch, bool, g->nodes.count + 1);
     bool *is_dear = arena_array(s->scratch, bool, g->values.count + 1);
+    bool *is_result = arena_array(s->scratch, bool, g->values.count + 1);
+    for (uint32_t i = 0; i < g->outputs.count; i++)
+        is_result[g->outputs.at[i]] = true;
     for (uint32_t at = 0; at < g->nodes.count; at++) {
         const struct ir_node *n = &g->nodes.at[at];
-        bool dear = n->n_out && node_is_dear(g, n);
-        for (uint32_t i = 0; i < n->n_in && !dear; i++)
-            dear = is_dear[ir_operand(g, n, i)];
+        bool dear = is_dear_to_make(g, n, is_dear);
         for (uint32_t k = 0; k < n->n_out; k++)
             is_dear[n->out + k] = dear;
         is_joined[at] = n->op == IR_concatenate && n->n_in > 1 && dear &&
-                        value_count(s, n->out) >= least && has_long_runs(g, n);
+                        value_count(s, n->out) >= least && has_long_runs(g, n) &&
+                        (is_result[n->out] || !is_of_one_value(g, n));
         *any |= is_joined[at];
     }
     return is_joined;

@@ -306,6 +306,38 @@ START_TEST(parts_are_put_in_place)
 }
 END_TEST
 
+// The rows of x from the first one of `by` on, the others behind.
+static ir_id rolled(struct ir_builder *b, ir_id x, int64_t by)
+{
+    const int64_t *dims = ir_dims(module, ir_type_in(b, x));
+    int64_t here[] = {by, 0}, zero[] = {0, 0}, until[] = {by, dims[1]};
+    ir_id parts[] = {ir_slice(b, x, here, dims, NULL), ir_slice(b, x, zero, until, NULL)};
+    return ir_concatenate(b, 2, parts, 0);
+}
+
+// Rows of a stencil that go around at the borders are read from where they are: no copy of them is made.
+START_TEST(rolled_rows_are_read)
+{
+    int64_t dims[] = {300, 64};
+    struct ir_builder b = begin("rolled");
+    ir_id x = ir_param(&b, type_of_dims(JOT_F32, 2, dims)), e = ir_exp(&b, x);
+    ir_id sides = ir_add(&b, rolled(&b, e, 1), rolled(&b, e, 299));
+    ir_output(&b, ir_add(&b, ir_mul(&b, e, e), sides));
+    uint32_t f = finish(&b);
+    for (int large = 0; large < 2; large++) {
+        struct schedule_options o = {.large = large};
+        struct nest_program *p = schedule_with(f, &o);
+        uint32_t parts = 0;
+        for (uint32_t i = 0; i < p->nests.count; i++)
+            for (uint32_t k = 0; k < p->nests.at[i]->buffers.count; k++)
+                parts += p->nests.at[i]->buffers.at[k].role == NEST_PART;
+        require_of(parts == 0 && p->steps.count <= 2, "copies of rows", f, p);
+        check_program(f, p);
+        check_run(f, p, draw_inputs(f, seed));
+    }
+}
+END_TEST
+
 // The gradient of the squares of the largest elements of windows of a plane.
 static uint32_t pooled(int64_t n, int64_t stride)
 {
@@ -716,6 +748,7 @@ static void add_tests(TCase *t)
     tcase_add_test(t, running_products_hold_no_pairs);
     tcase_add_test(t, shapes_need_no_copies);
     tcase_add_loop_test(t, parts_are_put_in_place, 0, 7);
+    tcase_add_test(t, rolled_rows_are_read);
     tcase_add_test(t, windows_are_searched_once);
     tcase_add_test(t, long_folds_are_done_once);
     tcase_add_test(t, weights_are_made_in_lanes);
