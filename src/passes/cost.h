@@ -65,6 +65,11 @@ enum cost_constant {
     COST_PART_POINTS = 1 << 16,
     COST_PART_SCANS = 1024,
     COST_LONG_SCAN = 1024,
+    // Or, where a block has neighbouring points whole, so few that blocks leave most of a GPU idle, whose loops have
+    // so many elements of a point, and of all.
+    COST_FEW_COLUMNS = 4096,
+    COST_LONG_COLUMN = 8192,
+    COST_COLUMNS = 1 << 19,
     // Terms of folds that are loops of their own there: of points that leave most of a GPU idle,
     // when a term has so many operations and there are so many terms; and memory is given to.
     COST_IDLE_POINTS = 64,

@@ -16,27 +16,9 @@
 // The same is done in the body of a par of few points, which stands around each of the loops then.
 // Values that go from one kernel to the next, a number or one for each point, are memories; what is
 // made of operands alone is made again, and a local that one loop puts and later ones read is memory.
-#include "passes/schedule_internal.h"
+#include "passes/fission.h"
 
 #include <string.h>
-
-#define NO_PART UINT32_MAX
-
-struct fission {
-    struct nest_program *program;
-    const struct kernel_steps *steps;
-    struct arena *arena;
-    bool always;    // whatever it gains: for tests
-    struct nest *n; // a copy that is worked on
-    nest_id par;    // the loop whose body is split, NEST_NONE: the kernel is
-    uint32_t block; // the statements that are split
-    uint32_t n_parts;
-    uint32_t *part;   // by statement of the block: NO_PART for what may be made again
-    bool *is_written; // by buffer, of the first so many: somebody writes its memory
-    uint32_t n_known;
-    bool *is_crossing;  // by value: made in one part for another
-    nest_id *memory_of; // by value that crosses: its buffer
-};
 
 // A kernel that another one becomes, and which of the buffers it has, in order.
 struct part {
@@ -53,25 +35,13 @@ struct kernel_parts {
     struct nest_buffer *buffers; // all that they have
 };
 
-// The steps of each kernel.
-struct kernel_steps {
-    uint32_t *first, *next; // by nest, by step
-};
-
 typedef VEC(struct nest_step) step_list;
 
 struct uses {
     bool *values, *loads, *puts; // by value, by buffer
 };
 
-// ---- What a statement is
-
-static const struct nest_statement *statement(const struct fission *f, nest_id id)
-{
-    return &f->n->statements.at[id];
-}
-
-static bool is_loop(const struct nest_statement *s) { return s->body != NEST_NONE; }
+// ---- What a statement uses
 
 static void use_values(bool *used, uint32_t n, const nest_id *values)
 {
@@ -90,7 +60,7 @@ static void use_block(const struct fission *f, uint32_t block, struct uses *u);
 
 static void use(const struct fission *f, nest_id id, struct uses *u)
 {
-    const struct nest_statement *s = statement(f, id);
+    const struct nest_statement *s = fission_statement(f, id);
     use_values(u->values, s->n_in, s->in);
     use_values(u->values, s->n_yields, s->yields);
     use_index(u->values, &s->index);
@@ -121,122 +91,6 @@ static struct uses no_uses(const struct fission *f)
                          arena_array(f->arena, bool, f->n->buffers.count + 1)};
 }
 
-// Whether it has its place among the loops.
-static bool is_anchored(const struct fission *f, const struct nest_statement *s)
-{
-    return s->kind == NEST_PUT ||
-           (s->kind == NEST_LOAD && s->buffer < f->n_known && f->is_written[s->buffer]);
-}
-
-// ---- Which kernels
-
-// The kernel has nothing but what is known here.
-static bool is_plain(const struct nest *n)
-{
-    for (uint32_t i = 0; i < n->statements.count; i++) {
-        const struct nest_statement *s = &n->statements.at[i];
-        if (s->kind == NEST_TILE || s->kind == NEST_CONTRACT || s->kind == NEST_BARRIER ||
-            (s->kind == NEST_PUT && s->op))
-            return false;
-    }
-    return true;
-}
-
-static void find_written(struct fission *f, uint32_t nest)
-{
-    const struct nest_program *p = f->program;
-    uint32_t *buffers = arena_array(f->arena, uint32_t, f->n->buffers.count + 1), count = 0;
-    f->n_known = f->n->buffers.count;
-    f->is_written = arena_array(f->arena, bool, f->n_known + 1);
-    for (nest_id i = 0; i < f->n->buffers.count; i++) {
-        f->is_written[i] = f->n->buffers.at[i].role != NEST_IN;
-        if (f->n->buffers.at[i].role != NEST_LOCAL)
-            buffers[count++] = i;
-    }
-    for (uint32_t i = f->steps->first[nest]; i != NEST_NONE; i = f->steps->next[i]) {
-        const struct nest_step *t = &p->steps.at[i];
-        for (uint32_t a = 0; a < count; a++)
-            for (uint32_t b = 0; b < count; b++)
-                f->is_written[buffers[a]] |=
-                    f->n->buffers.at[buffers[b]].role != NEST_IN &&
-                    nest_memory_meets(p, t->memories[a], t->memories[b]);
-    }
-}
-
-// The body of a par that is all of the kernel but plain statements, or the kernel's.
-static void find_block(struct fission *f)
-{
-    const struct nest_block *b = &f->n->blocks.at[0];
-    f->par = NEST_NONE;
-    f->block = 0;
-    for (uint32_t i = 0; i < b->statements.count; i++) {
-        const struct nest_statement *s = statement(f, b->statements.at[i]);
-        bool ends = i + 1 == b->statements.count;
-        if (is_loop(s) && !(ends && s->kind == NEST_PAR))
-            return;
-        if (is_anchored(f, s))
-            return;
-        if (is_loop(s)) {
-            f->par = b->statements.at[i];
-            f->block = s->body;
-        }
-    }
-}
-
-// Whether the terms of the fold are to be loops of their own.
-static bool wants_terms(const struct fission *f, nest_id id)
-{
-    const struct nest_statement *s = statement(f, id);
-    int64_t points = f->par == NEST_NONE ? 1 : nest_extent(f->n, statement(f, f->par));
-    if (s->kind != NEST_FOLD || nest_extent(f->n, s) <= 1 ||
-        points * nest_extent(f->n, s) > COST_KEPT_TERMS)
-        return false;
-    double work = nest_work(f->n, s->body), terms = (double)nest_extent(f->n, s);
-    if (!nest_fold_is_leaf(f->n, id))
-        return f->always || terms * work > COST_LAUNCH;
-    return f->par != NEST_NONE && points <= COST_IDLE_POINTS && work >= COST_DEAR_TERM &&
-           (double)points * terms >= COST_MANY_TERMS;
-}
-
-// Whether what one of its loops puts is read, which leaves all of the kernel to one thread.
-static bool has_updates(const struct nest *n)
-{
-    for (uint32_t i = 0; i < n->statements.count; i++) {
-        const struct nest_statement *s = &n->statements.at[i];
-        enum nest_role role = s->kind == NEST_LOAD ? n->buffers.at[s->buffer].role : NEST_IN;
-        if (role == NEST_OUT || role == NEST_INOUT)
-            return true;
-    }
-    return false;
-}
-
-// Steps of a loop over time are for one thread in a kernel of their own as well: what counts is what
-// stands beside them.
-static bool is_wanted(const struct fission *f)
-{
-    const struct nest_block *b = &f->n->blocks.at[f->block];
-    int64_t points = f->par == NEST_NONE ? 1 : nest_extent(f->n, statement(f, f->par));
-    uint32_t loops = 0, scans = 0;
-    bool has_terms = false, has_long_scan = false;
-    double shared = 0;
-    for (uint32_t i = 0; i < b->statements.count; i++) {
-        nest_id id = b->statements.at[i];
-        const struct nest_statement *s = statement(f, id);
-        loops += is_loop(s);
-        scans += s->kind == NEST_SCAN;
-        has_long_scan |= s->kind == NEST_SCAN && nest_extent(f->n, s) > COST_LONG_SCAN;
-        if (s->kind == NEST_PAR || s->kind == NEST_MAP || s->kind == NEST_FOLD)
-            shared += (double)nest_extent(f->n, s) * nest_work(f->n, s->body);
-        has_terms |= wants_terms(f, id);
-    }
-    if (f->par != NEST_NONE)
-        return (has_terms && points <= COST_PART_POINTS) ||
-               (has_long_scan && loops > 1 && points <= COST_PART_SCANS);
-    bool is_much = shared > (has_updates(f->n) ? COST_LAUNCH : COST_OF_KERNEL);
-    return has_terms ||
-           (loops > 1 && (f->always || is_much || (has_long_scan && scans < loops)));
-}
-
 // ---- Writing
 
 static nest_id add_statement(struct fission *f, struct nest_statement s)
@@ -256,7 +110,7 @@ static nest_id add_buffer(struct fission *f, jot_dtype dtype, int64_t count)
 static struct nest_index place_in(struct fission *f, nest_id outer, uint32_t n,
                                   const nest_id *axes, int64_t *count)
 {
-    const struct nest_statement *par = outer == NEST_NONE ? NULL : statement(f, outer);
+    const struct nest_statement *par = outer == NEST_NONE ? NULL : fission_statement(f, outer);
     uint32_t all = n + (par ? par->n_axes : 0);
     struct nest_term *terms = arena_array(f->arena, struct nest_term, all + 1);
     *count = 1;
@@ -312,7 +166,7 @@ static void append(struct fission *f, uint32_t block, nest_id id)
 // The loop that makes the terms of the fold, which reads them from then on.
 static nest_id make_terms(struct fission *f, nest_id fold)
 {
-    struct nest_statement terms = *statement(f, fold), s = terms;
+    struct nest_statement terms = *fission_statement(f, fold), s = terms;
     nest_id *axes = arena_array(f->arena, nest_id, s.n_axes + 1);
     for (uint32_t i = 0; i < s.n_axes; i++) {
         struct nest_axis axis = f->n->axes.at[s.axes[i]];
@@ -351,7 +205,7 @@ static void drop_dead_puts(struct fission *f)
         struct nest_block *b = &f->n->blocks.at[i];
         uint32_t n = 0;
         for (uint32_t k = 0; k < b->statements.count; k++) {
-            const struct nest_statement *s = statement(f, b->statements.at[k]);
+            const struct nest_statement *s = fission_statement(f, b->statements.at[k]);
             bool is_dead = s->kind == NEST_PUT && !u.loads[s->buffer] &&
                            f->n->buffers.at[s->buffer].role == NEST_LOCAL;
             if (!is_dead)
@@ -367,7 +221,7 @@ static void split_folds(struct fission *f)
     f->n->blocks.at[f->block] = (struct nest_block){0};
     for (uint32_t i = 0; i < old.statements.count; i++) {
         nest_id id = old.statements.at[i];
-        if (wants_terms(f, id))
+        if (fission_wants_terms(f, id))
             append(f, f->block, make_terms(f, id));
         append(f, f->block, id);
     }
@@ -437,10 +291,17 @@ static void find_parts(struct fission *f)
     nest_local_scopes(f->n, scopes);
     f->part = arena_array(f->arena, uint32_t, b->statements.count + 1);
     f->n_parts = 0;
+    // A map of a point is a loop over all points' elements where nothing of a point stands behind it (join_map).
+    bool is_behind_map = false;
     for (uint32_t i = 0; i < b->statements.count; i++) {
-        const struct nest_statement *s = statement(f, b->statements.at[i]);
-        f->n_parts += is_loop(s);
-        bool has_place = is_loop(s) || is_anchored(f, s);
+        const struct nest_statement *s = fission_statement(f, b->statements.at[i]);
+        bool has_place = fission_is_loop(s) || fission_is_anchored(f, s);
+        f->n_parts += fission_is_loop(s) || (has_place && is_behind_map);
+        // What is dear is not made again for each element of a map.
+        has_place |= f->n_parts && f->par != NEST_NONE && s->kind == NEST_OP &&
+                     cost_is_expensive((enum ir_op)s->op, s->dtype);
+        if (has_place && s->kind != NEST_OP)
+            is_behind_map = f->par != NEST_NONE && s->kind == NEST_MAP;
         f->part[i] = has_place ? f->n_parts - (f->n_parts > 0) : NO_PART;
     }
     for (nest_id i = 0; i < f->n->buffers.count; i++) {
@@ -461,7 +322,7 @@ static void find_statements(const struct fission *f, uint32_t part, bool *has, b
     struct uses u = no_uses(f);
     for (uint32_t i = b->statements.count; i-- > 0;) {
         nest_id id = b->statements.at[i];
-        const struct nest_statement *s = statement(f, id);
+        const struct nest_statement *s = fission_statement(f, id);
         bool is_used = false;
         for (uint32_t k = 0; s->result != NEST_NONE && k < s->n_results; k++)
             is_used |= u.values[s->result + k];
@@ -505,12 +366,12 @@ static uint32_t write_body(struct fission *f, uint32_t part)
         if (has[i])
             append(f, body, old.statements.at[i]);
     for (uint32_t i = 0; i < old.statements.count; i++) {
-        const struct nest_statement *s = statement(f, old.statements.at[i]);
+        const struct nest_statement *s = fission_statement(f, old.statements.at[i]);
         for (uint32_t k = 0; f->part[i] == part && k < s->n_results; k++) {
             nest_id v = s->result + k;
             if (f->is_crossing[v])
                 append_put(f, body, f->memory_of[v], at, v);
-            s = statement(f, old.statements.at[i]);
+            s = fission_statement(f, old.statements.at[i]);
         }
     }
     return body;
@@ -521,16 +382,20 @@ static void join_map(struct fission *f, nest_id par)
 {
     struct nest_statement *s = &f->n->statements.at[par];
     const struct nest_block *b = &f->n->blocks.at[s->body];
-    const struct nest_statement *map = statement(f, vec_last(&b->statements));
+    const struct nest_statement *map = fission_statement(f, vec_last(&b->statements));
     for (uint32_t i = 0; i < b->statements.count; i++) {
-        const struct nest_statement *t = statement(f, b->statements.at[i]);
+        const struct nest_statement *t = fission_statement(f, b->statements.at[i]);
         if (i + 1 == b->statements.count ? t->kind != NEST_MAP
-                                         : is_loop(t) || is_anchored(f, t))
+                                         : fission_is_loop(t) || fission_is_anchored(f, t))
             return;
     }
+    // The axis that memory goes along comes last.
+    struct nest_directions d = nest_directions_of(f->n, s);
+    const struct nest_statement *outer = d.along > d.inside ? map : s;
+    const struct nest_statement *inner = outer == map ? s : map;
     nest_id *axes = arena_array(f->arena, nest_id, s->n_axes + map->n_axes);
-    memcpy(axes, s->axes, s->n_axes * sizeof *axes);
-    memcpy(axes + s->n_axes, map->axes, map->n_axes * sizeof *axes);
+    memcpy(axes, outer->axes, outer->n_axes * sizeof *axes);
+    memcpy(axes + outer->n_axes, inner->axes, inner->n_axes * sizeof *axes);
     uint32_t body = new_block(f), count = b->statements.count;
     for (uint32_t i = 0; i + 1 < count; i++)
         append(f, body, f->n->blocks.at[s->body].statements.at[i]);
@@ -545,7 +410,7 @@ static void join_map(struct fission *f, nest_id par)
 static uint32_t write_outer(struct fission *f, uint32_t body)
 {
     const struct nest_block old = f->n->blocks.at[0];
-    struct nest_statement par = *statement(f, f->par);
+    struct nest_statement par = *fission_statement(f, f->par);
     par.body = body;
     nest_id id = add_statement(f, par);
     join_map(f, id);
@@ -553,7 +418,7 @@ static uint32_t write_outer(struct fission *f, uint32_t body)
     bool *has = arena_array(f->arena, bool, n + 1);
     struct uses u = no_uses(f);
     for (uint32_t i = n; i-- > 0;) {
-        const struct nest_statement *s = statement(f, old.statements.at[i]);
+        const struct nest_statement *s = fission_statement(f, old.statements.at[i]);
         bool is_par = old.statements.at[i] == f->par;
         for (uint32_t k = 0; k < s->n_results; k++)
             has[i] |= u.values[s->result + k];
@@ -626,9 +491,9 @@ static struct kernel_parts split_kernel(struct nest_program *p,
     struct nest n = *made.old;
     struct fission f = {
         .program = p, .arena = p->arena, .always = always, .n = &n, .steps = steps};
-    find_written(&f, nest);
-    find_block(&f);
-    if (!is_plain(&n) || !is_wanted(&f))
+    fission_find_written(&f, nest);
+    fission_find_block(&f);
+    if (!fission_is_plain(&n) || !fission_is_wanted(&f))
         return made;
     COPY(p->arena, n.buffers);
     COPY(p->arena, n.axes);

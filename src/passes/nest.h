@@ -347,6 +347,13 @@ int64_t nest_code(const struct nest *n, uint32_t block, int64_t longest, int64_t
 // that threads can share it: plain statements, short folds, and maps of so many points.
 #define NEST_LEAF_POINTS 16
 bool nest_fold_is_leaf(const struct nest *n, nest_id fold);
+// How often the loops in the loop over points read or write memory beside what the next point does, and beside
+// what they did before.
+struct nest_directions {
+    double along, inside;
+};
+struct nest_directions nest_directions_of(const struct nest *n,
+                                          const struct nest_statement *loop);
 
 // Text form, round trip.  The parser takes several kernels in one text.
 void nest_print(struct strbuf *s, const struct nest *n);

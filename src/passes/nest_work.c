@@ -83,3 +83,37 @@ bool nest_fold_is_leaf(const struct nest *n, nest_id fold)
     return s->kind == NEST_FOLD && is_leaf(n, s) && !accumulates(n, fold) &&
            nest_extent(n, s) > 0;
 }
+
+static void look(const struct nest *n, uint32_t block, double times, nest_id point,
+                 const struct nest_statement *inner, struct nest_directions *d)
+{
+    if (block >= n->blocks.count)
+        return;
+    const struct nest_block *b = &n->blocks.at[block];
+    for (uint32_t i = 0; i < b->statements.count; i++) {
+        const struct nest_statement *s = &n->statements.at[b->statements.at[i]];
+        if ((s->kind == NEST_LOAD || s->kind == NEST_PUT) && inner &&
+            n->buffers.at[s->buffer].role != NEST_LOCAL) {
+            int64_t outer = nest_index_factor(&s->index, point);
+            if (outer == 1 || outer == -1)
+                d->along += times;
+            for (uint32_t k = 0; k < inner->n_axes; k++) {
+                int64_t factor = nest_index_factor(&s->index, inner->axes[k]);
+                if (factor == 1 || factor == -1)
+                    d->inside += times;
+            }
+        }
+        bool is_loop = s->kind == NEST_MAP || s->kind == NEST_FOLD || s->kind == NEST_PAR;
+        double turns = s->n_axes ? (double)nest_extent(n, s) : 1;
+        look(n, s->body, times * turns, point, is_loop ? s : inner, d);
+        look(n, s->other, times, point, inner, d);
+    }
+}
+
+struct nest_directions nest_directions_of(const struct nest *n,
+                                          const struct nest_statement *loop)
+{
+    struct nest_directions d = {0};
+    look(n, loop->body, 1, loop->axes[loop->n_axes - 1], NULL, &d);
+    return d;
+}

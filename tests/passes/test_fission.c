@@ -114,6 +114,19 @@ static const struct {
      "      put y[20*b + j] = %5\n      yield reduce_sum %5 sum64\n    } -> %6 : f32\n"
      "    put z[b] = %6\n  }\n}\n",
      3},
+    {"two folds, a map and numbers of points that lie beside one another",
+     "kernel k0_columns(x: f32[60], y: out f32[60], z: out f32[3]) {\n"
+     "  %0 = const 0x41a00000 : f32\n"
+     "  par c < 3 {\n"
+     "    fold i < 20 {\n      %1 = load x[3*i + c] : f32\n      yield reduce_sum %1 sum64\n"
+     "    } -> %2 : f32\n    %3 = div %2, %0 : f32\n"
+     "    fold j < 20 {\n      %4 = load x[3*j + c] : f32\n      %5 = sub %4, %3 : f32\n"
+     "      %6 = mul %5, %5 : f32\n      yield reduce_sum %6 sum64\n    } -> %7 : f32\n"
+     "    %8 = rsqrt %7 : f32\n"
+     "    map k < 20 {\n      %9 = load x[3*k + c] : f32\n      %10 = sub %9, %3 : f32\n"
+     "      %11 = mul %10, %8 : f32\n      put y[3*k + c] = %11\n    }\n"
+     "    put z[c] = %8\n  }\n}\n",
+     4},
     {"two loops that put parts of one result",
      "kernel k0_parts(x: f32[60], y: inout f32[60]) {\n"
      "  scan i < 30 {\n    %0 = load x[i] : f32\n    yield reduce_sum %0 serial -> %1 : f32\n"
@@ -255,6 +268,43 @@ START_TEST(little_work_stays)
 }
 END_TEST
 
+// Columns that one block would have get loops for the whole grid: the map one over all elements, along memory, which
+// makes no quotient again.
+START_TEST(long_columns_are_shared)
+{
+    for (int rows = 512; rows <= 1 << 16; rows *= 128) {
+        struct strbuf s = strbuf_make(arena);
+        strbuf_printf(
+            &s,
+            "jot nest 1\nprogram \"p\" {\n  inputs 1\n  outputs 1 donated -1\n  arena 0\n"
+            "  constants 0\n  memory input 0 : f32[%d] \"x\"\n"
+            "  memory output 0 : f32[%d] \"y\"\n  step kernel 0 (0, 1) \"\"\n}\n",
+            64 * rows, 64 * rows);
+        strbuf_printf(&s,
+                      "kernel k0_columns(x: f32[%d], y: out f32[%d]) {\n"
+                      "  %%0 = const 0x41a00000 : f32\n  par c < 64 {\n"
+                      "    fold i < %d {\n      %%1 = load x[64*i + c] : f32\n"
+                      "      yield reduce_sum %%1 sum64\n    } -> %%2 : f32\n"
+                      "    %%3 = div %%2, %%0 : f32\n    map k < %d {\n"
+                      "      %%4 = load x[64*k + c] : f32\n      %%5 = sub %%4, %%3 : f32\n"
+                      "      put y[64*k + c] = %%5\n    }\n  }\n}\n",
+                      64 * rows, 64 * rows, rows, rows);
+        struct nest_program *p;
+        ck_assert_msg(nest_program_parse(arena, s.text, &p) == JOT_OK, "%s",
+                      jot_error_message());
+        schedule_fission(p, false);
+        ck_assert_uint_eq(p->nests.count, rows > 512 ? 2 : 1);
+        if (rows == 512)
+            continue;
+        struct strbuf text = strbuf_make(arena);
+        nest_print(&text, p->nests.at[1]);
+        ck_assert_msg(strstr(text.text, "64*k + c") && !strstr(text.text, "div") &&
+                          strstr(text.text, "k < 65536, c < 64"),
+                      "%s", text.text);
+    }
+}
+END_TEST
+
 // The second loop writes over what both read.
 START_TEST(memory_in_place)
 {
@@ -284,6 +334,7 @@ static void add_tests(TCase *c)
     tcase_add_loop_test(c, parts_do_the_same, 0, sizeof nests / sizeof *nests);
     tcase_add_test(c, little_work_stays);
     tcase_add_test(c, memory_in_place);
+    tcase_add_test(c, long_columns_are_shared);
 }
 
 int main(void) { return suite_run("fission", add_tests); }

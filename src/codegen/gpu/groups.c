@@ -15,40 +15,6 @@
 #define FEW_POINTS (GPU_MULTIPROCESSORS * 4)      // of which a block each keeps a GPU busy
 #define SMALL_READ (1 << 20) // elements that the second cache hands out in any order
 
-// The most telling accesses of a point: are they beside one another along an axis of the loop,
-// or along an axis inside?
-struct directions {
-    double along, inside;
-    nest_id outer; // the axis of the loop
-};
-
-static void look(const struct cg_lowering *l, uint32_t block, double times, bool is_inside,
-                 const nest_id *axes, uint32_t n_axes, struct directions *d)
-{
-    if (block >= l->nest->blocks.count)
-        return;
-    const struct nest_block *b = &l->nest->blocks.at[block];
-    for (uint32_t i = 0; i < b->statements.count; i++) {
-        const struct nest_statement *s = cg_statement(l, b->statements.at[i]);
-        if ((s->kind == NEST_LOAD || s->kind == NEST_PUT) && is_inside &&
-            l->nest->buffers.at[s->buffer].role != NEST_LOCAL) {
-            int64_t outer = nest_index_factor(&s->index, d->outer);
-            if (outer == 1 || outer == -1)
-                d->along += times;
-            for (uint32_t k = 0; k < n_axes; k++) {
-                int64_t inner = nest_index_factor(&s->index, axes[k]);
-                if (inner == 1 || inner == -1)
-                    d->inside += times;
-            }
-        }
-        bool is_loop = s->kind == NEST_MAP || s->kind == NEST_FOLD || s->kind == NEST_PAR;
-        double turns = s->n_axes ? (double)cg_extent(l, s) : 1;
-        look(l, s->body, times * turns, is_inside || is_loop, is_loop ? s->axes : axes,
-             is_loop ? s->n_axes : n_axes, d);
-        look(l, s->other, times, is_inside, axes, n_axes, d);
-    }
-}
-
 // The longest loop in the block that threads can share, which decides how many they are.
 nest_id gpu_longest_loop(const struct cg_lowering *l, uint32_t block, nest_id best)
 {
@@ -158,8 +124,7 @@ bool gpu_groups_wanted(const struct cg_lowering *l, const struct nest_statement 
     if (are_for_threads(l, s))
         return false;
     int64_t length = cg_extent(l, cg_statement(l, inner)), points = cg_extent(l, s);
-    struct directions d = {.outer = s->axes[s->n_axes - 1]};
-    look(l, s->body, 1, false, NULL, 0, &d);
+    struct nest_directions d = nest_directions_of(l->nest, s);
     // Elements that lie beside those of other points are for neighbouring threads, but for so few that
     // the loads of a thread, which wait for one another, would be all that there is.
     bool is_small = length >= FOLD_LANES && points * length <= SMALL_READ;

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// Loop fission (fission.c): a kernel that is split.
+#ifndef PASSES_FISSION_H
+#define PASSES_FISSION_H
+
+#include "passes/schedule_internal.h"
+
+#define NO_PART UINT32_MAX
+
+// The steps of each kernel.
+struct kernel_steps {
+    uint32_t *first, *next; // by nest, by step
+};
+
+struct fission {
+    struct nest_program *program;
+    const struct kernel_steps *steps;
+    struct arena *arena;
+    bool always;    // whatever it gains: for tests
+    struct nest *n; // a copy that is worked on
+    nest_id par;    // the loop whose body is split, NEST_NONE: the kernel is
+    uint32_t block; // the statements that are split
+    uint32_t n_parts;
+    uint32_t *part;   // by statement of the block: NO_PART for what may be made again
+    bool *is_written; // by buffer, of the first so many: somebody writes its memory
+    uint32_t n_known;
+    bool *is_crossing;  // by value: made in one part for another
+    nest_id *memory_of; // by value that crosses: its buffer
+};
+
+static inline const struct nest_statement *fission_statement(const struct fission *f,
+                                                             nest_id id)
+{
+    return &f->n->statements.at[id];
+}
+
+static inline bool fission_is_loop(const struct nest_statement *s)
+{
+    return s->body != NEST_NONE;
+}
+
+// Whether it has its place among the loops.
+bool fission_is_anchored(const struct fission *f, const struct nest_statement *s);
+// The kernel has nothing but what is known here.
+bool fission_is_plain(const struct nest *n);
+void fission_find_written(struct fission *f, uint32_t nest);
+// The body of a par that is all of the kernel but plain statements, or the kernel's.
+void fission_find_block(struct fission *f);
+// Whether the terms of the fold are to be loops of their own.
+bool fission_wants_terms(const struct fission *f, nest_id id);
+bool fission_is_wanted(const struct fission *f);
+
+#endif

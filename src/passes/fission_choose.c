@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+// Loop fission (fission.c): which kernels are split.
+#include "passes/fission.h"
+
+bool fission_is_anchored(const struct fission *f, const struct nest_statement *s)
+{
+    return s->kind == NEST_PUT ||
+           (s->kind == NEST_LOAD && s->buffer < f->n_known && f->is_written[s->buffer]);
+}
+
+bool fission_is_plain(const struct nest *n)
+{
+    for (uint32_t i = 0; i < n->statements.count; i++) {
+        const struct nest_statement *s = &n->statements.at[i];
+        if (s->kind == NEST_TILE || s->kind == NEST_CONTRACT || s->kind == NEST_BARRIER ||
+            (s->kind == NEST_PUT && s->op))
+            return false;
+    }
+    return true;
+}
+
+void fission_find_written(struct fission *f, uint32_t nest)
+{
+    const struct nest_program *p = f->program;
+    uint32_t *buffers = arena_array(f->arena, uint32_t, f->n->buffers.count + 1), count = 0;
+    f->n_known = f->n->buffers.count;
+    f->is_written = arena_array(f->arena, bool, f->n_known + 1);
+    for (nest_id i = 0; i < f->n->buffers.count; i++) {
+        f->is_written[i] = f->n->buffers.at[i].role != NEST_IN;
+        if (f->n->buffers.at[i].role != NEST_LOCAL)
+            buffers[count++] = i;
+    }
+    for (uint32_t i = f->steps->first[nest]; i != NEST_NONE; i = f->steps->next[i]) {
+        const struct nest_step *t = &p->steps.at[i];
+        for (uint32_t a = 0; a < count; a++)
+            for (uint32_t b = 0; b < count; b++)
+                f->is_written[buffers[a]] |=
+                    f->n->buffers.at[buffers[b]].role != NEST_IN &&
+                    nest_memory_meets(p, t->memories[a], t->memories[b]);
+    }
+}
+
+void fission_find_block(struct fission *f)
+{
+    const struct nest_block *b = &f->n->blocks.at[0];
+    f->par = NEST_NONE;
+    f->block = 0;
+    for (uint32_t i = 0; i < b->statements.count; i++) {
+        const struct nest_statement *s = fission_statement(f, b->statements.at[i]);
+        bool ends = i + 1 == b->statements.count;
+        if (fission_is_loop(s) && !(ends && s->kind == NEST_PAR))
+            return;
+        if (fission_is_anchored(f, s))
+            return;
+        if (fission_is_loop(s)) {
+            f->par = b->statements.at[i];
+            f->block = s->body;
+        }
+    }
+}
+
+static int64_t points_of(const struct fission *f)
+{
+    return f->par == NEST_NONE ? 1 : nest_extent(f->n, fission_statement(f, f->par));
+}
+
+// Whether points are few that lie beside one another: a block has some of them whole, and the grid has one loop of
+// them (codegen/gpu/columns.c).
+static bool are_few_columns(const struct fission *f)
+{
+    if (f->par == NEST_NONE || points_of(f) > COST_FEW_COLUMNS)
+        return false;
+    struct nest_directions d = nest_directions_of(f->n, fission_statement(f, f->par));
+    return d.along > d.inside;
+}
+
+bool fission_wants_terms(const struct fission *f, nest_id id)
+{
+    const struct nest_statement *s = fission_statement(f, id);
+    int64_t points = points_of(f);
+    if (s->kind != NEST_FOLD || nest_extent(f->n, s) <= 1 ||
+        points * nest_extent(f->n, s) > COST_KEPT_TERMS)
+        return false;
+    double work = nest_work(f->n, s->body), terms = (double)nest_extent(f->n, s);
+    if (!nest_fold_is_leaf(f->n, id))
+        return f->always || terms * work > COST_LAUNCH;
+    return f->par != NEST_NONE && points <= COST_IDLE_POINTS && work >= COST_DEAR_TERM &&
+           (double)points * terms >= COST_MANY_TERMS && !are_few_columns(f);
+}
+
+// Whether what one of its loops puts is read, which leaves all of the kernel to one thread.
+static bool has_updates(const struct nest *n)
+{
+    for (uint32_t i = 0; i < n->statements.count; i++) {
+        const struct nest_statement *s = &n->statements.at[i];
+        enum nest_role role = s->kind == NEST_LOAD ? n->buffers.at[s->buffer].role : NEST_IN;
+        if (role == NEST_OUT || role == NEST_INOUT)
+            return true;
+    }
+    return false;
+}
+
+// Steps of a loop over time are for one thread in a kernel of their own as well: what counts is what
+// stands beside them.
+bool fission_is_wanted(const struct fission *f)
+{
+    const struct nest_block *b = &f->n->blocks.at[f->block];
+    int64_t points = points_of(f), elements = 0;
+    uint32_t loops = 0, scans = 0;
+    bool has_terms = false, has_long_scan = false;
+    double shared = 0;
+    for (uint32_t i = 0; i < b->statements.count; i++) {
+        nest_id id = b->statements.at[i];
+        const struct nest_statement *s = fission_statement(f, id);
+        loops += fission_is_loop(s);
+        scans += s->kind == NEST_SCAN;
+        has_long_scan |= s->kind == NEST_SCAN && nest_extent(f->n, s) > COST_LONG_SCAN;
+        if (s->kind == NEST_PAR || s->kind == NEST_MAP || s->kind == NEST_FOLD) {
+            shared += (double)nest_extent(f->n, s) * nest_work(f->n, s->body);
+            elements += nest_extent(f->n, s);
+        }
+        has_terms |= fission_wants_terms(f, id);
+    }
+    if (f->par != NEST_NONE)
+        return (has_terms && points <= COST_PART_POINTS) ||
+               (has_long_scan && loops > 1 && points <= COST_PART_SCANS) ||
+               (loops > 1 && are_few_columns(f) &&
+                (f->always ||
+                 (elements >= COST_LONG_COLUMN && elements * points >= COST_COLUMNS)));
+    bool is_much = shared > (has_updates(f->n) ? COST_LAUNCH : COST_OF_KERNEL);
+    return has_terms ||
+           (loops > 1 && (f->always || is_much || (has_long_scan && scans < loops)));
+}
