@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Products with small matrices: accumulators stay in registers, as many as there are.  And the tree
 // over the partial results of blocks, which many sums of one kernel share.
+//
+// One shape: small matrices at many points (docs/nests.md).
 #include "codegen/layers.h"
 
 #include <stdio.h>

@@ -5,6 +5,8 @@
 //     map j < 20 {                                   for (j = 0; j < 20; j += 4) {
 //       put h[j] = tanh (z[j] + b[j])     becomes      h[j .. j + 3] = tanh (z[j .. j + 3] + ...)
 //     }                                              }
+//
+// One shape: small matrices at many points (docs/nests.md).
 #include "codegen/access.h"
 #include "map/map.h"
 

@@ -7,6 +7,8 @@
 //
 // Needs a scheduled program whose memories are not planned yet.  Nothing else reads s and w.  What the
 // kernel computes in a half type is computed in f32, and s is not rounded.
+//
+// One shape: attention (docs/nests.md).
 #include "passes/attention_internal.h"
 
 #include <stdio.h>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// One shape: attention (docs/nests.md).
 #include "passes/attention_internal.h"
 
 struct finder {

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The gradient of attention, found in a nest.
+//
+// One shape: attention (docs/nests.md).
 #include "passes/attention_internal.h"
 
 #include <string.h>

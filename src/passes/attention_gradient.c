@@ -6,6 +6,8 @@
 //     gemm dq = c k             gemm dk = c^T q            gemm dv = w^T dy
 //
 // The first two may go on, as the forward pass; what they put for the gradient is made again.
+//
+// One shape: attention (docs/nests.md).
 #include "passes/attention_internal.h"
 #include "passes/plan.h"
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Kernels of rows as parts of attention: their statements again, in f32, with locals for what the
 // products around them read and write; and those products.
+//
+// One shape: attention (docs/nests.md).
 #include "passes/attention_internal.h"
 
 // ---- Statements, in f32

@@ -60,6 +60,20 @@ for source in $(find src -name '*.c' | sort); do
     fi
 done
 
+# Files that serve one shape say so in their heads.  They are few, and docs/nests.md says why each is there.
+tagged=$(grep -rlE '^// One shape: ' src --include='*.c' | sort)
+listed=$(sed -n '/^## Files that serve one shape/,/^## [^F]/p' docs/nests.md 2>/dev/null |
+    sed -n 's/^| \(`[^|]*\) |.*/\1/p' | tr -d '` ' | tr ',' '\n' | sort)
+if [ "$tagged" != "$listed" ]; then
+    printf '%s\n' "$tagged" "$listed" | sort | uniq -u
+    echo "  serve one shape by their heads or by docs/nests.md, not by both" >&2
+    faults=1
+fi
+if [ "$(printf '%s\n' "$tagged" | wc -l)" -gt 16 ]; then
+    echo "more than 16 files serve one shape"
+    faults=1
+fi
+
 # The README.md of a folder of src names its files in the first column of tables: `arena.c`, or
 # `arena.[ch]` for a source and its header.
 for folder in $(find src -type d | sort); do

@@ -11,6 +11,8 @@
 // weights times values.  When a largest has grown to more than 2^GROWTH times the weight of its reference,
 // the references of the warp's rows become the largest so far, and both sums are scaled.  So weights are
 // not divided by their sum before they are rounded, but the result is.
+//
+// One shape: attention (docs/nests.md).
 #include "codegen/gpu/tensor.h"
 
 #include "passes/attention.h"

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The gradient of attention: what its functions have in common, the last of them, and their sizes.
+//
+// One shape: attention (docs/nests.md).
 #include "codegen/gpu/attention_gradient.h"
 
 LLVMValueRef *gpu_gradient_room(struct gpu_gradient *c, int64_t count)

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The second function of the gradient of attention: rows are keys.
+//
+// One shape: attention (docs/nests.md).
 #include "codegen/gpu/attention_gradient.h"
 
 #define DQ_KEYS 64 // that sums of dq take in one turn

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The first function of the gradient of attention: statistics of rows.
+//
+// One shape: attention (docs/nests.md).
 #include "codegen/gpu/attention_gradient.h"
 
 struct statistics {

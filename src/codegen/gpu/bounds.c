@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the rows of a softmax are known to be, so that less is done for the same bits: a number less
 // the maximum of the row that it is in is not above 0 (or it is NaN), and its exponential not above 1.
+//
+// One shape: rows of a softmax (docs/nests.md).
 #include "codegen/gpu/gpu.h"
 
 #include <string.h>

@@ -5,6 +5,8 @@
 //
 // A network has many of the same shape.  Where its points are many they are one function, which is called:
 // code that is written out for each of them takes longer to compile, and threads wait for more of it.
+//
+// One shape: small matrices at many points (docs/nests.md).
 #include "codegen/gpu/gpu.h"
 
 #include <stdio.h>

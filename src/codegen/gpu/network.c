@@ -11,6 +11,8 @@
 //
 // Further functions make the sums of what is in rows (sums.c), a last one puts them where they
 // belong.
+//
+// One shape: small matrices at many points (docs/nests.md).
 #include "codegen/gpu/network.h"
 
 #include "base/status.h"

@@ -9,6 +9,8 @@
 // points, are an odd number of times 16 bytes apart, for the threads of a warp to find them in
 // different banks.  What is no row of units, each thread of the squad computes, and one of them
 // puts.
+//
+// One shape: small matrices at many points (docs/nests.md).
 #include "codegen/gpu/network.h"
 
 #define SQUAD 4

@@ -6,6 +6,8 @@
 // For a block of the fold 64 threads have a tile, each those points that go to one accumulator,
 // so that a row is read once for as many sums; then each thread folds the accumulators of some
 // of the sums.  A second function combines the results of blocks, a warp for a sum.
+//
+// One shape: small matrices at many points (docs/nests.md).
 #include "codegen/gpu/network.h"
 
 #include "base/fold.h"
