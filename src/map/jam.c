@@ -439,6 +439,7 @@ static struct nest *jammed(const struct nest *n, const struct choice *choices)
             j.buffer[e][i] = i;
     }
     j.b.nest->place = n->place;
+    j.b.nest->choices = n->choices;
     copy_block(&j, 0);
     return j.b.nest;
 }
@@ -459,7 +460,7 @@ static bool may_be_copied(const struct nest *n, uint32_t block)
 bool map_jam(struct nest *n)
 {
     struct choice *choices = arena_array(n->arena, struct choice, n->statements.count + 1);
-    if (!may_be_copied(n, 0) || !choose(n, 0, choices))
+    if (n->choices & NEST_NO_JAM || !may_be_copied(n, 0) || !choose(n, 0, choices))
         return false;
     *n = *jammed(n, choices);
     return true;

@@ -150,7 +150,7 @@ static nest_id find_points(const struct nest *n)
 
 void map_stage(struct nest *n)
 {
-    nest_id points = find_points(n);
+    nest_id points = n->choices & NEST_NO_STAGES ? NEST_NONE : find_points(n);
     if (points == NEST_NONE)
         return;
     uint32_t block = statement(n, points)->body, count = n->blocks.at[block].statements.count;

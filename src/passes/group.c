@@ -494,9 +494,17 @@ static void store_alone(struct schedule *s, ir_id v, const demand_list *l, const
 
 // ---- Values
 
+// Whether computing it in each kernel that wants it is cheap beside storing it.
+static bool is_cheap_to_repeat(const struct schedule *s, ir_id v)
+{
+    static const uint8_t most[SCHEDULE_REPEAT_KINDS] = {COST_REPEAT_OPS, 1,
+                                                        3 * COST_REPEAT_OPS};
+    return s->cheap[v] <= most[s->options->repeat];
+}
+
 static bool may_repeat(struct schedule *s, ir_id v, const demand_list *l)
 {
-    if (s->options->separate || s->cheap[v] > COST_REPEAT_OPS)
+    if (s->options->separate || !is_cheap_to_repeat(s, v))
         return false;
     for (uint32_t i = 0; i < l->count; i++)
         if (is_whole(group_at(s, l->at[i].group)) ||
@@ -519,7 +527,7 @@ static void repeat(struct schedule *s, ir_id v, const demand_list *l)
 static bool is_expanded(const struct schedule *s, ir_id v)
 {
     int64_t bytes = value_count(s, v) * dtype_get(ir_dtype_of(s->g, v))->bytes;
-    return s->cone_ops[v] <= COST_REPEAT_EXPANDED &&
+    return s->options->repeat != SCHEDULE_STORES && s->cone_ops[v] <= COST_REPEAT_EXPANDED &&
            bytes >= (s->options->large ? 64 : COST_LARGE_BYTES) &&
            s->cone_bytes[v] <= bytes / COST_EXPANSION;
 }
@@ -601,7 +609,7 @@ static bool is_dear_to_repeat(const struct schedule *s, ir_id v, const demand_li
 {
     for (uint32_t i = 0; i < l->count; i++)
         if (l->at[i].is_repeated)
-            return s->cheap[v] > COST_REPEAT_OPS;
+            return !is_cheap_to_repeat(s, v);
     return false;
 }
 

@@ -9,6 +9,8 @@ const char *const nest_space_names[NEST_MEMORY + 1] = {
     [NEST_CLUSTER] = "cluster", [NEST_GRID] = "grid",       [NEST_MEMORY] = "memory",
 };
 
+const char *const nest_choice_names[NEST_CHOICES] = {"more_lanes", "fewer_lanes", "no_jam",
+                                                     "no_stages"};
 const char *const nest_order_names[NEST_ORDERS] = {"none", "sum64", "free", "serial"};
 
 static uint32_t add_block(struct nest *n)

@@ -202,10 +202,22 @@ struct nest_value {
     nest_id statement;
 };
 
+// What a mapping does otherwise than its prices say, where measuring has said so (trace/tune.c).  No bit
+// depends on it.
+enum nest_choice {
+    NEST_MORE_LANES = 1 << 0,  // twice as many elements go at once
+    NEST_FEWER_LANES = 1 << 1, // half as many
+    NEST_NO_JAM = 1 << 2,
+    NEST_NO_STAGES = 1 << 3,
+};
+#define NEST_CHOICES 4
+extern const char *const nest_choice_names[NEST_CHOICES]; // "more_lanes"
+
 struct nest {
     struct arena *arena;
     const char *name;
     const char *place; // of the op that it is for, or NULL; no part of the text
+    unsigned choices;  // of nest_choice
     VEC(struct nest_buffer) buffers;
     VEC(struct nest_axis) axes;
     VEC(struct nest_statement) statements;

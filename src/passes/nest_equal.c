@@ -179,6 +179,7 @@ static struct serial serialise(struct arena *arena, const struct nest *n, bool w
     }
     // Where the locals stand among the parameters does not count.
     emit(&s, parameters);
+    emit(&s, n->choices);
     for (int pass = 0; pass < 2; pass++)
         for (uint32_t i = 0; i < n->buffers.count; i++) {
             const struct nest_buffer *b = &n->buffers.at[i];

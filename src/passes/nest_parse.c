@@ -338,8 +338,12 @@ bool nest_parse_kernel(struct lexer *l, struct nest **out)
             if (!nest_parse_buffer(&p, false))
                 return false;
         while (lex_char(l, ','));
-    if (!lex_expect(l, ")") || !lex_expect(l, "{") || !parse_block(&p, false) ||
-        !lex_expect(l, "}"))
+    if (!lex_expect(l, ")"))
+        return false;
+    for (int i = 0; i < NEST_CHOICES; i++)
+        if (lex_keyword(l, nest_choice_names[i]))
+            p.b.nest->choices |= 1u << i;
+    if (!lex_expect(l, "{") || !parse_block(&p, false) || !lex_expect(l, "}"))
         return false;
     *out = p.b.nest;
     return true;

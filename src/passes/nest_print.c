@@ -622,7 +622,11 @@ void nest_print(struct strbuf *s, const struct nest *n)
     name_buffers(&p);
     strbuf_printf(s, "kernel %s(", identifier(s->arena, n->name, "kernel"));
     print_parameters(&p);
-    add(&p, ") {\n");
+    add(&p, ")");
+    for (int i = 0; i < NEST_CHOICES; i++)
+        if (n->choices >> i & 1)
+            strbuf_printf(s, " %s", nest_choice_names[i]);
+    add(&p, " {\n");
     print_locals(&p);
     print_block(&p, 0);
     add(&p, "}\n");

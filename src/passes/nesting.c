@@ -215,5 +215,8 @@ bool group_repeats(struct schedule *s, const struct group *g)
             return true;
     }
     int64_t again = done - once;
-    return again > once && again > s->tiny;
+    int64_t most = s->options->repeat == SCHEDULE_STORES    ? once / 4
+                   : s->options->repeat == SCHEDULE_REPEATS ? count_times(4, once)
+                                                            : once;
+    return again > most && again > s->tiny;
 }

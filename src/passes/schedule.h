@@ -13,6 +13,11 @@
 #include "ir/graph.h"
 #include "passes/nest.h"
 
+// Whether a value that several kernels want is stored or computed in each: by its price, or, where measuring
+// says so (trace/tune.c), rather stored, or rather computed again.  No bit depends on it.
+enum schedule_repeat { SCHEDULE_PRICED, SCHEDULE_STORES, SCHEDULE_REPEATS };
+#define SCHEDULE_REPEAT_KINDS (SCHEDULE_REPEATS + 1)
+
 struct schedule_options {
     bool separate; // every value in a kernel of its own, nothing fused, and steps: for tests
     bool no_gemm;  // products stay in kernels
@@ -28,8 +33,9 @@ struct schedule_options {
     bool one_loop;        // a kernel is one loop where that is more parallel (fission.c): a GPU
     bool many_lanes;      // elements are lanes where they can be: a GPU has a thread for each
     bool early_exchanges; // of devices, which run beside kernels: a GPU
-    const bool *donated;  // by input, may be NULL: its memory may be overwritten
-    uint32_t mesh_rank;   // of the mesh whose devices all run the program; 0: one device does
+    enum schedule_repeat repeat;
+    const bool *donated; // by input, may be NULL: its memory may be overwritten
+    uint32_t mesh_rank;  // of the mesh whose devices all run the program; 0: one device does
     const int64_t *mesh;
 };
 

@@ -101,6 +101,12 @@ void backend_release(struct backend_program *p)
     memory_release(p);
 }
 
+void backend_tune(struct backend_program *p, jot_array *const *in)
+{
+    if (p->native)
+        native_tune(p->native, in);
+}
+
 const char *backend_text(struct backend_program *p, const char *stage, struct arena *arena)
 {
     if (p->native)

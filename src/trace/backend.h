@@ -36,6 +36,10 @@ size_t backend_bytes(const struct backend_program *p);
 // receives new references; on failure it is untouched.  May be called from several threads.
 jot_status backend_run(struct backend_program *p, jot_array *const *in, jot_array **out);
 
+// Measures the program on these arrays, compiled in several ways that give the same bits, and keeps the
+// fastest.
+void backend_tune(struct backend_program *p, jot_array *const *in);
+
 // An array that many runs take as input i, where and how they read it: a new reference.
 jot_status backend_keep(const struct backend_program *p, uint32_t i, jot_array *a,
                         jot_array **out);

@@ -6,7 +6,7 @@
 #include "ir/graph.h"
 
 // Every stage, in order: S(name).  The last is not of `all`: it makes programs run step by step.
-#define DUMP_STAGES(S) S(trace) S(transform) DUMP_CODE_STAGES(S) S(cache) S(run)
+#define DUMP_STAGES(S) S(trace) S(transform) DUMP_CODE_STAGES(S) S(tune) S(cache) S(run)
 // Those of compiled code.
 #define DUMP_CODE_STAGES(S) S(simplify) S(schedule) S(memory) S(llvm) S(code)
 

@@ -52,6 +52,7 @@ static jot_status set_up(struct jot_executable *e, const jot_jit_options *o)
                            e->f.callee.where, (int)o->precision);
     e->precision = o->precision;
     e->most_versions = o->most_versions;
+    e->is_tuned = o->tune;
     if ((int)o->compile < 0 || o->compile > JOT_COMPILE_PROCESS)
         return status_fail(JOT_ERR_ARGUMENT, "%s: jot_jit: compile is %d, none of jot_compile",
                            e->f.callee.where, (int)o->compile);

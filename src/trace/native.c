@@ -19,7 +19,7 @@
 #include "trace/codegen_loader.h"
 #include "trace/codegen_process.h"
 #include "trace/dump.h"
-#include "trace/native_mesh.h"
+#include "trace/native_internal.h"
 #include "trace/raw_kernel.h"
 #include "trace/stacks.h"
 
@@ -29,18 +29,6 @@
 #define FEW 32
 // Of what a kernel of a GPU reads and writes, in bytes.
 #define FAR_ALIGNMENT 16
-
-struct native_program {
-    struct rt_program *program;
-    jot_device *device;
-    struct ir_module *module;
-    uint32_t function; // as it is compiled
-    struct codegen_options codegen;
-    const bool *donated;
-    uint32_t n_in, n_out;
-    struct native_output *outputs; // in the module's arena
-    struct native_mesh mesh;       // when several devices run it
-};
 
 struct code {
     const void *object, *plan;
@@ -56,7 +44,7 @@ static const struct rt_plan *plan_of(const struct native_program *p)
 
 static bool is_loaded(const struct native_program *p) { return p->program || p->mesh.team; }
 
-static struct hash128 program_key(const struct native_program *p)
+struct hash128 native_key(const struct native_program *p)
 {
     const struct ir_graph *g = ir_function(p->module, p->function);
     struct strbuf s = strbuf_make(p->module->arena);
@@ -69,15 +57,19 @@ static struct hash128 program_key(const struct native_program *p)
         strbuf_add(&s, p->donated && p->donated[i] ? "d" : ".");
     for (uint32_t i = 0; is_on_mesh(p) && i < p->mesh.mesh->rank; i++)
         strbuf_printf(&s, "x%lld", (long long)p->mesh.mesh->dims[i]);
+    if (p->choices.is_made)
+        strbuf_printf(&s, "|%d|", (int)p->choices.repeat);
+    strbuf_add_bytes(&s, p->choices.of, p->choices.count);
     return hash128_bytes(s.text, s.length);
 }
 
-static jot_status schedule(struct native_program *p, struct arena *arena,
+jot_status native_schedule(struct native_program *p, struct arena *arena,
                            struct nest_program **out)
 {
     // Threads of a GPU have no memory for a sum each that many points add to.
     bool is_gpu = p->device->type->kind == JOT_CUDA;
-    struct schedule_options options = {.donated = p->donated,
+    struct schedule_options options = {.repeat = p->choices.repeat,
+                                       .donated = p->donated,
                                        .no_accumulation = is_gpu,
                                        .rich_gemm = is_gpu,
                                        .one_loop = is_gpu,
@@ -89,7 +81,10 @@ static jot_status schedule(struct native_program *p, struct arena *arena,
         options.mesh_rank = p->mesh.mesh->rank;
         options.mesh = p->mesh.mesh->dims;
     }
-    return pass_schedule(arena, ir_function(p->module, p->function), &options, out);
+    JOT_TRY(pass_schedule(arena, ir_function(p->module, p->function), &options, out));
+    for (uint32_t i = 0; i < p->choices.count && i < (*out)->nests.count; i++)
+        (*out)->nests.at[i]->choices = p->choices.of[i];
+    return JOT_OK;
 }
 
 static jot_status ask_code_generator(const struct native_program *p,
@@ -104,7 +99,7 @@ static jot_status generate(struct native_program *p, struct arena *arena, unsign
                            struct cg_response *out)
 {
     struct nest_program *nests;
-    JOT_TRY(schedule(p, arena, &nests));
+    JOT_TRY(native_schedule(p, arena, &nests));
     struct strbuf text = strbuf_make(arena);
     nest_program_print(&text, nests);
     char target[128];
@@ -176,6 +171,19 @@ static void unload(struct native_program *p)
     p->mesh.team = NULL;
 }
 
+static void take_donations(struct native_program *p)
+{
+    for (uint32_t i = 0; i < p->n_out; i++)
+        p->outputs[i].donated = plan_of(p)->outputs[i].donated;
+}
+
+void native_use(struct native_program *p, struct rt_program *program)
+{
+    p->program = program;
+    if (program)
+        take_donations(p);
+}
+
 static jot_status load(struct native_program *p, const struct code *c)
 {
     const struct rt_callback *callbacks = callbacks_of(p);
@@ -236,24 +244,32 @@ static jot_status use(struct native_program *p, struct hash128 key, bool is_port
     return status;
 }
 
-static jot_status find_or_make(struct native_program *p, struct arena *arena,
+static jot_status make(struct native_program *p, struct arena *arena, bool is_kept,
+                       struct rt_text *report)
+{
+    struct cg_response r;
+    JOT_TRY(generate(p, arena, 0, &r));
+    jot_status status = use(p, native_key(p), is_kept, &r, report);
+    r.release(&r);
+    return status;
+}
+
+jot_status native_compile_anew(struct native_program *p, struct arena *arena)
+{
+    return make(p, arena, false, NULL);
+}
+
+jot_status native_find_or_make(struct native_program *p, struct arena *arena,
                                struct rt_text *report)
 {
-    struct hash128 key = program_key(p);
     // What calls functions of this process is of no use to another.
     bool is_portable = p->module->hosts.count == 0;
     if (is_portable)
-        JOT_TRY(load_cached(p, key, report));
+        JOT_TRY(load_cached(p, native_key(p), report));
     else
         rt_text_add(report,
                     "not looked for and not kept: it calls functions of this process\n");
-    if (is_loaded(p))
-        return JOT_OK;
-    struct cg_response r;
-    JOT_TRY(generate(p, arena, 0, &r));
-    jot_status status = use(p, key, is_portable, &r, report);
-    r.release(&r);
-    return status;
+    return is_loaded(p) ? JOT_OK : make(p, arena, is_portable, report);
 }
 
 static jot_status compile(struct native_program *p, struct arena *arena)
@@ -261,7 +277,7 @@ static jot_status compile(struct native_program *p, struct arena *arena)
     char text[8192] = "";
     struct rt_text report = {.at = text, .size = sizeof text};
     JOT_TRY(p->device->type->check(p->device));
-    jot_status status = find_or_make(p, arena, &report);
+    jot_status status = native_find_or_make(p, arena, &report);
     // Others wait for this one, unless they have all found that their programs differ.
     if (status != JOT_OK && status != JOT_ERR_CHECK && is_on_mesh(p) &&
         rt_mesh_is_across(p->mesh.mesh))
@@ -285,7 +301,7 @@ static const char *memory_text(struct native_program *p, struct arena *arena)
 {
     struct strbuf s = strbuf_make(arena);
     struct nest_program *nests;
-    if (schedule(p, arena, &nests) != JOT_OK)
+    if (native_schedule(p, arena, &nests) != JOT_OK)
         return NULL;
     plan_print(&s, nests);
     return s.text;
@@ -345,7 +361,7 @@ static const char *schedule_text(struct native_program *p, struct arena *arena)
 {
     struct nest_program *nests;
     struct strbuf s = strbuf_make(arena);
-    if (schedule(p, arena, &nests) != JOT_OK)
+    if (native_schedule(p, arena, &nests) != JOT_OK)
         return NULL;
     if (p->device->type->kind != JOT_CUDA) {
         take_levels(p, arena, nests);
@@ -405,7 +421,7 @@ static void describe_outputs(struct native_program *p)
     }
 }
 
-static void dump(struct native_program *p, struct arena *arena)
+void native_dump(struct native_program *p, struct arena *arena)
 {
     for (size_t i = 0; i < sizeof stages / sizeof *stages; i++)
         if (dump_wants(stages[i].name)) {
@@ -447,10 +463,9 @@ static jot_status build(struct arena *arena, void *ctx)
         p->function = pass_three_products(m, pass_relu_masks(m, p->function));
     describe_outputs(p);
     p->mesh.pieces = p->outputs;
-    dump(p, arena);
+    native_dump(p, arena);
     JOT_TRY(compile(p, arena));
-    for (uint32_t i = 0; i < p->n_out; i++)
-        p->outputs[i].donated = plan_of(p)->outputs[i].donated;
+    take_donations(p);
     return JOT_OK;
 }
 

@@ -16,6 +16,9 @@ void native_release(struct native_program *p); // NULL is fine
 // Whether it may run code of the user; what it takes besides the module.
 bool native_calls_back(const struct native_program *p);
 size_t native_bytes(const struct native_program *p);
+// Compiles it in other ways that give the same bits, and keeps what runs fastest on these arrays.  What cannot be
+// run more often than the caller says, as callbacks, stays as it is.
+void native_tune(struct native_program *p, jot_array *const *in);
 jot_status native_run(struct native_program *p, jot_array *const *in, jot_array **out);
 // An array that many runs take as input i, where and how they read it: a new reference.
 jot_status native_keep(const struct native_program *p, uint32_t i, jot_array *a,

@@ -375,7 +375,15 @@ static jot_status read_types(struct claim *c, jot_array *const *in, struct ir_ty
     return JOT_OK;
 }
 
-static jot_status compile(struct claim *c)
+static void tune(const struct version *v, struct arena *arena, jot_array *const *in, int n_in)
+{
+    jot_array **all = arena_array(arena, jot_array *, n_in + v->n_hidden + 1);
+    memcpy(all, in, (size_t)n_in * sizeof *all);
+    memcpy(all + n_in, v->hidden, (size_t)v->n_hidden * sizeof *all);
+    backend_tune(v->program, all);
+}
+
+static jot_status compile(struct claim *c, jot_array *const *in)
 {
     jot_executable *e = c->e;
     struct version *v = c->v;
@@ -400,6 +408,8 @@ static jot_status compile(struct claim *c)
         jot_array_release(v->hidden[i]);
         v->hidden[i] = kept;
     }
+    if (e->is_tuned)
+        tune(v, m->arena, in, e->n_in);
     return JOT_OK;
 }
 
@@ -415,7 +425,7 @@ static jot_status build(struct claim *c, jot_array *const *in)
         return root->error ? trace_report(root->error) : status_last();
     JOT_TRY(keep_hidden(e, root, &traced, c->v));
     c->v->function = traced.function;
-    return compile(c);
+    return compile(c, in);
 }
 
 static jot_status guarded_build(struct claim *c, jot_array *const *in)

@@ -54,6 +54,7 @@ struct jot_executable {
     bool is_alone; // the options name the device
     jot_precision precision;
     struct codegen_options codegen;
+    bool is_tuned;                   // its versions measure before they are used
     size_t most_versions;            // 0: the default of the process
     _Atomic(struct version *) first; // all versions, newest first
     _Atomic(struct version *) last;  // used by the last call

@@ -118,6 +118,8 @@ cmp -s out first || wrong 'arguments by number are others'
 ends 0 run mixed.mlir --function twice --input in/out0.npy --output-dir twice
 ends 0 run mixed.mlir --function twice --input twice/out0.npy --device host --tf32
 says out '[[ 4.  8. 12.]'
+ends 0 run mixed.mlir --function twice --input twice/out0.npy --tune
+says out '[[ 4.  8. 12.]'
 ends 0 run archive.mlir --input "$root/tests/interop/arrays/stored.npz"
 says out '[2 4 6]'
 

@@ -209,6 +209,8 @@ START_TEST(equality_sees_everything)
         const char *from, *to;
     } changes[] = {
         {"x: f32[8]", "x: f32[9]"},
+        {"{\n  local", "no_jam {\n  local"},
+        {"{\n  local", "more_lanes no_stages {\n  local"},
         {"@ point", "@ tile"},
         {"t: f32[8]", "t: f64[8]"},
         {"par i", "map i"},

@@ -199,6 +199,13 @@ static bool agrees(struct machine *r)
            runs_alike(r, (uint64_t)(opcase_random(&c->state) * (double)calls), &lines);
 }
 
+// Of the mapping of a kernel, none of which changes a bit.
+static const unsigned choices[] = {0,           0,
+                                   0,           NEST_MORE_LANES,
+                                   NEST_NO_JAM, NEST_FEWER_LANES,
+                                   0,           NEST_NO_STAGES | NEST_FEWER_LANES};
+#define CHOICES (sizeof choices / sizeof *choices)
+
 static bool agrees_in_machine(struct checker *c)
 {
     bool is_derivable = c->kind & PROGRAM_DERIVABLE;
@@ -210,7 +217,9 @@ static bool agrees_in_machine(struct checker *c)
     f = check_final(c, f);
     struct machine r = {.c = c, .g = ir_function(c->m, f)};
     bool is_gpu = !rt_is_host(jot_default_device());
-    struct schedule_options options = {.steps = how < 0.3,
+    uint64_t choice = (uint64_t)(how * 1e9);
+    struct schedule_options options = {.repeat = (enum schedule_repeat)(choice % 3),
+                                       .steps = how < 0.3,
                                        .separate = how > 0.8,
                                        .no_gemm = true,
                                        .no_accumulation = is_gpu,
@@ -219,6 +228,8 @@ static bool agrees_in_machine(struct checker *c)
     struct nest_program *p;
     if (pass_schedule(c->m->arena, r.g, &options, &p) != JOT_OK)
         return check_refuse(c, "schedule");
+    for (uint32_t i = 0; i < p->nests.count; i++)
+        p->nests.at[i]->choices = choices[(choice / 3 + i) % CHOICES];
     bool is_good = nest_program_verify(p, c->why) + plan_verify(p, c->why) == 0;
     if (is_good && !check_is_quick(p, 1e8))
         return true;

@@ -138,7 +138,7 @@ START_TEST(test_environment)
         {"JOT_CACHE", "no", "is 'no', which is none of: on, off"},
         {"JOT_CACHE_BYTES", "1G", "is '1G', which is no number from 0 to 18446744073709551615"},
         {"JOT_DUMP", "code,graph",
-         "lists 'graph', which is none of: trace, transform, simplify, schedule, memory, llvm, code, cache, run, all"},
+         "lists 'graph', which is none of: trace, transform, simplify, schedule, memory, llvm, code, tune, cache, run, all"},
         {"JOT_PERF", "yes", "is 'yes', which is none of: 0, 1"},
         {"JOT_THREADS", "0", "is '0', which is no number from 1 to 4096"},
     };

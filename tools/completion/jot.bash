@@ -16,11 +16,11 @@ _jot()
     --function | --wrt | --output) ;;
     *)
         case ${COMP_WORDS[1]} in
-        run) options='--input --output-dir --device --function --tf32' ;;
+        run) options='--input --output-dir --device --function --tf32 --tune' ;;
         check | devices) options='--device' ;;
-        grad) options='--input --output-dir --device --function --tf32 --wrt --output' ;;
+        grad) options='--input --output-dir --device --function --tf32 --tune --wrt --output' ;;
         print) options='--input --device --function --tf32 --stage' ;;
-        time) options='--input --device --function --tf32 --against' ;;
+        time) options='--input --device --function --tf32 --tune --against' ;;
         esac
         case $word in
         -*) COMPREPLY=($(compgen -W "$options --help" -- "$word")) ;;

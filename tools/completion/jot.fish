@@ -8,6 +8,7 @@ complete -c jot -n '__fish_seen_subcommand_from run grad print time' -l input -r
 complete -c jot -n '__fish_seen_subcommand_from run check grad print time devices' -l device -x -a 'host cuda'
 complete -c jot -n '__fish_seen_subcommand_from run grad print time' -l function -x -d 'of the program'
 complete -c jot -n '__fish_seen_subcommand_from run grad print time' -l tf32 -d 'products of f32 by TF32'
+complete -c jot -n '__fish_seen_subcommand_from run grad time' -l tune -d 'keep the fastest of several ways to compile'
 complete -c jot -n '__fish_seen_subcommand_from run grad' -l output-dir -x -a '(__fish_complete_directories)'
 complete -c jot -n '__fish_seen_subcommand_from grad' -l wrt -x -d 'arguments, as 0,2'
 complete -c jot -n '__fish_seen_subcommand_from grad' -l output -x -d 'the result'

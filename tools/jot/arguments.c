@@ -17,6 +17,8 @@ static const struct row {
      "host, cuda or cuda:1; else what JOT_DEVICE says, or the host"},
     {OPTION_FUNCTION, "function", "NAME", "the function of the program; else main"},
     {OPTION_TF32, "tf32", NULL, "products of f32 by TF32, as JAX has them on a GPU"},
+    {OPTION_TUNE, "tune", NULL,
+     "runs the program compiled in several ways, and keeps the fastest"},
     {OPTION_WRT, "wrt", "I,J...", "the arguments that gradients are in; else 0"},
     {OPTION_OUTPUT, "output", "K", "the result that is differentiated; else 0"},
     {OPTION_STAGE, "stage", "STAGE",
@@ -97,6 +99,9 @@ static bool take_option(enum option option, const char *value, struct arguments 
         return true;
     case OPTION_TF32:
         a->tf32 = true;
+        return true;
+    case OPTION_TUNE:
+        a->tune = true;
         return true;
     case OPTION_WRT:
         return read_wrt(value, a);

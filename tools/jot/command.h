@@ -20,8 +20,10 @@ enum option {
     OPTION_OUTPUT = 1 << 6,
     OPTION_STAGE = 1 << 7,
     OPTION_AGAINST = 1 << 8,
+    OPTION_TUNE = 1 << 9,
 };
 #define OPTIONS_OF_PROGRAM (OPTION_INPUT | OPTION_DEVICE | OPTION_FUNCTION | OPTION_TF32)
+#define OPTIONS_OF_RUN (OPTIONS_OF_PROGRAM | OPTION_TUNE)
 
 // What was said; lists are of pointers into the arguments of main.
 struct arguments {
@@ -31,7 +33,7 @@ struct arguments {
     jot_device *device; // NULL: the default one
     int *wrt;           // ends with JOT_END
     int output;
-    bool tf32, against_python, wants_help;
+    bool tf32, tune, against_python, wants_help;
 };
 
 struct command {

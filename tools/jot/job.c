@@ -212,9 +212,9 @@ bool compile_job(struct job *j, jot_function f, size_t n_out)
     int *donated = list_donated(j);
     if (!j->out || !donated)
         return free(donated), fail("out of memory");
-    j->executable =
-        jot_jit(f, .name = j->a->function, .device = j->a->device, .donate = donated,
-                .precision = j->a->tf32 ? JOT_PRECISION_TF32 : JOT_PRECISION_FULL);
+    j->executable = jot_jit(
+        f, .name = j->a->function, .device = j->a->device, .donate = donated,
+        .precision = j->a->tf32 ? JOT_PRECISION_TF32 : JOT_PRECISION_FULL, .tune = j->a->tune);
     free(donated);
     if (!j->executable)
         return fail_status();

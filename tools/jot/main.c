@@ -20,7 +20,7 @@ const char *command_name = "";
 enum { MOST_AXES = 8 };
 
 const struct command commands[] = {
-    {"run", command_run, OPTIONS_OF_PROGRAM | OPTION_OUTPUT_DIR, 1, 1, "FILE",
+    {"run", command_run, OPTIONS_OF_RUN | OPTION_OUTPUT_DIR, 1, 1, "FILE",
      "run a program on arrays",
      FILES_OF_PROGRAM ABOUT_INPUTS "Results are printed, or are D/out0.npy, D/out1.npy ... "
                                    "with --output-dir D, which is made.\n"},
@@ -33,8 +33,8 @@ const struct command commands[] = {
      "differ only in element types share, operation the begin of their name.  The last line "
      "is\n"
      "\"N passed, N failed, N unsupported\".\n"},
-    {"grad", command_grad, OPTIONS_OF_PROGRAM | OPTION_OUTPUT_DIR | OPTION_WRT | OPTION_OUTPUT,
-     1, 1, "FILE", "the gradient of a program's result",
+    {"grad", command_grad, OPTIONS_OF_RUN | OPTION_OUTPUT_DIR | OPTION_WRT | OPTION_OUTPUT, 1,
+     1, "FILE", "the gradient of a program's result",
      FILES_OF_PROGRAM ABOUT_INPUTS
      "Gradients are those of the sum of the elements of result --output; they are printed, or "
      "are\n"
@@ -46,7 +46,7 @@ const struct command commands[] = {
      "show what a program is compiled to",
      FILES_OF_PROGRAM
      "Types are those of the program, or of --input.  It is compiled, not run.\n"},
-    {"time", command_time, OPTIONS_OF_PROGRAM | OPTION_AGAINST, 1, 1, "FILE",
+    {"time", command_time, OPTIONS_OF_RUN | OPTION_AGAINST, 1, 1, "FILE",
      "how long a program compiles and runs",
      FILES_OF_PROGRAM ABOUT_INPUTS
      "Arguments without an --input are random: floats from 0.5 to 1, integers from 0 to 9, "

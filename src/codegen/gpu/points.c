@@ -114,6 +114,10 @@ unsigned gpu_lanes(const struct cg_lowering *l, const struct nest_statement *s, 
     int64_t extent = l->nest->axes.at[axis].extent;
     bool ends_inside = s->n_axes > 1 || s->kind == NEST_FOLD;
     double most = has_random_bits(l, s->body) ? RANDOM_WORK : LANES_WORK;
+    if (l->nest->choices & NEST_MORE_LANES)
+        most *= 2;
+    if (l->nest->choices & NEST_FEWER_LANES && lanes > 1)
+        lanes /= 2;
     while (lanes > 1 && (extent < lanes || (ends_inside && extent % lanes) ||
                          lanes * gpu_work(l, s->body) > most))
         lanes /= 2;
