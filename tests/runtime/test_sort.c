@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rows sorted on the host, against insertion by a comparison that is written out.
 #include "runtime/host/sort.h"
+#include "runtime/host/sort_keys.h"
 
 #include "base/dtype.h"
 #include "runtime/host/pool.h"
@@ -221,14 +222,13 @@ static int compare_total(jot_dtype d, const void *data, int64_t i, int64_t k)
     return (key[0] > key[1]) - (key[0] < key[1]);
 }
 
-static void check_top_k(struct rt_pool *pool, jot_dtype d, int64_t rows, int64_t length,
-                        int64_t k)
+// Of the rows in `in`, which is freed.
+static void check_top_k_of(struct rt_pool *pool, jot_dtype d, int64_t rows, int64_t length,
+                           int64_t k, char *in)
 {
     size_t bytes = jot_dtype_size(d);
-    char *in = malloc((size_t)(rows * length) * bytes + 1);
     char *values = malloc((size_t)(rows * k) * bytes + 1);
     int32_t *indices = malloc((size_t)(rows * k) * 4 + 1);
-    draw(d, in, rows * length);
     struct rt_top_k t = {.dtype = d,
                          .index_dtype = JOT_I32,
                          .rows = rows,
@@ -267,6 +267,46 @@ static void check_top_k(struct rt_pool *pool, jot_dtype d, int64_t rows, int64_t
     free(in);
 }
 
+static void check_top_k(struct rt_pool *pool, jot_dtype d, int64_t rows, int64_t length,
+                        int64_t k)
+{
+    char *in = malloc((size_t)(rows * length) * jot_dtype_size(d) + 1);
+    draw(d, in, rows * length);
+    check_top_k_of(pool, d, rows, length, k, in);
+}
+
+// Rows whose elements get better and better, and rows of nothing but the best.
+START_TEST(greatest_at_the_end)
+{
+    static const jot_dtype words[] = {JOT_U32, JOT_I32};
+    struct rt_pool *pool = rt_pool_create(2);
+    for (int i = 0; i < 2; i++) {
+        uint32_t *rising = malloc(5000 * sizeof *rising), *best = malloc(5000 * sizeof *best);
+        for (uint32_t k = 0; k < 5000; k++) {
+            rising[k] = k / 3;
+            best[k] = i ? INT32_MAX : UINT32_MAX;
+        }
+        check_top_k_of(pool, words[i], 2, 2500, 7, (char *)rising);
+        check_top_k_of(pool, words[i], 1, 5000, 100, (char *)best);
+        uint8_t *bytes = malloc(3000);
+        memset(bytes, i ? INT8_MAX : UINT8_MAX, 3000);
+        check_top_k_of(pool, i ? JOT_I8 : JOT_U8, 3, 1000, 5, (char *)bytes);
+    }
+    // A bound within sixteen words, at their ends, and none that reaches it.
+    uint32_t keys[40] = {0};
+    ck_assert_int_eq(sort_find_word(keys, 0, 40, 1), 40);
+    ck_assert_int_eq(sort_find_word(keys, 3, 40, 0), 3);
+    for (int k = 0; k < 40; k++) {
+        keys[k] = UINT32_C(0x80000001);
+        ck_assert_int_eq(sort_find_word(keys, 0, 40, UINT32_C(0x80000001)), k);
+        ck_assert_int_eq(sort_find_word(keys, 0, 40, UINT32_C(0x80000002)), 40);
+        ck_assert_int_eq(sort_find_word(keys, k + 1, 40, 1), 40);
+        keys[k] = 0;
+    }
+    rt_pool_release(pool);
+}
+END_TEST
+
 START_TEST(greatest)
 {
     struct rt_pool *pool = rt_pool_create(3);
@@ -296,6 +336,7 @@ int main(void)
     tcase_add_test(t, several_keys);
     tcase_add_test(t, one_long_row);
     tcase_add_test(t, greatest);
+    tcase_add_test(t, greatest_at_the_end);
     tcase_set_timeout(t, 60);
     suite_add_tcase(suite, t);
     SRunner *r = srunner_create(suite);

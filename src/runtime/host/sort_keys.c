@@ -123,6 +123,12 @@ static words encode_words(struct map m, words u)
     return u ^ (spread_sign(u) | sign);
 }
 
+static words encode_words_in_total_order(struct map m, words u)
+{
+    words sign = copies((uint32_t)m.sign);
+    return u ^ (m.infinity ? sign | spread_sign(u) : sign);
+}
+
 static words decode_words(struct map m, words u)
 {
     words sign = copies((uint32_t)m.sign);
@@ -148,7 +154,29 @@ static void map_words(words (*f)(struct map m, words u), struct map m, const voi
 void sort_encode_words(const struct sort_key *key, int64_t first, int64_t n, uint32_t *out)
 {
     const struct sort_part *p = &key->part[0];
-    map_words(encode_words, map_of(p->dtype), (const uint32_t *)p->at + first, n, out);
+    const uint32_t *from = (const uint32_t *)p->at + first;
+    if (p->is_total)
+        map_words(encode_words_in_total_order, map_of(p->dtype), from, n, out);
+    else
+        map_words(encode_words, map_of(p->dtype), from, n, out);
+}
+
+int sort_find_word(const uint32_t *keys, int first, int n, uint32_t bound)
+{
+    words sign = copies(UINT32_C(1) << 31), least = copies(bound) ^ sign;
+    for (; first + 16 <= n; first += 16) {
+        signed_words is_below = {-1, -1, -1, -1};
+        for (int k = 0; k < 16; k += 4) {
+            words x;
+            memcpy(&x, keys + first + k, sizeof x);
+            is_below &= (signed_words)(x ^ sign) < (signed_words)least;
+        }
+        if (!(is_below[0] & is_below[1] & is_below[2] & is_below[3]))
+            break;
+    }
+    while (first < n && keys[first] < bound)
+        first++;
+    return first;
 }
 
 void sort_decode_words(jot_dtype dtype, const uint32_t *keys, int64_t n, void *out)

@@ -42,6 +42,8 @@ void sort_decode(jot_dtype dtype, const uint64_t *keys, int n, void *out);
 bool sort_has_words(const struct sort_key *key);
 void sort_encode_words(const struct sort_key *key, int64_t first, int64_t n, uint32_t *out);
 void sort_decode_words(jot_dtype dtype, const uint32_t *keys, int64_t n, void *out);
+// The first of keys[first .. n) that is not below the bound, or n.
+int sort_find_word(const uint32_t *keys, int first, int n, uint32_t bound);
 
 // Puts zeros and NaN of x[0 .. n), as they are and in their order, where they are in sorted.
 void sort_restore(jot_dtype dtype, const void *x, int64_t n, void *sorted);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The greatest elements of rows: those above the least of the k best so far are kept until there are
-// twice as many, and then the best k of these.  A long row is done in parts, whose best are sorted
-// once more.
+// The greatest elements of rows: those above the least of the k best so far are kept until there is no
+// room, and then the best k of these.  Room is little at first, so that there is soon something to compare
+// with.  A long row is done in parts, whose best are sorted once more.
 #include "base/dtype.h"
 #include "base/status.h"
 #include "runtime/host/blocks.h"
@@ -11,7 +11,8 @@
 
 #include <string.h>
 
-enum { LEAST_ROOM = 1024 }; // elements kept beside the k best
+// Elements kept beside the k best: at first, and after some doublings at least.
+enum { FIRST_ROOM = 64, LAST_ROOM = 1024 };
 
 struct job {
     const struct rt_top_k *t;
@@ -26,18 +27,21 @@ struct job {
 struct kept {
     struct radix_pair *x, *spare;
     uint32_t *counts;
-    int64_t n;
-    uint64_t limit; // keys from here on are not among the best
+    int64_t n, most, room; // elements, the most, and how many before they are compacted
+    uint64_t limit;        // keys from here on are not among the best
 };
 
 static size_t round_up(size_t bytes) { return (bytes + 63) & ~(size_t)63; }
 
-static struct kept kept_in(char *memory, int64_t most)
+static struct kept kept_in(const struct job *j, char *memory, int64_t most)
 {
+    int64_t room = j->t->k + FIRST_ROOM;
     size_t bytes = round_up((size_t)most * sizeof(struct radix_pair));
     return (struct kept){.x = (struct radix_pair *)memory,
                          .spare = (struct radix_pair *)(memory + bytes),
                          .counts = (uint32_t *)(memory + 2 * bytes),
+                         .most = most,
+                         .room = room < most ? room : most,
                          .limit = UINT64_MAX};
 }
 
@@ -49,29 +53,63 @@ static void compact(const struct job *j, struct kept *s)
     if (sorted != s->x)
         s->spare = s->x;
     s->x = sorted;
+    int64_t room = j->t->k + 2 * (s->room - j->t->k);
+    s->room = room < s->most ? room : s->most;
     if (s->n < j->t->k)
         return;
     s->n = j->t->k;
     s->limit = s->x[s->n - 1].key;
 }
 
+static void keep(const struct job *j, struct kept *s, uint64_t turned, int64_t at)
+{
+    if (s->n == s->room)
+        compact(j, s);
+    if (turned < s->limit || s->n < j->t->k)
+        s->x[s->n++] = (struct radix_pair){turned, (uint32_t)at};
+}
+
+// Of words those that are no better than the least of the best are passed over together.
+static void select_words(const struct job *j, const struct sort_key *key, int64_t first, int n,
+                         struct kept *s)
+{
+    uint32_t keys[SORT_BLOCK];
+    sort_encode_words(key, first, n, keys);
+    for (int k = 0; k < n; k++) {
+        if (s->n >= j->t->k && s->limit == 0)
+            return;
+        uint32_t bound =
+            s->n < j->t->k || s->limit > UINT32_MAX ? 0 : ~(uint32_t)(s->limit - 1);
+        k = sort_find_word(keys, k, n, bound);
+        if (k < n)
+            keep(j, s, (uint32_t)~keys[k], first + k);
+    }
+}
+
+static void select_numbers(const struct job *j, const struct sort_key *key, int64_t first,
+                           int n, struct kept *s)
+{
+    uint64_t keys[SORT_BLOCK];
+    uint64_t mask = UINT64_MAX >> (64 - j->key.bits);
+    sort_encode(key, NULL, first, n, keys);
+    for (int k = 0; k < n; k++) {
+        uint64_t turned = ~keys[k] & mask;
+        if (turned < s->limit || s->n < j->t->k)
+            keep(j, s, turned, first + k);
+    }
+}
+
 // The best of elements first, ..., end - 1 of a row; keys are turned, so that the greatest are least.
 static void select_best(const struct job *j, const struct sort_key *key, int64_t first,
                         int64_t end, struct kept *s)
 {
-    uint64_t keys[SORT_BLOCK];
-    uint64_t mask = UINT64_MAX >> (64 - j->key.bits);
+    bool has_words = sort_has_words(key);
     for (int64_t i = first; i < end; i += SORT_BLOCK) {
         int n = end - i < SORT_BLOCK ? (int)(end - i) : SORT_BLOCK;
-        sort_encode(key, NULL, i, n, keys);
-        for (int k = 0; k < n; k++) {
-            uint64_t turned = ~keys[k] & mask;
-            if (turned >= s->limit && s->n >= j->t->k)
-                continue;
-            if (s->n == j->most)
-                compact(j, s);
-            s->x[s->n++] = (struct radix_pair){turned, (uint32_t)(i + k)};
-        }
+        if (has_words)
+            select_words(j, key, i, n, s);
+        else
+            select_numbers(j, key, i, n, s);
     }
     compact(j, s);
 }
@@ -104,7 +142,7 @@ static void do_row(void *ctx, int64_t row, int worker)
 {
     const struct job *j = ctx;
     struct sort_key key = key_of_row(j, row);
-    struct kept s = kept_in(j->memory + (size_t)worker * j->stride, j->most);
+    struct kept s = kept_in(j, j->memory + (size_t)worker * j->stride, j->most);
     select_best(j, &key, 0, j->t->length, &s);
     put(j, row, &s);
 }
@@ -122,7 +160,7 @@ static void do_part(void *ctx, int64_t i, int worker)
     const struct job *j = p->j;
     int64_t first = i * j->part, end = first + j->part;
     struct sort_key key = key_of_row(j, p->row);
-    p->best[i] = kept_in(j->memory + (size_t)i * j->stride, j->most);
+    p->best[i] = kept_in(j, j->memory + (size_t)i * j->stride, j->most);
     select_best(j, &key, first, end < j->t->length ? end : j->t->length, &p->best[i]);
 }
 
@@ -131,7 +169,7 @@ static void do_long_row(const struct job *j, struct rt_pool *pool, int64_t row,
 {
     struct part_of_row p = {j, row, best};
     rt_pool_run(pool, rt_pool_size(pool), do_part, &p, j->parts);
-    struct kept all = kept_in(j->memory + (size_t)j->parts * j->stride, j->parts * j->t->k);
+    struct kept all = kept_in(j, j->memory + (size_t)j->parts * j->stride, j->parts * j->t->k);
     for (int64_t i = 0; i < j->parts; i++) {
         memcpy(all.x + all.n, best[i].x, (size_t)best[i].n * sizeof *all.x);
         all.n += best[i].n;
@@ -164,7 +202,7 @@ jot_status rt_top_k(struct rt_pool *pool, const struct rt_top_k *t)
         j.parts = size;
         j.part = (t->length + size - 1) / size;
     }
-    j.most = 2 * t->k > t->k + LEAST_ROOM ? 2 * t->k : t->k + LEAST_ROOM;
+    j.most = 2 * t->k > t->k + LAST_ROOM ? 2 * t->k : t->k + LAST_ROOM;
     j.most = j.most < j.part ? j.most : j.part;
     j.stride = memory_for(j.most);
     size_t best = round_up((size_t)j.parts * sizeof(struct kept));
