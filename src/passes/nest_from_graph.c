@@ -18,33 +18,13 @@
 // again without rows that nothing reads, where what is made of them is a row too.
 #include "passes/write.h"
 
-static nest_id output_of(struct writer *w, ir_id v)
-{
-    return write_buffer_of(w, schedule_memory(w->s, v),
-                           w->s->part_of[v] == IR_NONE ? NEST_OUT : NEST_PART);
-}
-
-// Coordinates in the part v of a concatenation as those in the whole.
-static void move_to_place(struct writer *w, ir_id v, ir_id whole, form_id *at)
-{
-    const struct ir_graph *g = w->s->g;
-    const struct ir_node *n = ir_node_of(g, whole);
-    int64_t axis = ir_attr_int(n->attrs, IR_KEY_axis), first = 0;
-    for (uint32_t i = 0; ir_operand(g, n, i) != v; i++)
-        first += ir_dims_of(g, ir_operand(g, n, i))[axis];
-    at[axis] = emit_form_affine(&w->e, at[axis], 1, first);
-}
-
 static void put_root(struct writer *w, ir_id v)
 {
-    ir_id whole = w->s->part_of[v];
     form_id at[IR_MAX_RANK];
     write_form_of_view(w, w->s->view_of[v], at);
     nest_id value = write_value_at(w, v, at, NEST_NONE);
-    if (whole != IR_NONE)
-        move_to_place(w, v, whole, at);
-    emit_put(&w->e, output_of(w, v), write_linear_of(w, whole != IR_NONE ? whole : v, at),
-             value);
+    if (!write_is_put(w, v))
+        write_put_result(w, v, at, value);
 }
 
 // A reduction over the loop that is open: every element accumulates.
@@ -60,7 +40,7 @@ static void put_terminal(struct writer *w, ir_id v, nest_id fold)
     for (int i = 0; i < count; i++)
         write_form_of_atoms(w, operand.dims[axes[i]], &folded[i]);
     struct nest_combine c = write_combine_of(w, v, at, NEST_NONE, folded);
-    emit_put_combine(&w->e, output_of(w, v), write_linear_of(w, v, at), fold, &c);
+    emit_put_combine(&w->e, write_output_of(w, v), write_linear_of(w, v, at), fold, &c);
 }
 
 // Loops that are not written for each result.
@@ -146,10 +126,13 @@ static void put_all(struct writer *w, uint32_t count, const ir_id *roots, nest_i
         uint32_t n = 0;
         if (done[i])
             continue;
+        if (write_is_put(w, roots[i]))
+            continue;
         struct atoms a = axes_minus(s, axes_of_view(s, s->view_of[roots[i]]), outer), bound = a;
         for (uint32_t k = i; k < count; k++) {
             struct atoms b = axes_minus(s, axes_of_view(s, s->view_of[roots[k]]), outer);
-            if (done[k] || !write_same_extents(s, a, b) || !may_share(s, b, &bound))
+            if (done[k] || write_is_put(w, roots[k]) || !write_same_extents(s, a, b) ||
+                !may_share(s, b, &bound))
                 continue;
             done[k] = true;
             some[n++] = roots[k];
@@ -252,7 +235,7 @@ static void emit_scan(struct writer *w, ir_id v)
     write_bind(w, along, along_forms, undo_scan);
     for (int i = 0; i < rank; i++)
         write_form_of_atoms(w, s->view_of[v].dims[i], &at[i]);
-    emit_put(&w->e, output_of(w, v), write_linear_of(w, v, at), write_running(w, n, at));
+    emit_put(&w->e, write_output_of(w, v), write_linear_of(w, v, at), write_running(w, n, at));
     write_unbind(w, along.count, undo_scan);
     emit_close(&w->e, outside, 0, NULL);
     write_unbind(w, inner.count, undo);

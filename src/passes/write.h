@@ -59,6 +59,7 @@ struct writer {
     VEC(struct known_value) values;
     struct hash_table value_table;
     VEC(struct row) rows;
+    VEC(ir_id) put;         // results that are put already
     VEC(uint32_t) memories; // by buffer that is no local
     VEC(nest_id) buffers;   // the same, their numbers
     VEC(ir_id) counted;     // values with a count in s->computed
@@ -179,8 +180,17 @@ nest_id write_result_of(struct writer *w, ir_id v, const struct nest_combine *c,
                         nest_id result);
 nest_id write_fold(struct writer *w, ir_id v, const form_id *at, nest_id guard);
 
+// write_result.c
+nest_id write_output_of(struct writer *w, ir_id v);
+void write_put_result(struct writer *w, ir_id v, const form_id *at, nest_id value);
+bool write_is_put(const struct writer *w, ir_id v);
+void write_put_where_computed(struct writer *w, ir_id v, const form_id *at, nest_id guard,
+                              nest_id value);
+
 // write_row.c
 bool write_is_home(struct writer *w, ir_id v, const form_id *at, scope_id scope);
+// Whether the value was computed so in an inner loop, and all elements are.
+bool write_is_inner(struct writer *w, ir_id v, const form_id *at, nest_id result);
 void write_count_computation(struct writer *w, ir_id v, const form_id *at, nest_id guard,
                              nest_id result);
 void write_choose_rows(struct writer *w, struct writer *again);

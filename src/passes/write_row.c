@@ -43,8 +43,7 @@ bool write_is_home(struct writer *w, ir_id v, const form_id *at, scope_id scope)
     return runs == axes_product(w->s, own);
 }
 
-// Whether that was done in an inner loop, and all elements are in it.
-static bool is_inner(struct writer *w, ir_id v, const form_id *at, nest_id result)
+bool write_is_inner(struct writer *w, ir_id v, const form_id *at, nest_id result)
 {
     scope_id scope = w->e.value_scope.at[result];
     return scope == write_scope_of(w, v, at, NEST_NONE) && scope != w->point &&
@@ -61,7 +60,7 @@ void write_count_computation(struct writer *w, ir_id v, const form_id *at, nest_
     bool is_dear =
         node_is_folding(n) || cost_is_expensive((enum ir_op)n->op, ir_dtype_of(s->g, v));
     if (w->rows.count || guard != NEST_NONE || w->g->fold.count || n->n_out != 1 || !is_dear ||
-        !write_is_natural(w, v, at) || !is_inner(w, v, at, result))
+        !write_is_natural(w, v, at) || !write_is_inner(w, v, at, result))
         return;
     if (!s->computed[v])
         vec_push(s->scratch, &w->counted, v);
@@ -146,7 +145,7 @@ void write_fill_row(struct writer *w, ir_id v, const form_id *at, nest_id guard,
     scope_id here = w->e.at;
     struct row *r =
         w->rows.count && guard == NEST_NONE && write_is_natural(w, v, at) ? row_of(w, v) : NULL;
-    if (!r || !is_inner(w, v, at, value))
+    if (!r || !write_is_inner(w, v, at, value))
         return;
     if (r->local == NEST_NONE)
         r->local = nest_local(&w->e.b, "row", ir_dtype_of(s->g, v),

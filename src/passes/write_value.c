@@ -104,6 +104,7 @@ void write_note(struct writer *w, ir_id v, const form_id *at, nest_id guard, nes
     write_remember(w, v, at, guard, result);
     write_count_computation(w, v, at, guard, result);
     write_fill_row(w, v, at, guard, result);
+    write_put_where_computed(w, v, at, guard, result);
 }
 
 // By the op, where the class does not say how.

@@ -55,8 +55,10 @@ static inline uint32_t example_dear_sums(int64_t n, int64_t m)
 {
     struct ir_builder b = begin("dear_sums");
     ir_id y = ir_atan(&b, ir_tanh(&b, ir_tanh(&b, ir_param(&b, F32(n, m)))));
-    ir_output(&b, ir_reduce(&b, IR_reduce_sum, y, AXES(0)));
-    ir_output(&b, y);
+    ir_id sum = ir_reduce(&b, IR_reduce_sum, y, AXES(0));
+    ir_output(&b, sum);
+    sum = ir_broadcast_in_dim(&b, sum, 2, (int64_t[]){n, m}, (int64_t[]){1});
+    ir_output(&b, ir_sub(&b, y, sum));
     return finish(&b);
 }
 

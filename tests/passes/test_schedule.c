@@ -100,6 +100,30 @@ START_TEST(rows_are_read)
 }
 END_TEST
 
+// What a fold computes and a result wants is put where it is computed, not computed again.
+START_TEST(results_are_put_in_folds)
+{
+    int64_t rows[] = {4096, 5};
+    for (int i = 0; i < 2; i++) {
+        struct ir_builder b = begin("put");
+        ir_id x = ir_param(&b, F32(rows[i], 3, 24)), y = ir_param(&b, F32(rows[i], 3, 24));
+        ir_id d = ir_sub(&b, x, y), e = ir_exp(&b, ir_mul(&b, d, d));
+        ir_output(&b, ir_reduce(&b, IR_reduce_sum, e, AXES(1, 2)));
+        ir_output(&b, d);
+        ir_output(&b, e);
+        // A sum that lies otherwise in memory than it is computed.
+        ir_output(&b, ir_transpose(&b, d, (int64_t[]){2, 1, 0}));
+        uint32_t f = finish(&b);
+        struct nest_program *p = schedule(f);
+        const struct nest *n = p->nests.at[0];
+        require_of(count_ops(n, IR_exp) == 1 && count_kind(n, NEST_MAP) <= 1, "again", f, p);
+        for (uint32_t k = 0; k < n->buffers.count; k++)
+            require_of(n->buffers.at[k].role != NEST_LOCAL, "a row", f, p);
+        check_small(f);
+    }
+}
+END_TEST
+
 START_TEST(softmax_gradient_is_one_kernel)
 {
     struct nest_program *p = check_example(example_softmax_gradient(2048, 2048), 1);
@@ -735,6 +759,7 @@ static void add_tests(TCase *t)
     tcase_add_loop_test(t, random_programs, 0, 4);
     tcase_add_test(t, softmax_is_one_kernel);
     tcase_add_test(t, rows_are_read);
+    tcase_add_test(t, results_are_put_in_folds);
     tcase_add_test(t, softmax_gradient_is_one_kernel);
     tcase_add_test(t, layer_norm_is_one_kernel);
     tcase_add_test(t, chain_and_mean_are_one_kernel);
