@@ -205,7 +205,7 @@ struct cg_fold_plan cg_fold_plan_make(struct cg_lowering *l, nest_id id, int64_t
         p.windowed = s->n_axes > 1 && last != p.length && last % rows != 0;
         if (p.lanes > rows)
             p.lanes = rows;
-        p.chunks = cg_choose_chunks(l, id, p.vector_axis, p.lanes);
+        p.chunks = p.windowed ? 0 : cg_choose_chunks(l, id, p.vector_axis, p.lanes);
         while (p.chunks && rows % (p.chunks * p.lanes) != 0)
             p.chunks--;
     }
@@ -314,6 +314,19 @@ static void parts_side_by_side(struct cg_lowering *l, struct cg_fold_plan *p, LL
     cg_chunks_close(l);
 }
 
+// Leaves the parts of a window that hold places of the row [low, high).
+static void clip_to_row(struct cg_lowering *l, const struct cg_fold_plan *p, LLVMValueRef at,
+                        LLVMValueRef low, LLVMValueRef high, LLVMValueRef *begin,
+                        LLVMValueRef *end)
+{
+    LLVMBuilderRef b = l->m.b;
+    LLVMValueRef first = LLVMBuildSub(b, low, at, ""), last = LLVMBuildSub(b, high, at, "");
+    LLVMValueRef is_inside = LLVMBuildICmp(b, LLVMIntSGT, first, *begin, "");
+    first = LLVMBuildAnd(b, first, cg_int(l->module, -(int64_t)p->lanes), "");
+    *begin = LLVMBuildSelect(b, is_inside, first, *begin, "");
+    *end = LLVMBuildSelect(b, LLVMBuildICmp(b, LLVMIntSLT, last, *end, ""), last, *end, "");
+}
+
 // One window: as many parts of `lanes` as it takes.  base is the place of lane 0 along the last
 // axis; low and high are NULL when every lane counts.
 static void window(struct cg_lowering *l, struct cg_fold_plan *p, LLVMValueRef at,
@@ -323,9 +336,12 @@ static void window(struct cg_lowering *l, struct cg_fold_plan *p, LLVMValueRef a
     unsigned rows =
         CG_FOLD_LANES < p->length ? CG_FOLD_LANES : fold_power_of_two(p->length, 64);
     const struct nest_statement *s = cg_statement(l, p->statement);
-    if (!p->chunks && rows > p->lanes && !cg_may_repeat(l, s, rows / p->lanes)) {
-        struct cg_loop part = cg_loop_open(l, cg_int(l->module, 0), cg_int(l->module, rows),
-                                           cg_int(l->module, p->lanes));
+    if (!p->chunks && rows > p->lanes &&
+        (p->windowed || !cg_may_repeat(l, s, rows / p->lanes))) {
+        LLVMValueRef begin = cg_int(l->module, 0), end = cg_int(l->module, rows);
+        if (p->windowed)
+            clip_to_row(l, p, at, low, high, &begin, &end);
+        struct cg_loop part = cg_loop_open(l, begin, end, cg_int(l->module, p->lanes));
         LLVMValueRef first = LLVMBuildAdd(b, at, part.index, "");
         l->axes[p->vector_axis] = LLVMBuildAdd(b, base, part.index, "");
         p->state.slot = part.index;

@@ -110,11 +110,15 @@ static unsigned lanes_of(const struct nest *n, const struct nest_statement *s, n
     while (width > host->vector_bytes / bytes &&
            width * bytes * most_combines(n, s) > registers / 2 * host->vector_bytes)
         width /= 2;
+    // Of rows that end anywhere among the accumulators, parts in which nothing is left are passed over.
+    int64_t extent = n->axes.at[axis].extent;
+    if (s->kind == NEST_FOLD && s->n_axes > 1 && extent % COST_ACCUMULATORS &&
+        width > host->vector_bytes / bytes)
+        width = host->vector_bytes / bytes;
     if (n->choices & NEST_MORE_LANES)
         width *= 2;
     if (n->choices & NEST_FEWER_LANES && width > 2)
         width /= 2;
-    int64_t extent = n->axes.at[axis].extent;
     while ((int64_t)width / 2 >= extent && width > 2)
         width /= 2;
     return width;

@@ -61,6 +61,11 @@ static const struct {
      "    yield reduce_sum %0 sum64\n  } -> %1 : f32\n  put y[0] = %1\n",
      {64, MAP_WRITTEN_OUT},
      {"fold i < 16, k < 256 @vector 64 {"}},
+    {"rows that end anywhere among the accumulators: parts of one register",
+     "  fold i < 256, k < 72 {\n    %0 = load x[72*i + k] : f32\n"
+     "    yield reduce_sum %0 sum64\n  } -> %1 : f32\n  put y[0] = %1\n",
+     {64, MAP_WRITTEN_OUT},
+     {"fold i < 256, k < 72 @vector 16 {"}},
     {"loops in lanes, and what a lane that is left alone does in a while",
      "  par i < 256 {\n    %0 = load x[i] : f32\n    %1 = const 0x3f800000 : f32\n"
      "    while carry %2 = %0 {\n      %3 = lt %2, %1 : bool\n      yield %3\n    } do {\n"
