@@ -41,4 +41,14 @@ bool map_folds_by_lane(const struct nest *n, const struct nest_statement *s,
 bool map_may_fold_by_lane(const struct nest *n, const struct nest_block *body,
                           const struct nest_statement *fold);
 
+// By value, the axes with which it differs, as bits; NULL where no place is data.
+struct map_variation {
+    const uint64_t *axes;
+};
+
+// Of the values of a block, which are all that differ with axes of the loop that it is the body of.
+struct map_variation map_variation_of(const struct nest *n, uint32_t block);
+// Whether a value in the index differs along the axis.
+bool map_place_varies(const struct map_variation *v, const struct nest_index *x, nest_id axis);
+
 #endif

@@ -9,82 +9,89 @@
 #define FOLD_OVERHEAD 14.0 // bringing the accumulators of a fold together
 #define LANE_OVERHEAD 2.0  // a lane's result on its way into a vector
 #define TRIPS 32.0         // of a while, nobody knows
+#define GATHER 2.0         // elements that lie apart, one for each lane
 #define SHORT_AXIS 8       // below this an axis is not worth lanes
 
-static double block_cost(const struct nest *n, uint32_t block, nest_id axis);
-static double best_cost(const struct nest *n, const struct nest_statement *s,
+struct pricing {
+    const struct nest *n;
+    struct map_variation variation;
+};
+
+static double block_cost(const struct pricing *p, uint32_t block, nest_id axis);
+static double best_cost(const struct pricing *p, const struct nest_statement *s,
                         nest_id *out_axis);
 
-static double access_cost(const struct nest_index *x, nest_id axis)
+static double access_cost(const struct pricing *p, const struct nest_index *x, nest_id axis)
 {
     if (axis == NEST_NONE)
         return 1;
     int64_t factor = nest_index_factor(x, axis);
-    if (nest_index_has_values(x))
-        return 1.2;
+    if (map_place_varies(&p->variation, x, axis))
+        return GATHER;
     if (factor == 0)
         return 0.5 / VECTOR;
     if (factor == 1 || factor == -1)
         return 1 / VECTOR;
-    return factor >= -4 && factor <= 4 ? 0.4 : 1.2;
+    return factor >= -4 && factor <= 4 ? 0.4 : GATHER;
 }
 
 // Lanes that put at places of their own take longer than one after the other.
-static double put_cost(const struct nest_statement *s, nest_id axis)
+static double put_cost(const struct pricing *p, const struct nest_statement *s, nest_id axis)
 {
-    if (axis != NEST_NONE && !s->op && nest_index_has_values(&s->index))
-        return nest_index_factor(&s->index, axis) == 1 ? 1 / VECTOR : 16;
-    return access_cost(&s->index, axis) * (s->op ? 2 : 1);
+    if (axis != NEST_NONE && !s->op && map_place_varies(&p->variation, &s->index, axis))
+        return 16;
+    return access_cost(p, &s->index, axis) * (s->op ? 2 : 1);
 }
 
 // Of a loop inside of lanes of the axis.  The accumulators of a fold are in memory: each term reads one and puts
 // it back, and they are cleared before and brought together behind it.
-static double across_cost(const struct nest *n, const struct nest_statement *s, nest_id axis)
+static double across_cost(const struct pricing *p, const struct nest_statement *s, nest_id axis)
 {
-    double trips = (double)nest_extent(n, s), accumulators = trips < 64 ? trips : 64;
-    double loop = trips * (block_cost(n, s->body, axis) + 2 / VECTOR);
+    double trips = (double)nest_extent(p->n, s), accumulators = trips < 64 ? trips : 64;
+    double loop = trips * (block_cost(p, s->body, axis) + 2 / VECTOR);
     return s->kind == NEST_FOLD ? loop + (6 * trips + 4 * accumulators + 8) / VECTOR : loop;
 }
 
-static double statement_cost(const struct nest *n, const struct nest_statement *s, nest_id axis)
+static double statement_cost(const struct pricing *p, const struct nest_statement *s,
+                             nest_id axis)
 {
     double lane = axis == NEST_NONE ? 1 : 1 / VECTOR;
     switch (s->kind) {
     case NEST_OP:
         return cost_of_op(s->op, s->dtype) * lane;
     case NEST_LOAD:
-        return access_cost(&s->index, axis);
+        return access_cost(p, &s->index, axis);
     case NEST_PUT:
-        return put_cost(s, axis);
+        return put_cost(p, s, axis);
     case NEST_CONST:
     case NEST_INDEX:
         return 0.5 * lane;
     case NEST_CONTRACT:
-        return 2 * (double)nest_extent(n, s) * lane;
+        return 2 * (double)nest_extent(p->n, s) * lane;
     case NEST_MAP:
     case NEST_PAR:
     case NEST_FOLD:
     case NEST_SCAN:
     case NEST_SEQ:
-        return axis == NEST_NONE ? best_cost(n, s, NULL) : across_cost(n, s, axis);
+        return axis == NEST_NONE ? best_cost(p, s, NULL) : across_cost(p, s, axis);
     case NEST_WHILE:
         return TRIPS *
-               (block_cost(n, s->body, axis) + block_cost(n, s->other, axis) + 4 * lane);
+               (block_cost(p, s->body, axis) + block_cost(p, s->other, axis) + 4 * lane);
     case NEST_IF:
-        return block_cost(n, s->body, axis) + block_cost(n, s->other, axis) + 2 * lane;
+        return block_cost(p, s->body, axis) + block_cost(p, s->other, axis) + 2 * lane;
     default:
         return lane;
     }
 }
 
-static double block_cost(const struct nest *n, uint32_t block, nest_id axis)
+static double block_cost(const struct pricing *p, uint32_t block, nest_id axis)
 {
     double cost = 0;
     if (block == NEST_NONE)
         return cost;
-    const struct nest_block *b = &n->blocks.at[block];
+    const struct nest_block *b = &p->n->blocks.at[block];
     for (uint32_t i = 0; i < b->statements.count; i++)
-        cost += statement_cost(n, nest_statement_at(n, b->statements.at[i]), axis);
+        cost += statement_cost(p, nest_statement_at(p->n, b->statements.at[i]), axis);
     return cost;
 }
 
@@ -117,43 +124,52 @@ static bool may_be_lanes(const struct nest_statement *s, uint32_t i)
     return s->kind != NEST_FOLD || i + 1 == s->n_axes;
 }
 
+static bool folds_by_lane(const struct pricing *p, const struct nest_statement *s,
+                          const struct nest_statement *fold, nest_id axis)
+{
+    return fold->kind == NEST_FOLD && (s->kind == NEST_PAR || s->kind == NEST_MAP) &&
+           !has_loops(p->n, fold->body) &&
+           map_may_fold_by_lane(p->n, &p->n->blocks.at[s->body], fold) &&
+           best_cost(p, fold, NULL) + LANE_OVERHEAD < across_cost(p, fold, axis);
+}
+
 bool map_folds_by_lane(const struct nest *n, const struct nest_statement *s,
                        const struct nest_statement *fold, nest_id axis)
 {
-    return fold->kind == NEST_FOLD && (s->kind == NEST_PAR || s->kind == NEST_MAP) &&
-           !has_loops(n, fold->body) && map_may_fold_by_lane(n, &n->blocks.at[s->body], fold) &&
-           best_cost(n, fold, NULL) + LANE_OVERHEAD < across_cost(n, fold, axis);
+    struct pricing p = {n, map_variation_of(n, s->body)};
+    return folds_by_lane(&p, s, fold, axis);
 }
 
 // Of the body of the loop s in lanes of its axis.
-static double body_cost(const struct nest *n, const struct nest_statement *s, nest_id axis)
+static double body_cost(const struct pricing *p, const struct nest_statement *s, nest_id axis)
 {
-    const struct nest_block *b = &n->blocks.at[s->body];
+    const struct nest_block *b = &p->n->blocks.at[s->body];
     double cost = 0;
     for (uint32_t i = 0; i < b->statements.count; i++) {
-        const struct nest_statement *x = nest_statement_at(n, b->statements.at[i]);
-        cost += map_folds_by_lane(n, s, x, axis) ? best_cost(n, x, NULL) + LANE_OVERHEAD
-                                                 : statement_cost(n, x, axis);
+        const struct nest_statement *x = nest_statement_at(p->n, b->statements.at[i]);
+        cost += folds_by_lane(p, s, x, axis) ? best_cost(p, x, NULL) + LANE_OVERHEAD
+                                             : statement_cost(p, x, axis);
     }
     return cost;
 }
 
-static double best_cost(const struct nest *n, const struct nest_statement *s, nest_id *out_axis)
+static double best_cost(const struct pricing *p, const struct nest_statement *s,
+                        nest_id *out_axis)
 {
-    double all = (double)nest_extent(n, s), best = -1;
+    double all = (double)nest_extent(p->n, s), best = -1;
     nest_id chosen = NEST_NONE;
-    if (has_loops(n, s->body) || s->kind == NEST_SCAN || s->kind == NEST_SEQ) {
-        best = all * (block_cost(n, s->body, NEST_NONE) + 2);
+    if (has_loops(p->n, s->body) || s->kind == NEST_SCAN || s->kind == NEST_SEQ) {
+        best = all * (block_cost(p, s->body, NEST_NONE) + 2);
     }
     for (uint32_t i = s->n_axes; i-- > 0;) {
-        int64_t extent = n->axes.at[s->axes[i]].extent;
+        int64_t extent = p->n->axes.at[s->axes[i]].extent;
         if (!may_be_lanes(s, i) || extent == 0)
             continue;
         double trips = (double)((extent + 15) / 16 * 16);
         if (extent < SHORT_AXIS)
             trips = (double)(extent > 4 ? 8 : extent > 2 ? 4 : 2) * 2;
         double cost = all / (double)extent *
-                      (trips * body_cost(n, s, s->axes[i]) + LOOP_OVERHEAD +
+                      (trips * body_cost(p, s, s->axes[i]) + LOOP_OVERHEAD +
                        (s->kind == NEST_FOLD ? FOLD_OVERHEAD : 0));
         if (best < 0 || cost < best) {
             best = cost;
@@ -162,10 +178,12 @@ static double best_cost(const struct nest *n, const struct nest_statement *s, ne
     }
     if (out_axis)
         *out_axis = chosen;
-    return best < 0 ? all * block_cost(n, s->body, NEST_NONE) : best;
+    return best < 0 ? all * block_cost(p, s->body, NEST_NONE) : best;
 }
 
 double map_cost(const struct nest *n, nest_id loop, nest_id *out_axis)
 {
-    return best_cost(n, nest_statement_at(n, loop), out_axis);
+    const struct nest_statement *s = nest_statement_at(n, loop);
+    struct pricing p = {n, map_variation_of(n, s->body)};
+    return best_cost(&p, s, out_axis);
 }

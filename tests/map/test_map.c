@@ -19,7 +19,13 @@ static void teardown(void) { arena_release(arena); }
     "  par i < " n " {\n    %0 = load x[i] : f32\n    %1 = exp %0 : f32\n"                     \
     "    put y[i] = %1\n  }\n"
 
-// Bodies over x: f32[65536], d: f64[65536], and the heads of loops that they have then.
+#define ROWS_AT(place, rest)                                                                   \
+    "  par i < 4096 {\n    %0 = load " place " : i32\n    fold k < 8 {\n"                      \
+    "      %1 = load x[k + 8*%0] : f32\n      %2 = mul %1, %1 : f32\n"                         \
+    "      yield reduce_sum %2 sum64\n    } -> %3 : f32\n    put y[i + 32768] = %3\n" rest     \
+    "  }\n"
+
+// Bodies over x: f32[65536], d: f64[65536], n: i32[65536], and the heads of loops that they have then.
 static const struct {
     const char *what, *body;
     struct map_host host;
@@ -66,6 +72,23 @@ static const struct {
      "    yield reduce_sum %0 sum64\n  } -> %1 : f32\n  put y[0] = %1\n",
      {64, MAP_WRITTEN_OUT},
      {"fold i < 256, k < 72 @vector 16 {"}},
+    {"rows whose places are data: their elements lie together",
+     ROWS_AT("n[i]", "    map m < 8 {\n      %4 = load x[m + 8*%0] : f32\n"
+                     "      put y[8*i + m] = %4\n    }\n"),
+     {64, MAP_WRITTEN_OUT},
+     {"fold k < 8 @vector 8 {", "map m < 8 @vector 8 {"}},
+    {"the same where a place is made of what a loop carries",
+     ROWS_AT("n[i]", "    seq t < 9 carry %4 = %0 {\n      %5 = load n[i + %4] : i32\n"
+                     "      yield %5\n    } -> %6\n    map m < 8 {\n"
+                     "      %7 = load x[m + 8*%6] : f32\n      put y[8*i + m] = %7\n    }\n"),
+     {64, MAP_WRITTEN_OUT},
+     {"map m < 8 @vector 8 {"}},
+    {"elements whose places differ along the row: all points at once",
+     "  par i < 4096 {\n    fold k < 8 {\n      %0 = load n[8*i + k] : i32\n"
+     "      %1 = load x[k + 8*%0] : f32\n      yield reduce_sum %1 sum64\n    } -> %2 : f32\n"
+     "    put y[i] = %2\n  }\n",
+     {64, MAP_WRITTEN_OUT},
+     {"par i < 4096 @vector"}},
     {"loops in lanes, and what a lane that is left alone does in a while",
      "  par i < 256 {\n    %0 = load x[i] : f32\n    %1 = const 0x3f800000 : f32\n"
      "    while carry %2 = %0 {\n      %3 = lt %2, %1 : bool\n      yield %3\n    } do {\n"
@@ -97,8 +120,10 @@ static const char *print(const struct nest *n)
 START_TEST(levels_of_a_processor)
 {
     struct strbuf s = strbuf_make(arena), report = strbuf_make(arena);
-    strbuf_printf(&s, "kernel k(x: f32[65536], d: f64[65536], y: inout f32[65536]) {\n%s}\n",
-                  rows[_i].body);
+    strbuf_printf(
+        &s,
+        "kernel k(x: f32[65536], d: f64[65536], n: i32[65536], y: inout f32[65536]) {\n%s}\n",
+        rows[_i].body);
     struct nest *n = parse(s.text);
     map_to_host(n, &rows[_i].host);
     const char *text = print(n);
