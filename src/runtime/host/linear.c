@@ -18,6 +18,9 @@
 
 typedef void potrf_function(const char *uplo, const int *n, void *a, const int *lda, int *info,
                             size_t);
+typedef void trsv_function(const char *uplo, const char *trans, const char *diag, const int *n,
+                           const void *a, const int *lda, void *x, const int *incx,
+                           size_t uplo_n, size_t trans_n, size_t diag_n);
 typedef void trsm_function(const char *side, const char *uplo, const char *trans,
                            const char *diag, const int *m, const int *n, const void *alpha,
                            const void *a, const int *lda, void *b, const int *ldb, size_t,
@@ -282,6 +285,22 @@ static void call_trsm(const struct triangular *t, int rows, int columns, const v
                                                  1);
 }
 
+// The same of one right side, whose elements lie together: trsm packs the matrix for it, which takes longer than to
+// solve.  False where trsv has no word for the system.
+static bool call_trsv(const struct triangular *t, int rows, int columns, const void *a, void *x)
+{
+    char trans = *t->trans;
+    if ((t->left ? t->columns : t->rows) != 1 || trans == (t->left ? 'C' : 'R'))
+        return false;
+    // From the right side the matrix is seen transposed.
+    if (t->left)
+        trans = trans == 'N' ? 'T' : trans == 'T' ? 'N' : 'C';
+    int n = t->left ? rows : columns, one = 1;
+    ((trsv_function *)rt_lapack(LAPACK_trsv, dtype_of(t->c)))(t->uplo, &trans, t->diag, &n, a,
+                                                              &t->n, x, &one, 1, 1, 1);
+    return true;
+}
+
 static void solve_block(void *ctx, int64_t i, int worker)
 {
     const struct triangular *t = ctx;
@@ -301,8 +320,10 @@ static void solve_block(void *ctx, int64_t i, int worker)
     for (int row = 0; row < rows; row++)
         memcpy(x + (size_t)row * stride, b + (size_t)row * stride, (size_t)columns * element);
     int zeros = rows_of_zeros(t, rows, (size_t)columns * element, stride, a, x);
-    call_trsm(t, rows - zeros, columns, a + (size_t)zeros * (size_t)(t->n + 1) * element,
-              x + (size_t)zeros * stride);
+    a += (size_t)zeros * (size_t)(t->n + 1) * element;
+    x += (size_t)zeros * stride;
+    if (!call_trsv(t, rows - zeros, columns, a, x))
+        call_trsm(t, rows - zeros, columns, a, x);
 }
 
 jot_status host_triangular_solve_check(const struct rt_routine_call *c)
