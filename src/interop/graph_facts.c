@@ -4,8 +4,7 @@
 
 #include "base/dtype.h"
 
-// The constant that the value has in all its elements; NULL when it is none.
-static const struct mlir_attr *constant(const struct graph_frame *f, const struct mlir_value *v)
+const struct mlir_attr *graph_constant(const struct graph_frame *f, const struct mlir_value *v)
 {
     for (;;) {
         const struct mlir_op *op = graph_maker(f, v);
@@ -45,7 +44,7 @@ static int64_t read_integer(const struct mlir_attr *a)
 
 bool graph_integer(const struct graph_frame *f, const struct mlir_value *v, int64_t *out)
 {
-    const struct mlir_attr *a = constant(f, v);
+    const struct mlir_attr *a = graph_constant(f, v);
     char kind = a ? mlir_elements[a->type->element].kind : '-';
     if (kind != 'i' && kind != 'u' && kind != 'b')
         return false;
@@ -100,7 +99,7 @@ static bool neutral_bits(enum ir_identity identity, const struct mlir_element_ro
 
 bool graph_is_neutral(const struct graph_frame *f, const struct mlir_value *v, enum ir_op op)
 {
-    const struct mlir_attr *a = constant(f, v);
+    const struct mlir_attr *a = graph_constant(f, v);
     unsigned char want[16];
     if (!a || op == IR_OP_COUNT)
         return false;

@@ -136,6 +136,17 @@ static jot_dtype dtype_in(const struct graph_op *g, int i)
     return ir_dtype(ir_type_in(g->b, g->in[i]));
 }
 
+// The absolute value of a complex number, where it is one (graph_magnitude.c).
+static void convert_select(struct graph_op *g)
+{
+    const struct mlir_value *z = graph_magnitude_of(g->frame, g->op);
+    jot_value v = z ? trace_import("abs", g->frame->values[z->number]) : (jot_value){0, 0};
+    if (z && !trace_is_error(v))
+        g->out[0] = ir_abs(g->b, trace_strong(v));
+    else
+        convert_same(g);
+}
+
 static void convert_abs(struct graph_op *g)
 {
     g->out[0] = dtype_is_unsigned(dtype_in(g, 0)) ? g->in[0] : ir_abs(g->b, g->in[0]);
@@ -364,6 +375,8 @@ static const struct {
 
 graph_convert *graph_map_find(enum mlir_code code)
 {
+    if (code == HLO_(select))
+        return convert_select;
     if (find_same(code) != IR_OP_COUNT)
         return convert_same;
     if (find_logical(code))

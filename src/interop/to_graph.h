@@ -95,6 +95,11 @@ static inline const struct mlir_op *graph_maker(const struct graph_frame *f,
 {
     return f->in->makers[v->number];
 }
+// The constant that the value has in all its elements; NULL when it is none.
+const struct mlir_attr *graph_constant(const struct graph_frame *f, const struct mlir_value *v);
+// The complex value of which the operation, a select, is the absolute value; NULL when it is none.
+const struct mlir_value *graph_magnitude_of(const struct graph_frame *f,
+                                            const struct mlir_op *op);
 // The number of a constant of one element, or a splat of one, through operations that only change its
 // shape or type.  False when it is none, or no integer.
 bool graph_integer(const struct graph_frame *f, const struct mlir_value *v, int64_t *out);
