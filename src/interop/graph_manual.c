@@ -88,14 +88,14 @@ static bool read_manual(struct manual *m)
     m->in = arena_array(m->frame->arena, struct side, op->n_operands + 1);
     m->out = arena_array(m->frame->arena, struct side, op->n_results + 1);
     if (!find_mesh(m)) {
-        graph_fail(m->frame, op,
-                   "its mesh is none of the module, has a device twice, or there are no axes "
-                   "that it and the other meshes are made of, as of 2 by 3 and 3 by 2");
+        graph_fail(m->frame, op, "its mesh is none of the module, or has a device twice");
         return false;
     }
     if (!graph_mesh_set(m->frame, &m->mesh, graph_mesh_text(mlir_attr_find(op, "manual_axes")),
                         &m->axes)) {
-        graph_fail(m->frame, op, "manual_axes that are none of its mesh");
+        graph_fail(m->frame, op,
+                   "manual_axes that are none of its mesh, or parts of one that it and "
+                   "another mesh are made of, as of 2 by 3 and 3 by 2");
         return false;
     }
     m->is_inner = graph_mesh_around(&m->mesh, m->around);

@@ -106,18 +106,18 @@ static bool same_devices(const struct graph_mesh *a, const struct graph_mesh *b)
 
 typedef VEC(int64_t) step_list;
 
-// The place of a step among others, the largest first, where it is put if it is none of them.
-static uint32_t place_of(const struct graph_frame *frame, step_list *steps, int64_t step)
+// Puts a step among others, the largest first, if it is none of them.
+static void add_step(const struct graph_frame *frame, step_list *steps, int64_t step)
 {
     uint32_t i = 0;
     while (i < steps->count && steps->at[i] > step)
         i++;
     if (i < steps->count && steps->at[i] == step)
-        return i;
+        return;
     vec_push(frame->arena, steps, step);
     for (uint32_t k = steps->count - 1; k > i; k--)
         steps->at[k] = steps->at[k - 1];
-    return steps->at[i] = step, i;
+    steps->at[i] = step;
 }
 
 // By how many devices those next along the axes are apart, and all of them.
@@ -125,31 +125,30 @@ static void add_steps(const struct graph_frame *frame, const struct graph_mesh *
                       step_list *steps)
 {
     int64_t step = 1;
-    place_of(frame, steps, step);
+    add_step(frame, steps, step);
     for (size_t i = m->n_names; i-- > 0;)
-        place_of(frame, steps, step *= m->names[i].axis.size);
+        add_step(frame, steps, step *= m->names[i].axis.size);
 }
 
-// Of several meshes: an axis from each step to the next.
-static bool split_axes(const struct graph_frame *frame, step_list *steps,
+// Of several meshes: an axis from each step to the next, of those that divide all larger ones and are multiples of
+// all smaller ones.
+static bool split_axes(const struct graph_frame *frame, const step_list *steps,
                        struct graph_mesh *out)
 {
-    int64_t step = 1;
-    if (steps->count > IR_MAX_AXES)
-        return false;
-    for (out->n = 0; out->n + 1 < steps->count; out->n++) {
-        int64_t from = steps->at[out->n], to = steps->at[out->n + 1];
+    int64_t from = steps->at[0];
+    for (uint32_t i = 1; i < steps->count; i++) {
+        int64_t to = steps->at[i];
+        bool is_common = true;
+        for (uint32_t k = 0; k < steps->count; k++)
+            is_common = is_common && (k < i ? steps->at[k] % to : to % steps->at[k]) == 0;
+        if (!is_common)
+            continue;
+        if (out->n == IR_MAX_AXES)
+            return false;
         struct strbuf name = strbuf_make(frame->arena);
         strbuf_printf(&name, "by_%lld", (long long)to);
-        if (from % to)
-            return false;
-        out->axes[out->n] = (jot_mesh_axis){name.text, from / to};
-    }
-    for (size_t i = out->n_names; i-- > 0;) {
-        int end = (int)place_of(frame, steps, step);
-        step *= out->names[i].axis.size;
-        out->names[i].first = (int)place_of(frame, steps, step);
-        out->names[i].n = end - out->names[i].first;
+        out->axes[out->n++] = (jot_mesh_axis){name.text, from / to};
+        from = to;
     }
     return out->n > 0;
 }
@@ -170,14 +169,13 @@ static bool read_axes(const struct graph_frame *frame, const char *at, struct gr
         is_alone = is_alone && same_names(&m, out);
         add_steps(frame, &m, &steps);
     }
+    int64_t step = 1;
+    for (size_t i = out->n_names; i-- > 0; step *= out->names[i].axis.size)
+        out->names[i].step = step;
     if (!is_alone)
         return split_axes(frame, &steps, out);
-    for (out->n = 0; out->n < out->n_names; out->n++) {
-        struct graph_mesh_name *name = &out->names[out->n];
-        out->axes[out->n] = name->axis;
-        name->first = (int)out->n;
-        name->n = 1;
-    }
+    for (; out->n < out->n_names; out->n++)
+        out->axes[out->n] = out->names[out->n].axis;
     return true;
 }
 
@@ -219,8 +217,9 @@ static bool add_parts(const struct graph_frame *frame, const struct graph_mesh *
                       const struct graph_mesh_name *name, int64_t step, int64_t size,
                       part_list *out)
 {
-    int64_t below = name->axis.size, left = size;
-    for (int i = name->first; i < name->first + name->n; i++) {
+    int64_t below = lanes_of(m), left = size;
+    step *= name->step;
+    for (int i = 0; i < (int)m->n; i++) {
         int64_t above = below;
         below /= m->axes[i].size;
         int64_t from = step > below ? step : below,
@@ -308,6 +307,22 @@ static bool read_parts(const struct graph_frame *frame, const struct graph_mesh 
     return true;
 }
 
+// The axes of those parts as a set of places; false where they are not all of each.
+static bool set_of(const struct graph_mesh *m, const struct graph_mesh_part *parts, int n,
+                   uint16_t *out)
+{
+    int64_t size[IR_MAX_AXES] = {0};
+    for (int i = 0; i < n; i++) {
+        int64_t *of = &size[parts[i].axis];
+        *of = (*of ? *of : 1) * parts[i].size;
+        *out |= (uint16_t)(1u << parts[i].axis);
+    }
+    for (size_t k = 0; k < m->n; k++)
+        if (size[k] && size[k] != m->axes[k].size)
+            return false;
+    return true;
+}
+
 bool graph_mesh_set(const struct graph_frame *frame, const struct graph_mesh *m,
                     const char *text, uint16_t *out)
 {
@@ -315,11 +330,7 @@ bool graph_mesh_set(const struct graph_frame *frame, const struct graph_mesh *m,
     part_list parts = {0};
     *out = 0;
     text += strcspn(text, "{");
-    if (!read_parts(frame, m, UINT16_MAX, &text, &parts, &n))
-        return false;
-    for (int i = 0; i < n; i++)
-        *out |= (uint16_t)(1u << parts.at[i].axis);
-    return true;
+    return read_parts(frame, m, UINT16_MAX, &text, &parts, &n) && set_of(m, parts.at, n, out);
 }
 
 bool graph_sharding_read(const struct graph_frame *frame, const struct graph_mesh *m,
@@ -344,8 +355,8 @@ bool graph_sharding_read(const struct graph_frame *frame, const struct graph_mes
         if ((!is_sum && !eat(at, "replicated")) || !eat(at, "=") ||
             !read_parts(frame, m, axes, at, &more, &n))
             return false;
-        for (int i = 0; is_sum && i < n; i++)
-            out->unreduced |= (uint16_t)(1u << more.at[more.count - 1 - (uint32_t)i].axis);
+        if (is_sum && n && !set_of(m, more.at + more.count - n, n, &out->unreduced))
+            return false;
     }
     return eat(at, ">");
 }

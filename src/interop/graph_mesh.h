@@ -7,13 +7,14 @@
 
 #include "jot/parallel.h"
 
-// An axis of a mesh as it is written: these axes of the mesh, the slowest first.
+// An axis of a mesh as it is written, along which places are so far apart.
 struct graph_mesh_name {
     jot_mesh_axis axis;
-    int first, n;
+    int64_t step;
 };
 
-// Meshes of the same devices are one whose axes all of theirs are made of: [2,4] and [4,2] are [2,2,2].
+// Meshes of the same devices are one whose axes, or parts of them, all of theirs are made of: [2,4] and [4,2] are
+// [2,2,2], and [2,3] and [3,2] are [6].
 struct graph_mesh {
     size_t n, n_names;
     jot_mesh_axis axes[IR_MAX_AXES];
@@ -37,12 +38,11 @@ struct graph_sharding {
 
 // What is kept of an attribute that speaks of a mesh; "" of others.
 const char *graph_mesh_text(const struct mlir_attr *a);
-// The mesh at "@name" or "mesh<...>", and the place behind it; false where it has no axes, or there are no axes that
-// those of all meshes of these devices are made of.
+// The mesh at "@name" or "mesh<...>", and the place behind it; false where it has no axes.
 bool graph_mesh_read(const struct graph_frame *frame, const char **at, struct graph_mesh *out);
 // Whether all its axes are around the trace, as in a manual computation; out: their numbers there.
 bool graph_mesh_around(const struct graph_mesh *m, int64_t *out);
-// {"x", "y"} as a set of places; false where one is no axis of the mesh.
+// {"x", "y"} as a set of places; false where one is no axis of the mesh, or they are parts of one.
 bool graph_mesh_set(const struct graph_frame *frame, const struct graph_mesh *m,
                     const char *text, uint16_t *out);
 // <@mesh, [{"x", "y":(1)2}, {?}], replicated={"z"}>, and the place behind it, of which axes that are not in the

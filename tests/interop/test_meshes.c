@@ -2,6 +2,8 @@
 // Programs of several partitions or of a mesh of devices, read, run and written.
 #include "interop/program_support.h"
 
+#include <math.h>
+
 // ---- several partitions ----
 
 #define GROUPS(rows, type) "replica_groups = dense<" rows "> : tensor<" type "xi64>"
@@ -506,6 +508,68 @@ START_TEST(several_meshes_in_one_program)
 }
 END_TEST
 
+// Meshes of 2 by 3 and of 3 by 2: devices of one are in pieces of the other that no axis splits.
+START_TEST(meshes_without_common_axes)
+{
+    ck_assert_int_eq(jot_set_host_devices(6), JOT_OK);
+    jot_program *p = read_text(
+        "sdy.mesh @a = <[\"x\"=2, \"y\"=3]>\n"
+        "sdy.mesh @b = <[\"u\"=3, \"v\"=2]>\n"
+        "func.func @main(%x: tensor<6x6xf64>) -> tensor<6x6xf64> {\n"
+        "  %0 = sdy.manual_computation(%x) in_shardings=[<@a, [{\"x\"}, {\"y\"}]>] "
+        "out_shardings=[<@a, [{\"x\"}, {\"y\"}]>] manual_axes={\"x\", \"y\"} (%p: "
+        "tensor<3x2xf64>) {\n"
+        "    %1 = \"stablehlo.all_reduce\"(%p) <{" CHANNEL
+            GROUPS("[[0, 1, 2], [3, 4, 5]]", "2x3") ", use_global_device_ids}>" REGION(
+                "add") " : (tensor<3x2xf64>) -> tensor<3x2xf64>\n"
+                       "    sdy.return %1 : tensor<3x2xf64>\n"
+                       "  } : (tensor<6x6xf64>) -> tensor<6x6xf64>\n"
+                       "  %2 = sdy.manual_computation(%0) in_shardings=[<@b, [{\"u\"}, "
+                       "{\"v\"}]>] out_shardings=[<@b, [{\"u\"}, {\"v\"}]>] "
+                       "manual_axes={\"u\", \"v\"} (%p: tensor<2x3xf64>) {\n"
+                       "    %1 = \"stablehlo.all_reduce\"(%p) <{" CHANNEL GROUPS(
+                           "[[0, 1], [2, 3], [4, 5]]",
+                           "3x2") ", use_global_device_ids}>" REGION("maximum") " : "
+                                                                                "(tensor<"
+                                                                                "2x3xf64>) -> "
+                                                                                "tensor<"
+                                                                                "2x3xf64>\n"
+                                                                                "    "
+                                                                                "sdy.return %1 "
+                                                                                ": "
+                                                                                "tensor<"
+                                                                                "2x3xf64>\n"
+                                                                                "  } : "
+                                                                                "(tensor<"
+                                                                                "6x6xf64>) -> "
+                                                                                "tensor<"
+                                                                                "6x6xf64>\n"
+                                                                                "  return %2 : "
+                                                                                "tensor<"
+                                                                                "6x6xf64>\n}"
+                                                                                "\n");
+    double at[36], sum[36];
+    for (int i = 0; i < 36; i++)
+        at[i] = i * 7 % 11;
+    for (int i = 0; i < 36; i++) {
+        const double *row = at + i / 6 * 6;
+        sum[i] = row[i % 2] + row[2 + i % 2] + row[4 + i % 2];
+    }
+    jot_array *x = jot_array_from(at, 6, 6), *y = NULL;
+    jot_executable *f = jot_jit(jot_program_function(p, "main"));
+    ck_assert_msg(jot_call(f, JOT_IN(x), JOT_OUT(y)) == JOT_OK, "%s", jot_error_message());
+    const double *most = jot_array_data(y);
+    for (int i = 0; i < 36; i++) {
+        const double *row = sum + i / 6 * 6;
+        ck_assert_double_eq(most[i], fmax(row[i % 3], row[3 + i % 3]));
+    }
+    jot_array_release(x);
+    jot_array_release(y);
+    jot_executable_release(f);
+    jot_program_release(p);
+}
+END_TEST
+
 // What is no split of a value; a mesh of devices in another order; one larger than the devices.
 START_TEST(meshes_that_are_not_read)
 {
@@ -627,7 +691,8 @@ static void add(TCase *t)
                         SPLIT_MESHES * (int)(sizeof splits / sizeof *splits));
     tcase_add_test(t, several_meshes_in_one_program);
     tcase_add_loop_test(t, manual_in_manual, 0, 4);
-    tcase_add_loop_test(t, meshes_that_are_not_read, 0, 9);
+    tcase_add_test(t, meshes_without_common_axes);
+    tcase_add_loop_test(t, meshes_that_are_not_read, 0, 11);
     tcase_add_loop_test(t, functions_on_meshes_are_written, 0, 2);
 }
 
