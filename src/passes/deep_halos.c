@@ -12,6 +12,9 @@
 // changes of index along other axes, slices, several halos one after the other.  Rows of a lane that has no neighbour
 // there are zeros wherever a halo is read, as they are without this.
 //
+// What lanes exchange along other axes of the mesh, element by element, they still exchange in each trip, of all these
+// rows: lanes beside each other there have the same ones.
+//
 // Where rows of neighbours are not around the own ones, as where they are added to them, what neighbours do stands
 // beside (deep_halos_sides.c).
 //
@@ -411,6 +414,26 @@ static void run_loop(struct ir_builder *b, struct halos *h, struct ir_scan s, ui
     }
 }
 
+// The loop for several trips at once, along one of the axes that it exchanges over; whether it has become one.
+static bool deepened(struct ir_builder *b, struct ir_scan s, uint32_t n_in, const ir_id *in,
+                     ir_id *out)
+{
+    struct halos h = {.others = 0};
+    do {
+        uint16_t others = h.others | (halo_node(&h) ? ir_over_set(halo_exchange(&h)) : 0);
+        h = (struct halos){.m = b->module,
+                           .g = ir_function(b->module, s.body),
+                           .n_consts = (uint32_t)s.n_consts,
+                           .n_carry = (uint32_t)s.n_carry,
+                           .others = others};
+        if (deep_halos_find(&h, &s)) {
+            run_loop(b, &h, s, n_in, in, out);
+            return true;
+        }
+    } while (halo_node(&h));
+    return false;
+}
+
 static void copy_deep(struct ir_builder *b, const struct ir_graph *g, const struct ir_node *n,
                       ir_id *map)
 {
@@ -425,14 +448,8 @@ static void copy_deep(struct ir_builder *b, const struct ir_graph *g, const stru
     if (n->op == IR_scan) {
         struct ir_scan s = ir_scan_of(n);
         s.body = bodies[0];
-        struct halos h = {.m = m,
-                          .g = ir_function(m, s.body),
-                          .n_consts = (uint32_t)s.n_consts,
-                          .n_carry = (uint32_t)s.n_carry};
-        if (deep_halos_find(&h, &s)) {
-            run_loop(b, &h, s, n->n_in, in, map + n->out);
+        if (deepened(b, s, n->n_in, in, map + n->out))
             return;
-        }
     }
     body_set_results(n,
                      ir_build(b, (enum ir_op)n->op, (int)n->n_in, in,

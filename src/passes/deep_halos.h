@@ -49,6 +49,7 @@ struct halos {
     bool *is_sent;      // by value: neighbours are sent some of its rows
     bool by_sides;      // neighbours' rows are values of their own
     bool is_swap;       // the lane before is the one behind
+    uint16_t others;    // axes along which this does not look for neighbours
     struct halo_front front[HALO_SIDES]; // by value
     int depth;
     struct halo_trip *trips;
@@ -103,6 +104,19 @@ static inline const int64_t *halo_ints(const struct ir_node *n, enum ir_key key)
 {
     int count;
     return ir_attr_ints(n->attrs, key, &count);
+}
+
+// Whether n exchanges rows with a neighbour; and whether it is made, element by element, of lanes along other axes,
+// all of which have the same rows.
+static inline bool halo_is_exchange(const struct halos *h, const struct ir_node *n)
+{
+    return n->op == IR_ppermute &&
+           ((h->down && h->down->attrs == n->attrs) || (h->up && h->up->attrs == n->attrs));
+}
+static inline bool halo_is_across(const struct halos *h, const struct ir_node *n)
+{
+    return (n->op == IR_ppermute || n->op == IR_psum || n->op == IR_pmax || n->op == IR_pmin) &&
+           !(ir_over_set(n->attrs) & ir_over_set(halo_exchange(h)));
 }
 
 static inline struct halo_rows halo_move(struct halo_rows r, int64_t by)

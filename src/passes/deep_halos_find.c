@@ -7,11 +7,12 @@
 // ---- Halos
 
 // Whether n exchanges the first or the last rows of x along the axis; how many.
-static int64_t border_of(const struct ir_graph *g, ir_id border, ir_id x, int axis, bool first)
+static int64_t border_of(const struct ir_graph *g, ir_id border, ir_id x, int axis, bool first,
+                         uint16_t others)
 {
     const struct ir_node *n = ir_node_of(g, border), *s;
     int64_t count = ir_dims_of(g, x)[axis];
-    if (n->op != IR_ppermute)
+    if (n->op != IR_ppermute || ir_over_set(n->attrs) & others)
         return 0;
     s = ir_node_of(g, ir_operand(g, n, 0));
     if (s->op != IR_slice || ir_operand(g, s, 0) != x)
@@ -63,9 +64,9 @@ static bool is_halo(struct halos *h, const struct ir_node *n, uint32_t at)
     if (at > 1 || n->n_in - at > 2)
         return false;
     if (at == 1)
-        above = border_of(g, ir_operand(g, n, 0), x, axis, false);
+        above = border_of(g, ir_operand(g, n, 0), x, axis, false, h->others);
     if (n->n_in - at == 2)
-        below = border_of(g, ir_operand(g, n, at + 1), x, axis, true);
+        below = border_of(g, ir_operand(g, n, at + 1), x, axis, true, h->others);
     if ((at == 1 && !above) || (n->n_in - at == 2 && !below) ||
         (h->count && h->count != count) ||
         (above && !take_side(&h->down, h->up, ir_node_of(g, ir_operand(g, n, 0)))) ||
@@ -87,21 +88,23 @@ static void find_halos(struct halos *h)
     }
 }
 
-// The exchanges with the lanes before and behind; whether there are some, and no others.
+// The exchanges with the lanes before and behind; whether there are some, and no others along their axes.
 static bool find_sides(struct halos *h)
 {
-    bool any = false;
     h->down = h->up = NULL;
-    ir_for_each_node (h->g, n) {
-        if (!ir_axes_exchanged(h->g, n))
-            continue;
-        if (n->op != IR_ppermute ||
-            (!take_side(&h->down, h->up, n) && !take_side(&h->up, h->down, n)))
+    ir_for_each_node (h->g, n)
+        if (!h->down && n->op == IR_ppermute && !(ir_over_set(n->attrs) & h->others))
+            h->down = n;
+    if (!h->down)
+        return false;
+    uint16_t over = ir_over_set(h->down->attrs);
+    ir_for_each_node (h->g, n)
+        if (ir_axes_exchanged(h->g, n) & over &&
+            (n->op != IR_ppermute ||
+             (!take_side(&h->down, h->up, n) && !take_side(&h->up, h->down, n))))
             return false;
-        any = true;
-    }
-    h->is_swap = any && is_reverse(halo_node(h), halo_node(h));
-    return any;
+    h->is_swap = is_reverse(halo_node(h), halo_node(h));
+    return true;
 }
 
 // What is the same in all trips, and in all lanes.
@@ -153,13 +156,13 @@ bool deep_halos_by_rows(const struct halos *h, const struct ir_node *n)
     bool is = n->n_out == 1 && ir_op_class((enum ir_op)n->op) != IR_CLASS_CONTRACT;
     struct ir_origin from;
     for (uint32_t i = 0; i < n->n_in && is; i++)
-        is = ir_origin_of(h->g, n, i, h->axis[n->out], &from);
+        is = halo_is_across(h, n) || ir_origin_of(h->g, n, i, h->axis[n->out], &from);
     return is;
 }
 
 struct ir_origin deep_halos_axis(const struct halos *h, const struct ir_node *n, uint32_t i)
 {
-    struct ir_origin from = {-1, 1, 0};
+    struct ir_origin from = {halo_is_across(h, n) ? h->axis[n->out] : -1, 1, 0};
     (void)!ir_origin_of(h->g, n, i, h->axis[n->out], &from);
     return from;
 }
@@ -238,7 +241,7 @@ static void want_around(struct halos *h, struct halo_trip *t, const struct halo_
         }
         if (n->n_out && p->wanted[v])
             want_of_operands(h, t, n);
-        h->fails |= is_own && ir_exchanges((enum ir_op)n->op);
+        h->fails |= is_own && ir_exchanges((enum ir_op)n->op) && !halo_is_across(h, n);
         for (uint32_t i = 0; i < n->n_in && is_own; i++)
             t->own[ir_operand(g, n, i)] = true;
     }

@@ -92,9 +92,11 @@ static void want_of_operands(struct halos *h, struct halo_trip *t, const struct 
     struct halo_rows r = deep_halos_rows_at(h, t, side, v);
     if (h->is_invariant[v]) {
         deep_halos_exchange_in_front(h, side, v, r);
-    } else if (n->op == IR_ppermute) {
+    } else if (halo_is_exchange(h, n)) {
         h->fails |= !is_from_here(h, n, (enum halo_side)side);
         t->own[ir_operand(g, n, 0)] = true;
+    } else if (ir_axes_exchanged(g, n)) { // would be in each trip once more for each side
+        h->fails = true;
     } else if (h->axis[v] != ALL && deep_halos_by_rows(h, n)) {
         for (uint32_t i = 0; i < n->n_in; i++) {
             struct ir_origin from = deep_halos_axis(h, n, i);
@@ -128,7 +130,7 @@ void deep_halos_want_sides(struct halos *h, struct halo_trip *t, const struct ha
         for (uint32_t k = 0; k < n->n_out; k++)
             is_own |= t->own[n->out + k];
         for (uint32_t i = 0; i < n->n_in && is_own; i++)
-            if (n->op == IR_ppermute)
+            if (halo_is_exchange(h, n))
                 want_rows(h, t, source_of(h, n), ir_operand(g, n, i), ALL, all_rows);
             else
                 t->own[ir_operand(g, n, i)] = true;
@@ -199,7 +201,7 @@ static ir_id at_side(struct ir_builder *b, const struct halos *h, const struct h
     struct halo_rows r = deep_halos_rows_at(h, t, side, v);
     if (h->front[side].is[v])
         return deep_halos_from_front(b, h, side, v, r);
-    if (n->op == IR_ppermute)
+    if (halo_is_exchange(h, n))
         return deep_halos_part(b, t->map[ir_operand(g, n, 0)], h->axis[v], r.lo, r.hi);
     if (h->axis[v] != ALL && deep_halos_by_rows(h, n))
         return by_rows(b, h, t, n, side, r);
@@ -227,7 +229,7 @@ void deep_halos_run_sides(struct ir_builder *b, const struct halos *h, struct ha
         b->where = n->where;
         for (uint32_t k = 0; k < n->n_out; k++)
             is_own |= t->own[n->out + k];
-        if (is_own && n->op == IR_ppermute)
+        if (is_own && halo_is_exchange(h, n))
             t->map[n->out] = received(b, h, t, n);
         else if (is_own)
             pass_copy_node(b, g, n, t->map);

@@ -3,7 +3,7 @@
 // device, where lanes exchange them in each.
 #include "lanes_support.h"
 
-enum { ROWS = 48, COLUMNS = 5, TRIPS = 19, MOST = 8 };
+enum { ROWS = 48, COLUMNS = 5, WIDTH = 16, TRIPS = 19, MOST = 8 };
 static int n_devices; // of the mesh "i"
 
 // Pairs that send to the next lane and to the one before: on a line, or around a ring.
@@ -306,6 +306,31 @@ static const struct row {
     {"two rings", two_rings, false},
 };
 
+// What devices make of an array that is split so, against lanes of one; the executable.
+static jot_executable *compare(const char *name, step_function *step, jot_mesh *mesh,
+                               const char *spec, int columns)
+{
+    static double at[ROWS * WIDTH];
+    int n = ROWS * columns;
+    jot_function f = jot_shard_map(jot_function_plain(name, name, 1, (void (*)(void))step),
+                                   mesh, JOT_SPLITS(spec), JOT_SPLITS(spec));
+    jot_executable *all = jot_jit(f), *one = jot_jit(f, .device = jot_host());
+    for (int i = 0; i < n; i++)
+        at[i] = sin(1 + 1.7 * i) + 0.01 * (i % 240);
+    jot_array *x = jot_array_copy(JOT_F64, at, (int64_t[]){ROWS, columns, JOT_END}),
+              *y = result_of(all, 1, &x), *want = result_of(one, 1, &x);
+    const double *a = jot_array_data(y), *b = jot_array_data(want);
+    bool is_host = jot_device_kind_of(jot_default_device()) == JOT_HOST;
+    for (int i = 0; i < n; i++)
+        ck_assert_msg(a[i] == b[i] ||
+                          (!is_host && fabs(a[i] - b[i]) <= 1e-14 * (1 + fabs(b[i]))),
+                      "%s on %zu: element %d is %.17g, not %.17g", name, jot_mesh_size(mesh), i,
+                      a[i], b[i]);
+    jot_executable_release(one);
+    release_all(x, y, want);
+    return all;
+}
+
 START_TEST(devices_do_what_lanes_do)
 {
     const struct row *r = &rows[_i];
@@ -319,31 +344,149 @@ START_TEST(devices_do_what_lanes_do)
         set_pairs();
         jot_mesh *mesh =
             jot_mesh_of(jot_device_kind_of(jot_default_device()), {"i", n_devices});
-        jot_function f =
-            jot_shard_map(jot_function_plain(r->name, r->name, 1, (void (*)(void))r->f), mesh,
-                          JOT_SPLITS("i"), JOT_SPLITS("i"));
-        jot_executable *all = jot_jit(f), *one = jot_jit(f, .device = jot_host());
-        jot_array *x = NUMBERS(ROWS * COLUMNS, ROWS, COLUMNS), *y = result_of(all, 1, &x),
-                  *want = result_of(one, 1, &x);
-        const double *a = jot_array_data(y), *b = jot_array_data(want);
-        bool is_host = jot_device_kind_of(jot_default_device()) == JOT_HOST;
-        for (int i = 0; i < ROWS * COLUMNS; i++)
-            ck_assert_msg(
-                a[i] == b[i] || (!is_host && fabs(a[i] - b[i]) <= 1e-14 * (1 + fabs(b[i]))),
-                "%s on %d: element %d is %.17g, not %.17g", r->name, n_devices, i, a[i], b[i]);
+        jot_executable *all = compare(r->name, r->f, mesh, "i", COLUMNS);
         char trips[32];
         snprintf(trips, sizeof trips, "trips %d ", TRIPS);
         bool is_deep = !strstr(jot_executable_text(all, "schedule"), trips);
         ck_assert_msg(is_deep == r->is_deep, "%s on %d: %.4000s", r->name, n_devices,
                       jot_executable_text(all, "schedule"));
-        jot_executable_release(all), jot_executable_release(one);
-        release_all(x, y, want);
+        jot_executable_release(all);
+    }
+}
+END_TEST
+
+// ---- Neighbours along two axes of a mesh
+
+static int beside[2][5],
+    back[2][5]; // pairs along "j", of two lanes: on a line, and around a ring
+
+static jot_value along_both(jot_value u, bool ring)
+{
+    jot_value e = with_halo(u, 1, ring), last = jot_slice(e, 1, -1, JOT_END),
+              first = jot_slice(e, 1, 0, 1);
+    return jot_concatenate(1, jot_ppermute_pairs(last, "j", beside[ring]), e,
+                           jot_ppermute_pairs(first, "j", back[ring]));
+}
+static jot_value with_corners(jot_value u)
+{
+    JOT_FOR (t, TRIPS, u) {
+        jot_value e = along_both(u, false), sum = jot_mul(0.3, u);
+        for (int i = 0; i < 9; i++) {
+            jot_value band = between(e, i / 3, i / 3 - 2);
+            sum = jot_add(sum,
+                          jot_mul(0.02 * (i + 1),
+                                  jot_slice(band, 1, i % 3, i % 3 < 2 ? i % 3 - 2 : JOT_END)));
+        }
+        u = jot_sin(sum);
+    }
+    return u;
+}
+static jot_value with_corners_in_rings(jot_value u)
+{
+    JOT_FOR (t, TRIPS, u) {
+        jot_value e = along_both(u, true);
+        jot_value a = jot_slice(between(e, 0, -2), 1, 0, -2),
+                  b = jot_slice(between(e, 2, 0), 1, 2, JOT_END);
+        u = jot_cos(jot_sub(u, jot_mul(0.4, jot_add(a, b))));
+    }
+    return u;
+}
+static jot_value of_five_points(jot_value u)
+{
+    JOT_FOR (t, TRIPS, u) {
+        jot_value e = with_halo(u, 1, false);
+        jot_value wide =
+            jot_concatenate(1, jot_ppermute_pairs(jot_slice(u, 1, -1, JOT_END), "j", beside[0]),
+                            u, jot_ppermute_pairs(jot_slice(u, 1, 0, 1), "j", back[0]));
+        jot_value sides = jot_add(jot_slice(wide, 1, 0, -2), jot_slice(wide, 1, 2, JOT_END));
+        jot_value ends = jot_add(between(e, 0, -2), between(e, 2, 0));
+        u = jot_add(u, jot_mul(0.2, jot_sub(jot_add(sides, ends), jot_mul(4, jot_sin(u)))));
+    }
+    return u;
+}
+// Lanes along the other axis sum what each has of a row.
+static jot_value with_sums_across(jot_value u)
+{
+    JOT_FOR (t, TRIPS, u) {
+        jot_value sums = jot_psum(jot_sum(u, 1, JOT_KEEPDIMS), "j");
+        u = jot_sin(jot_add(spread(u, false), jot_mul(0.1, jot_sub(jot_pmax(u, "j"), sums))));
+    }
+    return u;
+}
+// Along the first axis a lane needs all of its rows.
+static jot_value deep_beside(jot_value u)
+{
+    JOT_FOR (t, TRIPS, u) {
+        jot_value e = jot_cumsum(with_halo(u, 1, false), 0),
+                  last = jot_slice(u, 1, -1, JOT_END);
+        jot_value wide = jot_concatenate(1, jot_ppermute_pairs(last, "j", beside[1]), u);
+        u = jot_sin(
+            jot_add(jot_mul(0.1, between(e, 1, -1)), jot_mul(0.5, jot_slice(wide, 1, 0, -1))));
+    }
+    return u;
+}
+static void total_of_both(const jot_value *in, jot_value *out, void *f)
+{
+    out[0] = jot_psum(jot_sum(jot_sin((*(step_function **)f)(in[0]))), "i, j");
+}
+#define BACK_OF_BOTH(name, f)                                                                  \
+    static jot_value name(jot_value u)                                                         \
+    {                                                                                          \
+        static step_function *of = f;                                                          \
+        jot_value g;                                                                           \
+        jot_apply(jot_grad(jot_function_make(total_of_both, 1, 1, &of)), 1, &u, 1, &g);        \
+        return g;                                                                              \
+    }
+BACK_OF_BOTH(back_with_corners, with_corners)
+BACK_OF_BOTH(back_in_rings, with_corners_in_rings)
+BACK_OF_BOTH(back_of_five_points, of_five_points)
+BACK_OF_BOTH(back_with_sums, with_sums_across)
+
+static const struct both {
+    const char *name;
+    step_function *f;
+    int most; // exchanges of both loops, that of eight trips in one and that of three; 0: lanes exchange in each trip
+} both[] = {
+    {"corners", with_corners, 22},         {"corners in rings", with_corners_in_rings, 22},
+    {"five points", of_five_points, 22},   {"sums across", with_sums_across, 22},
+    {"deep beside", deep_beside, 20},      {"back with corners", back_with_corners, 0},
+    {"back in rings", back_in_rings, 0},   {"back of five points", back_of_five_points, 0},
+    {"back with sums", back_with_sums, 0},
+};
+
+START_TEST(devices_of_a_grid_do_what_lanes_do)
+{
+    const struct both *r = &both[_i];
+    jot_device_kind kind = jot_device_kind_of(jot_default_device());
+    must(jot_set_host_devices(MOST));
+    for (int ring = 0; ring < 2; ring++) {
+        const int there[] = {0, 1, ring ? 1 : JOT_END, 0, JOT_END},
+                  again[] = {1, 0, ring ? 0 : JOT_END, 1, JOT_END};
+        memcpy(beside[ring], there, sizeof there);
+        memcpy(back[ring], again, sizeof again);
+    }
+    for (n_devices = 2; n_devices <= 3 && 2 * n_devices <= jot_device_count(kind);
+         n_devices++) {
+        set_pairs();
+        jot_mesh *mesh = jot_mesh_of(kind, {"i", n_devices}, {"j", 2});
+        jot_executable *all = compare(r->name, r->f, mesh, "i, j", WIDTH);
+        const char *text = jot_executable_text(all, "schedule");
+        char trips[32];
+        int count = 0;
+        snprintf(trips, sizeof trips, "trips %d ", TRIPS);
+        for (const char *at = text; (at = strstr(at, " collective ")); at++)
+            count += at[12] == '"';
+        ck_assert_msg(r->most ? count <= r->most && !strstr(text, trips) : count > 0,
+                      "%s on %d: %d exchanges: %.3000s", r->name, n_devices, count, text);
+        jot_executable_release(all);
     }
 }
 END_TEST
 
 static void add(TCase *t)
 {
+    tcase_add_loop_test(t, devices_of_a_grid_do_what_lanes_do, 0, sizeof both / sizeof *both);
+
     tcase_add_loop_test(t, devices_do_what_lanes_do, 0, sizeof rows / sizeof *rows);
 }
 
