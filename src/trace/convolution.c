@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Convolutions: which axes are which, and what padding and groups mean; the op is conv (ir/conv.h).
+#include "base/dtype.h"
 #include "ir/conv.h"
 #include "trace/windows.h"
 
@@ -215,28 +216,174 @@ static bool place_windows(struct convolution *c, jot_value *error)
     return true;
 }
 
-// Groups of the batch, its outer part, as groups of features: x [batch, .., features, ..] with the
-// groups in front of its features.
-static ir_id groups_to_features(ir_id x, int features, int64_t groups)
+// x [.., groups from, .., to, ..] as [.., from, .., groups to, ..]: the groups, the outer part of one axis,
+// as that of another.
+static ir_id groups_moved(ir_id x, int from, int to, int64_t groups)
 {
     struct ir_builder *b = trace_builder();
-    int64_t dims[IR_MAX_RANK + 1], axes[IR_MAX_RANK + 1];
+    int64_t dims[IR_MAX_RANK + 1], axes[IR_MAX_RANK + 1], size[IR_MAX_RANK];
     if (x == IR_NONE || groups == 1)
         return x;
     struct ir_type t = ir_type_in(b, x);
     const int64_t *of = ir_dims(b->module, t);
-    dims[0] = groups;
-    memcpy(dims + 1, of, sizeof *of * t.rank);
-    dims[1] /= groups;
-    for (int i = 0; i <= t.rank; i++)
-        axes[i] = i < features ? i + 1 : i;
-    axes[features] = 0;
+    for (int i = 0, n = 0; i < t.rank;
+         i++) { // the groups are axis `from`, the rest of it follows
+        dims[i + (i > from)] = i == from ? groups : of[i];
+        if (i == to)
+            axes[n++] = from;
+        axes[n++] = i + (i >= from);
+        size[i] = i == from ? of[i] / groups : i == to ? of[i] * groups : of[i];
+    }
+    dims[from + 1] = of[from] / groups;
     x = ir_transpose(b, ir_reshape(b, x, t.rank + 1, dims), axes);
-    int64_t size[IR_MAX_RANK];
-    for (int i = 0; i < t.rank; i++)
-        size[i] = dims[i + 1];
-    size[features] *= groups;
     return ir_reshape(b, x, t.rank, size);
+}
+
+// Axis `to` of what the op has, by axis of what the caller has: the first, the features of either kind,
+// and the spatial ones.
+static void place_axes(const struct convolution *c, const int64_t *of, int first, int features,
+                       int spatial, int64_t *axes)
+{
+    axes[first] = of[0];
+    axes[features] = of[1];
+    for (int i = 0; i < c->n_spatial; i++)
+        axes[spatial + i] = of[2 + i];
+}
+
+// x or y of the op from what the caller has, whose axes are swapped where its batch is their features.
+static ir_id ordered(const struct convolution *c, const struct ir_conv *conv, ir_id x,
+                     const int64_t *of, bool is_swapped)
+{
+    int64_t axes[IR_MAX_RANK];
+    int features = ir_conv_features(conv, CONV_X);
+    place_axes(c, of, is_swapped ? features : 0, is_swapped ? 0 : features,
+               ir_conv_spatial(conv, CONV_X), axes);
+    return ir_transpose(trace_builder(), x, axes);
+}
+
+// The same of w, whose features are swapped where those of y are those of x.
+static ir_id ordered_w(const struct convolution *c, const struct ir_conv *conv, ir_id w,
+                       bool is_swapped)
+{
+    int64_t axes[IR_MAX_RANK];
+    int out = ir_conv_features(conv, CONV_W), in = ir_conv_in(conv);
+    place_axes(c, c->w_axes, is_swapped ? in : out, is_swapped ? out : in,
+               ir_conv_spatial(conv, CONV_W), axes);
+    return ir_transpose(trace_builder(), w, axes);
+}
+
+// The result as the caller wants it.
+static ir_id ordered_back(const struct convolution *c, ir_id y, int first, int features,
+                          int spatial)
+{
+    int64_t axes[IR_MAX_RANK], place[IR_MAX_RANK];
+    place_axes(c, c->out_axes, first, features, spatial, place);
+    for (int i = 0; i < c->n_spatial + 2; i++)
+        axes[place[i]] = i;
+    return ir_transpose(trace_builder(), y, axes);
+}
+
+// ---- Derivatives of convolutions, written as convolutions
+
+// Extents of x, of w and of the result along a spatial axis.
+struct spatial_extents {
+    int64_t x, w, y;
+};
+
+static struct spatial_extents extents_along(const struct convolution *c,
+                                            const struct ir_conv *conv, int i)
+{
+    int64_t x = dims_of(c, 0)[c->x_axes[2 + i]], w = dims_of(c, 1)[c->w_axes[2 + i]];
+    return (struct spatial_extents){x, w, ir_conv_window(conv, i, x, w).places};
+}
+
+static bool has_elements(const struct convolution *c, const struct ir_conv *conv)
+{
+    for (int i = 0; i < c->n_spatial; i++)
+        if (extents_along(c, conv, i).y <= 0)
+            return false;
+    for (int i = 0; i < c->n_spatial + 2; i++)
+        if (!dims_of(c, 0)[i] || !dims_of(c, 1)[i])
+            return false;
+    return c->n_spatial > 0;
+}
+
+// Whether it sums over the batch and the places of another convolution's y, as is to be seen from the
+// order of axes and a kernel of more elements than the result has places.
+static bool is_in_w(const struct convolution *c, const struct ir_conv *conv)
+{
+    double kernel = 1, places = 1;
+    for (int i = 0; i < c->n_spatial; i++) {
+        kernel *= (double)extents_along(c, conv, i).w;
+        places *= (double)extents_along(c, conv, i).y;
+        if (c->lhs_dilation[i] != 1)
+            return false;
+    }
+    return c->feature_groups == 1 && c->x_axes[1] == 0 && kernel > places &&
+           (c->x_axes[0] == c->n_spatial + 1 || c->x_axes[0] == 1);
+}
+
+// Whether zeros between the elements of x are the strides of another convolution, whose y they are.
+static bool is_in_x(const struct convolution *c)
+{
+    bool is = false;
+    for (int i = 0; i < c->n_spatial; i++) {
+        is |= c->lhs_dilation[i] > 1;
+        if (c->stride[i] != 1)
+            return false;
+    }
+    return is && c->batch_groups == 1;
+}
+
+// sum over c, k of x[c, p stride + k dilation - low, n] y[c, k, o], as w[p, n, o].
+static ir_id derivative_in_w(const struct convolution *c, const struct ir_conv *given, ir_id x,
+                             ir_id y)
+{
+    struct ir_conv conv = *given;
+    int64_t sizes[IR_MAX_RANK], high[IR_MAX_RANK];
+    conv.part = CONV_W;
+    conv.layout = c->x_axes[0] == 1 ? CONV_FEATURES_FIRST : CONV_FEATURES_LAST;
+    conv.strides = c->rhs_dilation;
+    conv.rhs_dilation = c->stride;
+    conv.high = high;
+    conv.sizes = sizes;
+    for (int i = 0; i < c->n_spatial; i++) {
+        struct spatial_extents e = extents_along(c, given, i);
+        sizes[i] = e.y;
+        high[i] =
+            (e.w - 1) * c->rhs_dilation[i] + (e.y - 1) * c->stride[i] + 1 - e.x - c->low[i];
+    }
+    x = ordered(c, &conv, x, c->x_axes, true);
+    y = ordered(c, &conv, y, c->w_axes, true);
+    return ordered_back(c, ir_conv(trace_builder(), x, y, &conv), ir_conv_in(&conv),
+                        ir_conv_features(&conv, CONV_W), ir_conv_spatial(&conv, CONV_W));
+}
+
+// sum over o, k of y[n, q, o] w[k, c, o] at p = q stride + k dilation - low, as x[n, p, c]; the kernel is turned.
+static ir_id derivative_in_x(const struct convolution *c, const struct ir_conv *given, ir_id y,
+                             ir_id w)
+{
+    struct ir_conv conv = *given;
+    struct ir_builder *b = trace_builder();
+    int64_t sizes[IR_MAX_RANK], low[IR_MAX_RANK], high[IR_MAX_RANK], spatial[IR_MAX_RANK];
+    conv.part = CONV_X;
+    conv.strides = c->lhs_dilation;
+    conv.lhs_dilation = c->stride;
+    conv.low = low;
+    conv.high = high;
+    conv.sizes = sizes;
+    for (int i = 0; i < c->n_spatial; i++) {
+        struct spatial_extents e = extents_along(c, given, i);
+        sizes[i] = e.y;
+        low[i] = (e.w - 1) * c->rhs_dilation[i] - c->low[i];
+        high[i] = (e.w - 1) * c->rhs_dilation[i] - c->high[i];
+        spatial[i] = c->w_axes[2 + i];
+    }
+    w = ordered_w(c, &conv, ir_rev(b, w, c->n_spatial, spatial), true);
+    w = groups_moved(w, ir_conv_in(&conv), ir_conv_features(&conv, CONV_W), conv.groups);
+    y = ordered(c, &conv, y, c->x_axes, false);
+    return ordered_back(c, ir_conv(b, w, y, &conv), 0, ir_conv_features(&conv, CONV_X),
+                        ir_conv_spatial(&conv, CONV_X));
 }
 
 static jot_value convolve(struct convolution *c, const struct trace_promoted *p)
@@ -255,28 +402,26 @@ static jot_value convolve(struct convolution *c, const struct trace_promoted *p)
                            .high = c->high,
                            .lhs_dilation = c->lhs_dilation,
                            .rhs_dilation = c->rhs_dilation};
-    int64_t x_axes[IR_MAX_RANK], w_axes[IR_MAX_RANK], y_axes[IR_MAX_RANK];
     for (int i = 0; i < 2; i++)
         if (!trace_fits(c->name, c->v[i], p->dtype, &error))
             return error;
     if (!place_windows(c, &error))
         return error;
-    int features = ir_conv_features(&conv, CONV_X);
-    x_axes[0] = c->x_axes[0];
-    x_axes[features] = c->x_axes[1];
-    w_axes[ir_conv_features(&conv, CONV_W)] = c->w_axes[0];
-    w_axes[ir_conv_in(&conv)] = c->w_axes[1];
-    y_axes[c->out_axes[0]] = 0;
-    y_axes[c->out_axes[1]] = features;
-    for (int i = 0; i < c->n_spatial; i++) {
-        x_axes[ir_conv_spatial(&conv, CONV_X) + i] = c->x_axes[2 + i];
-        w_axes[ir_conv_spatial(&conv, CONV_W) + i] = c->w_axes[2 + i];
-        y_axes[c->out_axes[2 + i]] = ir_conv_spatial(&conv, CONV_Y) + i;
+    ir_id x = trace_operand(c->v[0], p->dtype), w = trace_operand(c->v[1], p->dtype), y;
+    bool has_derivative = dtype_is_inexact(p->dtype) && has_elements(c, &conv);
+    if (has_derivative && is_in_w(c, &conv)) {
+        y = derivative_in_w(c, &conv, x, w);
+    } else if (has_derivative && is_in_x(c)) {
+        y = derivative_in_x(c, &conv, x, w);
+    } else {
+        int features = ir_conv_features(&conv, CONV_X);
+        x = ordered(c, &conv, x, c->x_axes, false);
+        x = groups_moved(x, 0, features, c->batch_groups);
+        w = ordered_w(c, &conv, w, false);
+        y = ordered_back(c, ir_conv(b, x, w, &conv), 0, features,
+                         ir_conv_spatial(&conv, CONV_Y));
     }
-    ir_id x = ir_transpose(b, trace_operand(c->v[0], p->dtype), x_axes);
-    ir_id w = ir_transpose(b, trace_operand(c->v[1], p->dtype), w_axes);
-    x = groups_to_features(x, features, c->batch_groups);
-    return trace_result(c->name, ir_transpose(b, ir_conv(b, x, w, &conv), y_axes), p->weak);
+    return trace_result(c->name, y, p->weak);
 }
 
 static const jot_conv_options no_options;

@@ -73,6 +73,93 @@ START_TEST(images_of_double_precision)
 }
 END_TEST
 
+// ---- Derivatives of convolutions, written as convolutions
+
+static jot_value in_w(jot_value x, jot_value w)
+{
+    return jot_conv_general_dilated(x, w, .x = "CHWN", .w = "IHWO", .out = "HWNC",
+                                    .rhs_dilation = JOT_DIMS(2, 1), .low = JOT_DIMS(1, 0),
+                                    .high = JOT_DIMS(2, 0), .batch_group_count = 2);
+}
+
+static jot_value in_w_by_values(jot_value x, jot_value w)
+{
+    jot_value y = jot_conv_general_dilated(
+        jot_transpose(x, 3, 1, 2, 0), jot_transpose(w, 1, 2, 0, 3), .x = "NHWC", .w = "HWIO",
+        .out = "NHWC", .rhs_dilation = JOT_DIMS(2, 1), .low = JOT_DIMS(1, 0),
+        .high = JOT_DIMS(2, 0), .batch_group_count = 2);
+    return jot_transpose(y, 1, 2, 0, 3);
+}
+
+static jot_value features_first_in_w(jot_value x, jot_value w)
+{
+    return jot_conv_general_dilated(x, w, .x = "CNHW", .w = "IOHW", .out = "CNHW",
+                                    .strides = JOT_DIMS(1, 2));
+}
+
+static jot_value features_first_in_w_by_values(jot_value x, jot_value w)
+{
+    jot_value y = jot_conv_general_dilated(jot_transpose(x, 1, 0, 2, 3), w, .w = "IOHW",
+                                           .strides = JOT_DIMS(1, 2));
+    return jot_transpose(y, 1, 0, 2, 3);
+}
+
+static jot_value in_x(jot_value x, jot_value w)
+{
+    return jot_conv_general_dilated(x, w, .lhs_dilation = JOT_DIMS(3, 2),
+                                    .rhs_dilation = JOT_DIMS(1, 2), .low = JOT_DIMS(-1, 2),
+                                    .high = JOT_DIMS(3, -2), .feature_group_count = 2);
+}
+
+// With zeros between the elements of x, a group at a time.
+static jot_value in_x_by_values(jot_value x, jot_value w)
+{
+    jot_value y[2];
+    x = jot_pad(jot_reshape(x, 2, 4, 3, 1, 4, 1), 0, 3, 0, 2);
+    x = jot_reshape(jot_pad(x, 0, 5, 0, 1), 2, 4, 9, 8);
+    x = jot_slice(jot_slice(x, 2, 0, 7), 3, 0, 7);
+    for (int g = 0; g < 2; g++)
+        y[g] = jot_conv_general_dilated(
+            jot_slice(x, 1, 2 * g, 2 * g + 2), jot_slice(w, 0, 3 * g, 3 * g + 3),
+            .rhs_dilation = JOT_DIMS(1, 2), .low = JOT_DIMS(-1, 2), .high = JOT_DIMS(3, -2));
+    return jot_concatenate(1, y[0], y[1]);
+}
+
+static const struct derivative {
+    jot_value (*f)(jot_value, jot_value), (*by_values)(jot_value, jot_value);
+    int64_t x[5], w[5];
+    const char *mode; // of the op
+} derivatives[] = {
+    {in_w, in_w_by_values, {3, 5, 6, 4, JOT_END}, {3, 3, 5, 6, JOT_END}, "mode=1"},
+    {features_first_in_w,
+     features_first_in_w_by_values,
+     {3, 2, 5, 6, JOT_END},
+     {3, 2, 4, 3, JOT_END},
+     "mode=1"},
+    {in_x, in_x_by_values, {2, 4, 3, 4, JOT_END}, {6, 2, 2, 3, JOT_END}, "mode=0"},
+};
+
+START_TEST(are_derivatives)
+{
+    const struct derivative *d = &derivatives[_i];
+    const jot_function functions[] = {jot_fn(in_w), jot_fn(features_first_in_w), jot_fn(in_x)};
+    jot_executable *f = jot_jit(functions[_i]);
+    jot_scope *s = jot_scope_open();
+    jot_value x = jot_variable(numbers(1, d->x)), w = jot_variable(numbers(2, d->w));
+    jot_value got = with_gradients(d->f(x, w), x, w, true);
+    jot_value want = with_gradients(d->by_values(x, w), x, w, true);
+    CHECK_EXACT(jot_max(jot_abs(jot_sub(got, want))), 0);
+    jot_array *in[] = {jot_array_fill(JOT_F32, 1, d->x), jot_array_fill(JOT_F32, 1, d->w)},
+              *y = NULL;
+    ck_assert_int_eq(jot_call(f, JOT_IN(in[0], in[1]), JOT_OUT(y)), JOT_OK);
+    ck_assert_ptr_nonnull(strstr(jot_executable_graph(f), d->mode));
+    jot_arrays_release(2, in);
+    jot_array_release(y);
+    jot_scope_close(s);
+    jot_executable_release(f);
+}
+END_TEST
+
 // ---- Maps
 
 static jot_value grouped(jot_value x, jot_value w)
@@ -446,6 +533,7 @@ static void add(TCase *t)
     }
     tcase_add_test(t, as_jax);
     tcase_add_test(t, images_of_double_precision);
+    tcase_add_loop_test(t, are_derivatives, 0, 3);
     tcase_add_test(t, over_maps);
     tcase_add_test(t, types);
     tcase_add_test(t, nothing);
