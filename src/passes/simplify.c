@@ -191,6 +191,8 @@ static void simplify_node(struct simplifier *s, const struct ir_node *n)
         y = cut_concatenation(s, n, in);
     else if (n->op == IR_select)
         y = pass_mask_updates(b, s->g, s->uses, s->map, n);
+    else if (n->op >= IR_scatter && n->op <= IR_scatter_max)
+        y = pass_unique_updates(b, n, in);
     else if (ir_op_class(n->op) == IR_CLASS_CALL)
         y = simplify_call(s, n, in);
     if (y == IR_NONE && ir_op_class((enum ir_op)n->op) == IR_CLASS_MAP)

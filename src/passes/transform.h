@@ -180,6 +180,9 @@ ir_id pass_contract_basis(struct ir_builder *b, const struct ir_node *n, const i
 ir_id pass_mask_updates(struct ir_builder *b, const struct ir_graph *g, const uint32_t *uses,
                         const ir_id *map, const struct ir_node *n);
 
+// A scatter over in with the promise that no two updates are of one element, where its places tell; or IR_NONE.
+ir_id pass_unique_updates(struct ir_builder *b, const struct ir_node *n, const ir_id *in);
+
 // A loop or a branch over in, with simplified bodies, as few operands and results as may be, or
 // none of it; out receives what stands for its results.
 void pass_simplify_control(struct ir_builder *b, const struct ir_node *n, const ir_id *in,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rewrites that look at more than one node: how many of an op they leave, and that bits stay what they are.
 #include "control_support.h"
+#include "ir/indexing.h"
 
 // A sum of f64[6,3] with a window of two axes at a number along each.
 #define WINDOW(at, shape)                                                                      \
@@ -81,8 +82,73 @@ START_TEST(rewrites_keep_bits)
 }
 END_TEST
 
+// Places i32[6,2] in f64[6,4], made of %n = [0, 1, .., 5] and labels, and whether each is another's.
+#define NUMBER(name, value)                                                                    \
+    "  %" name "0 = const {data=" value "} : i32[]\n"                                          \
+    "  %" name " = broadcast_in_dim %" name "0 {dims=[6], axes=[]} : i32[6]\n"
+#define COLUMNS(a, b)                                                                          \
+    "  %p = broadcast_in_dim %" a " {dims=[6,1], axes=[0]} : i32[6,1]\n"                       \
+    "  %q = reshape %" b " {dims=[6,1]} : i32[6,1]\n"                                          \
+    "  %i = concatenate %p, %q {axis=1} : i32[6,2]\n"
+static const struct {
+    const char *places;
+    bool are;
+} updates[] = {
+    // As x[arange(6), l] is written: a number below zero counts from the end.
+    {NUMBER("z", "0")
+         NUMBER("s", "6") "  %t = lt %n, %z : bool[6]\n  %a = add %n, %s : i32[6]\n  %w = "
+                          "select %t, %a, %n : i32[6]\n" COLUMNS("w", "l"),
+     true},
+    {COLUMNS("n", "n"), true},
+    {NUMBER("s", "3") "  %w = sub %s, %n : i32[6]\n" COLUMNS("l", "w"), true},
+    {"  %p = iota {dtype=i32, dims=[6,1], axis=0} : i32[6,1]\n"
+     "  %q = reshape %l {dims=[6,1]} : i32[6,1]\n"
+     "  %i = concatenate %p, %q {axis=1} : i32[6,2]\n",
+     true},
+    {COLUMNS("l", "l"), false},
+    {NUMBER("s", "3") "  %w = rem %n, %s : i32[6]\n" COLUMNS("w", "l"), false},
+    {NUMBER("w", "3") COLUMNS("w", "l"), false},
+};
+
+START_TEST(places_tell_that_updates_are_unique)
+{
+    char text[2048];
+    snprintf(text, sizeof text,
+             "jot ir 1\nfunction @0 f(%%x: f64[6,4], %%l: i32[6], %%u: f64[6]) {\n"
+             "  %%n = iota {dtype=i32, dims=[6], axis=0} : i32[6]\n%s"
+             "  %%y = scatter_add %%x, %%i, %%u {offset_dims=[], collapsed_dims=[0,1], "
+             "operand_batch=[], index_batch=[], index_map=[0,1], mode=3} : f64[6,4]\n"
+             "  return %%y\n}\n",
+             updates[_i].places);
+    uint32_t f = parse(text), g = pass_simplify(module, f);
+    uint64_t state = seed;
+    struct ir_tensor *in = draw_inputs(f, &state), *a = evaluate(f, in), *b = evaluate(g, in);
+    ck_assert_msg(bits_equal(a[0], b[0]), "seed %" PRIu64 ": other values of\n%s", seed, text);
+    ir_for_each_node (graph(g), n)
+        if (n->op == IR_scatter_add)
+            ck_assert_msg(ir_gather_of(n->attrs).unique == updates[_i].are, "%s", text);
+}
+END_TEST
+
+// Rows of two elements beside one another, whose windows meet.
+START_TEST(windows_that_meet_are_not_unique)
+{
+    uint32_t f = parse("jot ir 1\nfunction @0 f(%x: f64[7], %u: f64[6,2]) {\n"
+                       "  %i = iota {dtype=i32, dims=[6,1], axis=0} : i32[6,1]\n"
+                       "  %y = scatter_add %x, %i, %u {offset_dims=[1], collapsed_dims=[], "
+                       "operand_batch=[], index_batch=[], index_map=[0], mode=3} : f64[7]\n"
+                       "  return %y\n}\n");
+    ir_for_each_node (graph(pass_simplify(module, f)), n)
+        if (n->op == IR_scatter_add)
+            ck_assert(!ir_gather_of(n->attrs).unique);
+}
+END_TEST
+
 static void add(TCase *t)
 {
+    tcase_add_loop_test(t, places_tell_that_updates_are_unique, 0,
+                        sizeof updates / sizeof *updates);
+    tcase_add_test(t, windows_that_meet_are_not_unique);
     tcase_add_loop_test(t, rewrites_keep_bits, 0, sizeof rewrites / sizeof *rewrites);
 }
 
