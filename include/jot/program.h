@@ -18,8 +18,8 @@
 // stop_gradient, custom_jvp, custom_vjp, and that the solution of cg or of custom_root has the derivative of its
 // equation, not that of the iteration, which is less accurate.  An artefact serialized with vjp_order=1 brings JAX's
 // gradient along, which is its derivative in reverse mode.
-// Where a program computes with the bits of floats there is no derivative, and it is 0: so JAX 0.12 writes lgamma, on
-// which gamma, incomplete gamma functions and densities of statistics rest.
+// Where a program computes with the bits of floats there is no derivative, and it is 0; lgamma, which JAX 0.12 writes
+// so, is found.
 //
 // A decomposition that reads one triangle, as cho_factor's, has the derivative of a function of that
 // triangle; JAX takes it as one of a symmetric matrix, which is the same only where changes are symmetric.

@@ -6,6 +6,8 @@
 
 // ---- functions of the program ----
 
+static void convert_lgamma(struct graph_op *g) { g->out[0] = ir_lgamma(g->b, g->in[0]); }
+
 static void call(struct graph_frame *frame, const struct mlir_op *op, const char *callee)
 {
     const struct mlir_program *p = frame->in->program;
@@ -22,6 +24,10 @@ static void call(struct graph_frame *frame, const struct mlir_op *op, const char
     }
     if (graph_is_threefry(frame, f)) {
         graph_convert_op(frame, op, graph_library_find("threefry2x32"));
+        return;
+    }
+    if (graph_is_lgamma(frame, f)) {
+        graph_convert_op(frame, op, convert_lgamma);
         return;
     }
     jot_value *in = arena_array(frame->arena, jot_value, op->n_operands + op->n_results + 1);

@@ -17,4 +17,7 @@ void graph_multiply_reflectors(struct graph_op *g);
 // Whether the function is Threefry-2x32 of (key, key, counter, counter), whatever it is called.
 bool graph_is_threefry(struct graph_frame *frame, const struct mlir_function *f);
 
+// Whether the function is lgamma of its argument, computed with the bits of floats.
+bool graph_is_lgamma(struct graph_frame *frame, const struct mlir_function *f);
+
 #endif

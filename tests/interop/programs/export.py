@@ -8,10 +8,10 @@ from jax.sharding import PartitionSpec as P
 jax.config.update('jax_num_cpu_devices', 4)
 
 
-def save(name, function, *arguments, **options):
+def save(name, function, *arguments, order=1, **options):
     exported = export.export(jax.jit(function), **options)(*arguments)
     with open(name + '.jaxexport', 'wb') as file:
-        file.write(exported.serialize(vjp_order=1))
+        file.write(exported.serialize(vjp_order=order))
 
 
 def model(x, unused, w):
@@ -51,6 +51,7 @@ save('named', lambda x, p: x * p['w'], f32(2, 3), {'w': f32(2, 3)})
 save('kept', lambda x, unused, y: x - y, f32(2), f32(3), f32(2))
 save('rules', rules, f32(3), jax.ShapeDtypeStruct((), jnp.int32))
 save('factor', jnp.linalg.cholesky, f32(2, 2))
+save('lgamma', lambda x, y: (lax.lgamma(x), lax.lgamma(y)), f32(3), f32(), order=0)
 save('values', jnp.linalg.eigvalsh, f32(2, 2), platforms=('tpu', 'cpu'))
 with jax.enable_x64(True):
     save('mesh', on_mesh, jax.ShapeDtypeStruct((8, 4), jnp.float64))

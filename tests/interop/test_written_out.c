@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Absolute values of complex numbers as JAX writes them out: found, with their derivative.
+// Functions that JAX writes out, absolute values of complex numbers and lgamma: found, with their derivatives.
 #include "interop/program_support.h"
 
 // Numbers from LARGE and to SMALL are scaled, by DOWN and by UP.
@@ -101,9 +101,34 @@ START_TEST(have_their_derivative)
 }
 END_TEST
 
+// lgamma, which JAX 0.12 computes with the bits of its argument; its derivative is digamma.
+START_TEST(lgamma_is_found_in_bits)
+{
+    static const float at[] = {0.5F, 3, -1.5F}, one = 1;
+    static const double slope[] = {-1.9635100260214235, 0.9227843350984671, 0.7031566406452432};
+    jot_program *p = read_file("lgamma.jaxexport");
+    jot_array *in[] = {jot_array_copy(JOT_F32, at, (const int64_t[]){3, JOT_END}),
+                       jot_array_copy(JOT_F32, at, (const int64_t[]){JOT_END}),
+                       jot_array_from(((float[]){1, 1, 1}), 3),
+                       jot_array_copy(JOT_F32, &one, (const int64_t[]){JOT_END})};
+    jot_array *out[4] = {0};
+    jot_executable *f =
+        jot_jit(jot_vjp_of(jot_program_function(p, "main"), "f", (const int[]){0, 1, JOT_END}));
+    ck_assert_msg(f && jot_call_list(f, 4, in, 4, out) == JOT_OK, "%s", jot_error_message());
+    for (size_t i = 0; i < 3; i++)
+        ck_assert_double_eq_tol(number(out[2], i), slope[i], 1e-5);
+    ck_assert_double_eq_tol(number(out[3], 0), slope[0], 1e-5);
+    jot_arrays_release(4, in);
+    jot_arrays_release(4, out);
+    jot_executable_release(f);
+    jot_program_release(p);
+}
+END_TEST
+
 static void add(TCase *t)
 {
+    tcase_add_test(t, lgamma_is_found_in_bits);
     tcase_add_loop_test(t, have_their_derivative, 0, sizeof programs / sizeof *programs);
 }
 
-int main(void) { return run_by_both("magnitude", add); }
+int main(void) { return run_by_both("written_out", add); }
