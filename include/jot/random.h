@@ -187,7 +187,8 @@ JOT_API jot_value jot_random_poisson_dims(jot_value key, jot_dtype dtype, jot_va
                                           const int64_t *dims);
 // Successes in n trials (rounded down) with probability p each: floats of the dtype, NaN where n or p
 // is NaN, n negative or p not in [0, 1], infinity where n is.  Its numbers are made in the floating
-// dtype of p.  In f32 JAX's density loses digits from n = 2^17 on: 1.4 times the variance at 10^9.
+// dtype of p, of a C number in f64 if that is the dtype and else in f32.  In f32 JAX's density loses
+// digits from n = 2^17 on: 1.4 times the variance at 10^9.
 JOT_API jot_value jot_random_binomial_dims(jot_value key, jot_dtype dtype, jot_value n,
                                            jot_value p, const int64_t *dims);
 // How many of n trials end in each category of the last axis, where p are the probabilities.  The

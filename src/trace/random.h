@@ -45,8 +45,8 @@ bool random_is_number(const struct random_request *r, jot_value *out_error);
 bool random_is_integral(const char *name, jot_dtype dtype, jot_value *out_error);
 // The lowest and the highest number of an integer dtype that are i64.
 void random_ends(jot_dtype dtype, jot_value *out);
-// The floating dtype of a probability; f32 of integers and C numbers.
-jot_dtype random_dtype_of(jot_value p);
+// The floating dtype of a probability; of C numbers f64 where that is asked for, else f32 as of integers.
+jot_dtype random_dtype_of(jot_value p, jot_dtype of_number);
 
 // What draws the numbers of a request for floats.
 typedef jot_value random_draw(const struct random_request *r);

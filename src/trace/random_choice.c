@@ -269,7 +269,7 @@ static jot_value choice_weighted(jot_value key, jot_value x, jot_value weights, 
                           trace_type_text(weights), (long long)p.n);
     if (dtype_is_complex(jot_value_dtype(weights)))
         return trace_fail(name, JOT_ERR_DTYPE, "p is %s, not real", trace_type_text(weights));
-    jot_dtype d = random_dtype_of(weights);
+    jot_dtype d = random_dtype_of(weights, JOT_F32);
     weights = jot_convert(weights, d);
     if (replace) {
         jot_value sums = jot_cumsum_axes(weights, (int[]){0, JOT_END});

@@ -310,7 +310,7 @@ static jot_value binomial(jot_value key, jot_dtype dtype, jot_value n, jot_value
     jot_value error, params[] = {n, p};
     const char *name = "jot_random_binomial";
     if (!random_open(&r, name, key, dtype, dims, &error) || !random_is_float(&r, &error) ||
-        !random_open_floats(&r, name, key, random_dtype_of(p), 2, params, dims, &error))
+        !random_open_floats(&r, name, key, random_dtype_of(p, dtype), 2, params, dims, &error))
         return error;
     return jot_convert(binomial_of(&r), dtype);
 }
@@ -339,7 +339,7 @@ static jot_value multinomial(jot_value key, jot_dtype dtype, jot_value n, jot_va
     struct random_request r, batch;
     jot_value error, counts;
     const char *name = "jot_random_multinomial";
-    jot_dtype d = random_dtype_of(p);
+    jot_dtype d = random_dtype_of(p, dtype);
     if (!random_open(&r, name, key, dtype, dims, &error) || !random_is_number(&r, &error) ||
         !random_open_floats(&r, name, key, d, 1, &p, dims, &error))
         return error;

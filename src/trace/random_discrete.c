@@ -2,10 +2,13 @@
 // Discrete distributions that are functions of random bits or of uniform numbers.
 #include "trace/random.h"
 
-// A parameter in its own floating dtype, which integers and C numbers have none of: f32.
-jot_dtype random_dtype_of(jot_value p)
+jot_dtype random_dtype_of(jot_value p, jot_dtype of_number)
 {
+    jot_value v = p, error;
     jot_dtype d = jot_value_dtype(p);
+    if (of_number == JOT_F64 && trace_ready("jot_random", 1, &v, &error) &&
+        trace_slot_of(v)->weak)
+        return JOT_F64;
     return dtype_is_float(d) ? d : JOT_F32;
 }
 
@@ -55,7 +58,7 @@ static jot_value geometric(jot_value key, jot_dtype dtype, jot_value p, const in
     jot_value error;
     const char *name = "jot_random_geometric";
     if (!random_is_integral(name, dtype, &error) ||
-        !random_open_floats(&r, name, key, random_dtype_of(p), 1, &p, dims, &error))
+        !random_open_floats(&r, name, key, random_dtype_of(p, JOT_F32), 1, &p, dims, &error))
         return error;
     jot_value zero = jot_convert(jot_from_int(0), r.dtype), one = jot_ones_like(zero);
     jot_value u = random_uniform(&r, r.key, zero, one);

@@ -138,7 +138,7 @@ static jot_value bernoulli(const char *name, jot_value key, jot_value p,
     struct random_request r;
     jot_value u[2], error;
     if (!random_is_mode(name, mode, JOT_RANDOM_HIGH + 1, &error) ||
-        !random_open_floats(&r, name, key, random_dtype_of(p), 1, &p, dims, &error))
+        !random_open_floats(&r, name, key, random_dtype_of(p, JOT_F32), 1, &p, dims, &error))
         return error;
     if (mode == JOT_RANDOM_LOW) {
         jot_value zero = jot_convert(num(0), r.dtype), one = jot_convert(num(1), r.dtype);

@@ -750,7 +750,8 @@ def randoms():
                 line(k, name, seed, ",".join(map(str, p)),
                      getattr(R, k)(key, *(np.asarray(x, d) for x in p), shape, d))
             for p in ((20., .3), (1000., .7)):
-                line("binomial", name, seed, "%s,%s" % p, R.binomial(key, *map(np.float32, p), shape, d))
+                own = p if d == np.float64 else map(np.float32, p)  # numbers of Python are f64 here
+                line("binomial", name, seed, "%s,%s" % p, R.binomial(key, *own, shape, d))
         for mean in (.5, 4.5, 40.):
             line("poisson", "i32", seed, str(mean), R.poisson(key, mean, shape, np.int32))
         line("generalized_normal", "f64", seed, "3.0", R.generalized_normal(key, 3., shape, np.float64))

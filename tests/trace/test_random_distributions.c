@@ -462,6 +462,18 @@ START_TEST(test_empty)
 }
 END_TEST
 
+// A probability that is a C number has the digits of the dtype asked for.
+START_TEST(test_numbers_as_probabilities)
+{
+    jot_value key = jot_random_key(3), p = jot_convert(1 - 1e-9, JOT_F64);
+    jot_value want = jot_random_binomial(key, JOT_F64, 1e9, p, 100);
+    CHECK_EXACT(jot_any(jot_not_equal(want, 1e9)), 1);
+    CHECK_EXACT(
+        jot_max(jot_abs(jot_sub(jot_random_binomial(key, JOT_F64, 1e9, 1 - 1e-9, 100), want))),
+        0);
+}
+END_TEST
+
 // ---------------------------------------------------------------------------------------
 // Values and derivatives of JAX
 
@@ -594,6 +606,7 @@ static void add(TCase *t)
     tcase_add_test(t, test_maps_over_keys);
     tcase_add_test(t, test_in_a_loop);
     tcase_add_test(t, test_empty);
+    tcase_add_test(t, test_numbers_as_probabilities);
     tcase_add_test(t, test_gamma_gradients);
     tcase_add_test(t, test_gradients);
     tcase_add_test(t, test_multinomial);
