@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Pointwise operations made of those of the table.
 #include "trace/emit.h"
+#include "trace/lanes.h"
 
 #include "jot/transform.h"
 
@@ -188,15 +189,9 @@ static jot_value logaddexp_rule(jot_value x, jot_value y, jot_value dx, jot_valu
 
 jot_value jot_logaddexp(jot_value x, jot_value y)
 {
-    jot_function f =
-        jot_function_plain("jot_logaddexp", "jot_logaddexp", 2, (void (*)(void))logaddexp);
-    jot_function rule =
-        jot_function_plain("jot_logaddexp", "jot_logaddexp", 4, (void (*)(void))logaddexp_rule);
-    jot_value in[] = {x, y}, out;
     if (is_integer(x) && is_integer(y) && !jot_value_failed(x))
-        in[0] = jot_convert(x, dtype_to_inexact(jot_value_dtype(x)));
-    jot_apply_at(jot_custom_jvp_of(f, rule, "jot_logaddexp"), 2, in, 1, &out, NULL);
-    return out;
+        x = jot_convert(x, dtype_to_inexact(jot_value_dtype(x)));
+    return TRACE_RULED("jot_logaddexp", logaddexp, logaddexp_rule, x, y);
 }
 
 // ---------------------------------------------------------------------------------------

@@ -85,12 +85,18 @@ static jot_value signbit_of(jot_value x)
 
 jot_value jot_signbit(jot_value x) { TRACE_RETURN(signbit_of(x)); }
 
-jot_value jot_copysign(jot_value x, jot_value y)
+static jot_value copysign_of(jot_value x, jot_value y)
 {
-    jot_value one = jot_from_double(1); // makes a float of an integer
-    x = jot_mul(x, one);
-    return jot_where(jot_not_equal(jot_signbit(x), jot_signbit(y)), jot_neg(x), x);
+    jot_value v[] = {x, y}, error;
+    struct trace_promoted p;
+    if (!trace_ready("jot_copysign", 2, v, &error) ||
+        !trace_promote("jot_copysign", "float", 2, v, &p, &error))
+        return error;
+    x = trace_result("jot_copysign", trace_operand(v[0], p.dtype), p.weak);
+    return jot_where(jot_not_equal(jot_signbit(x), jot_signbit(v[1])), jot_neg(x), x);
 }
+
+jot_value jot_copysign(jot_value x, jot_value y) { TRACE_RETURN(copysign_of(x, y)); }
 
 // 2^n of n within the normal exponents.
 static jot_value power_of_two(jot_value n, jot_dtype d)

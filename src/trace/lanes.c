@@ -18,23 +18,22 @@ jot_value trace_polynomial(int n, const double *c, jot_value x)
 
 // The operands, of one type and shape, flat; false with an error.
 static bool open_lanes(const char *name, int n, const jot_value *operands, jot_value *out,
-                       jot_dtype *out_dtype, struct ir_type *out_type, jot_value *out_error)
+                       struct trace_promoted *p, struct ir_type *out_type, jot_value *out_error)
 {
     jot_value v[TRACE_MAX_OPERANDS];
     ir_id ids[TRACE_MAX_OPERANDS];
     struct ir_type types[TRACE_MAX_OPERANDS];
-    struct trace_promoted p;
     for (int i = 0; i < n; i++)
         v[i] = operands[i];
     if (!trace_ready(name, n, v, out_error) ||
-        !trace_promote(name, "float", n, v, &p, out_error))
+        !trace_promote(name, "float", n, v, p, out_error))
         return false;
     for (int i = 0; i < n; i++)
-        ids[i] = trace_operand(v[i], p.dtype);
+        ids[i] = trace_operand(v[i], p->dtype);
     if (!trace_align(name, n, v, ids, out_error))
         return false;
     struct ir_builder *b = trace_builder();
-    jot_dtype wide = p.dtype == JOT_F64 ? JOT_F64 : JOT_F32;
+    jot_dtype wide = p->dtype == JOT_F64 ? JOT_F64 : JOT_F32;
     for (int i = 0; i < n; i++) {
         ids[i] = ir_convert(b, ids[i], wide);
         types[i] = ir_type_in(b, ids[i]);
@@ -45,16 +44,15 @@ static bool open_lanes(const char *name, int n, const jot_value *operands, jot_v
         ir_id all = rule_broadcast_to(b, ids[i], *out_type);
         out[i] = trace_result(name, out_type->rank ? ir_reshape(b, all, 1, &size) : all, false);
     }
-    *out_dtype = p.seen;
     return true;
 }
 
 static jot_value lanes(const char *name, jot_function f, int n, const jot_value *operands)
 {
     jot_value v[TRACE_MAX_OPERANDS], y;
-    jot_dtype dtype;
+    struct trace_promoted p;
     struct ir_type type;
-    if (!open_lanes(name, n, operands, v, &dtype, &type, &y))
+    if (!open_lanes(name, n, operands, v, &p, &type, &y))
         return y;
     jot_apply_at(type.rank ? jot_vmap_of(f, name, NULL) : f, (size_t)n, v, 1, &y, NULL);
     if (jot_value_failed(y))
@@ -63,7 +61,7 @@ static jot_value lanes(const char *name, jot_function f, int n, const jot_value 
     ir_id id = trace_kept(y);
     if (type.rank)
         id = ir_reshape(b, id, type.rank, ir_dims(b->module, type));
-    return trace_result(name, ir_convert(b, id, dtype), false);
+    return trace_result(name, ir_convert(b, id, p.dtype), p.weak);
 }
 
 jot_value trace_lanes(const char *name, jot_function f, int n, const jot_value *v)
@@ -77,12 +75,32 @@ static jot_function ruled(const char *name, int n, void (*f)(void), void (*rule)
                              jot_function_plain(name, name, 2 * n, rule), name);
 }
 
+// A function has no C numbers: those among the operands take the type of the others.  Alone they stay
+// as precise as in C, and so does the result.
+static jot_value apply_ruled(const char *name, int n, void (*f)(void), void (*rule)(void),
+                             const jot_value *operands)
+{
+    jot_value v[TRACE_MAX_OPERANDS], y;
+    struct trace_promoted p;
+    bool is_number = true;
+    for (int i = 0; i < n; i++)
+        v[i] = operands[i];
+    if (!trace_ready(name, n, v, &y) || !trace_promote(name, "inexact", n, v, &p, &y))
+        return y;
+    for (int i = 0; i < n; i++) {
+        if (trace_slot_of(v[i])->weak)
+            v[i] = trace_result(name, trace_operand(v[i], p.dtype), false);
+        else
+            is_number = false;
+    }
+    jot_apply_at(ruled(name, n, f, rule), (size_t)n, v, 1, &y, NULL);
+    return is_number && !jot_value_failed(y) ? trace_result(name, trace_kept(y), true) : y;
+}
+
 jot_value trace_ruled(const char *name, int n, void (*f)(void), void (*rule)(void),
                       const jot_value *v)
 {
-    jot_value y;
-    jot_apply_at(ruled(name, n, f, rule), (size_t)n, v, 1, &y, NULL);
-    return y;
+    TRACE_RETURN(apply_ruled(name, n, f, rule, v));
 }
 
 // Of 1/x it is a quotient by NaN at every order.
@@ -104,7 +122,9 @@ jot_value trace_defined(int n, const jot_value *v, jot_value y)
 {
     if (jot_value_failed(y))
         return y;
-    jot_value none = jot_astype(trace_nan_of(n, v), jot_value_dtype(y));
+    jot_value none = trace_nan_of(n, v);
+    if (!trace_slot_of(y)->weak)
+        none = jot_astype(none, jot_value_dtype(y));
     return jot_where(jot_is_nan(y), none, y);
 }
 

@@ -166,7 +166,11 @@ static jot_value legendre_rule(jot_value n, jot_value m, jot_value t, jot_value 
 static jot_value sph_harm_y(jot_value n, jot_value m, jot_value theta, jot_value phi)
 {
     jot_value p = TRACE_RULED_LANES("jot_sph_harm_y", legendre, legendre_rule, n, m, theta);
-    jot_value angle = mul(jot_astype(m, jot_value_dtype(p)), phi);
+    if (jot_value_failed(p))
+        return p;
+    if (!trace_slot_of(p)->weak)
+        m = jot_astype(m, jot_value_dtype(p));
+    jot_value angle = mul(m, phi);
     return jot_complex(mul(p, jot_cos(angle)), mul(p, jot_sin(angle)));
 }
 

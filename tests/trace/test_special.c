@@ -399,12 +399,60 @@ START_TEST(test_slopes_at_ends)
 }
 END_TEST
 
+// Others that are made of steps.
+#define MADE_OF_STEPS(X)                                                                       \
+    X(logaddexp, 2, 0.6, 1.7, 0, 0)                                                            \
+    X(logaddexp2, 2, 0.6, 1.7, 0, 0)                                                           \
+    X(copysign, 2, 0.6, -1.7, 0, 0)                                                            \
+    X(hypot, 2, 0.6, -1.7, 0, 0)                                                               \
+    X(celu, 2, -0.6, 1.7, 0, 0)                                                                \
+    X(squareplus, 2, -0.6, 1.7, 0, 0)                                                          \
+    X(soft_sign, 1, 0.6, 0, 0, 0)                                                              \
+    X(softplus, 1, 0.6, 0, 0, 0)                                                               \
+    X(mish, 1, 0.6, 0, 0, 0)                                                                   \
+    X(log_sigmoid, 1, 0.6, 0, 0, 0)
+MADE_OF_STEPS(FUNCTION)
+static const struct special made_of_steps[] = {MADE_OF_STEPS(ROW)};
+enum { STEPS_COUNT = sizeof made_of_steps / sizeof made_of_steps[0] };
+
+static jot_value called(const struct special *s, const jot_value *v)
+{
+    return s->arity == 1 ? ((jot_value(*)(jot_value))s->f)(v[0])
+           : s->arity == 2
+               ? ((jot_value(*)(jot_value, jot_value))s->f)(v[0], v[1])
+               : ((jot_value(*)(jot_value, jot_value, jot_value))s->f)(v[0], v[1], v[2]);
+}
+
+// C numbers have the digits of the type that they meet, before and behind the function.
+START_TEST(test_numbers)
+{
+    const struct special *s =
+        _i < SPECIAL_COUNT ? &specials[_i] : &made_of_steps[_i - SPECIAL_COUNT];
+    jot_value number[3], wide[3];
+    for (int k = 0; k < 3; k++) {
+        double x = s->x[k] == trunc(s->x[k]) ? s->x[k] : s->x[k] + 1e-3;
+        number[k] = jot_from(x);
+        wide[k] = jot_convert(x, JOT_F64);
+    }
+    jot_value want = called(s, wide), zero = jot_convert(0.0, JOT_F64);
+    for (int k = 0; k < s->arity; k++) {
+        jot_value in[] = {number[0], number[1], number[2]};
+        in[k] = wide[k];
+        CHECK_TYPE(called(s, in), "f64[]");
+        CHECK_EXACT(jot_equal(called(s, in), want), 1);
+    }
+    CHECK_TYPE(called(s, number), "f32[]");
+    CHECK(jot_div(jot_add(called(s, number), zero), want), 1e-15, 1);
+}
+END_TEST
+
 static void add_tests(TCase *t)
 {
     tcase_add_checked_fixture(t, setup, teardown);
     tcase_add_loop_test(t, test_values, 0, SPECIAL_COUNT);
     tcase_add_loop_test(t, test_derivatives, 0, SPECIAL_COUNT);
     tcase_add_loop_test(t, test_maps, 0, SPECIAL_COUNT);
+    tcase_add_loop_test(t, test_numbers, 0, SPECIAL_COUNT + STEPS_COUNT);
     tcase_add_test(t, test_types_and_shapes);
     tcase_add_test(t, test_borders_of_incomplete_gamma);
     tcase_add_test(t, test_borders_of_betainc_and_logarithms);
