@@ -261,12 +261,16 @@ static bool find_together(struct fission *f, nest_id buffer, bool is_inner, uint
     return low != NO_PART && low < high && (is_inner || puts > 1 || (puts == 1 && low < put));
 }
 
-// Makes memory of a local: for each point of the par its own.
+// Makes memory of a local: for each point of the par its own, side by side where that is how other memory is read.
 static void give_memory(struct fission *f, nest_id buffer)
 {
     struct nest_buffer *b = &f->n->buffers.at[buffer];
-    int64_t size = b->count, points;
+    int64_t size = b->count, points, step = 1;
     struct nest_index point = place_in(f, f->par, 0, NULL, &points);
+    if (f->par != NEST_NONE) {
+        struct nest_lines lines = nest_lines_in(f->n, fission_statement(f, f->par));
+        step = lines.of_points < lines.of_inner ? points : 1;
+    }
     b->role = NEST_OUT;
     b->count = size * points;
     for (uint32_t i = 0; i < f->n->statements.count; i++) {
@@ -275,11 +279,12 @@ static void give_memory(struct fission *f, nest_id buffer)
             continue;
         uint32_t n = s->index.count + point.count;
         struct nest_term *terms = arena_array(f->arena, struct nest_term, n + 1);
-        memcpy(terms, s->index.terms, s->index.count * sizeof *terms);
-        for (uint32_t k = 0; k < point.count; k++)
-            terms[s->index.count + k] =
-                (struct nest_term){point.terms[k].factor * size, point.terms[k].id, false};
-        s->index = nest_index_make(f->arena, s->index.constant, (int)n, terms);
+        for (uint32_t k = 0; k < n; k++) {
+            bool is_point = k < point.count;
+            terms[k] = is_point ? point.terms[k] : s->index.terms[k - point.count];
+            terms[k].factor *= is_point ? (step == 1 ? size : 1) : step;
+        }
+        s->index = nest_index_make(f->arena, s->index.constant * step, (int)n, terms);
     }
 }
 
@@ -390,8 +395,8 @@ static void join_map(struct fission *f, nest_id par)
             return;
     }
     // The axis that memory goes along comes last.
-    struct nest_directions d = nest_directions_of(f->n, s);
-    const struct nest_statement *outer = d.along > d.inside ? map : s;
+    struct nest_lines lines = nest_lines_in(f->n, s);
+    const struct nest_statement *outer = lines.of_points < lines.of_inner ? map : s;
     const struct nest_statement *inner = outer == map ? s : map;
     nest_id *axes = arena_array(f->arena, nest_id, s->n_axes + map->n_axes);
     memcpy(axes, outer->axes, outer->n_axes * sizeof *axes);

@@ -65,13 +65,16 @@ static int64_t points_of(const struct fission *f)
 }
 
 // Whether points are few that lie beside one another: a block has some of them whole, and the grid has one loop of
-// them (codegen/gpu/columns.c).
+// them (codegen/gpu/columns.c).  With rows that one loop leaves for another a thread would have a point.
 static bool are_few_columns(const struct fission *f)
 {
-    if (f->par == NEST_NONE || points_of(f) > COST_FEW_COLUMNS)
+    bool has_rows = false;
+    for (uint32_t i = 0; i < f->n->buffers.count; i++)
+        has_rows |= f->n->buffers.at[i].role == NEST_LOCAL;
+    if (f->par == NEST_NONE || points_of(f) > (has_rows ? COST_PART_POINTS : COST_FEW_COLUMNS))
         return false;
-    struct nest_directions d = nest_directions_of(f->n, fission_statement(f, f->par));
-    return d.along > d.inside;
+    struct nest_lines lines = nest_lines_in(f->n, fission_statement(f, f->par));
+    return lines.of_points < lines.of_inner;
 }
 
 bool fission_wants_terms(const struct fission *f, nest_id id)
@@ -126,7 +129,8 @@ bool fission_is_wanted(const struct fission *f)
                (has_long_scan && loops > 1 && points <= COST_PART_SCANS) ||
                (loops > 1 && are_few_columns(f) &&
                 (f->always ||
-                 (elements >= COST_LONG_COLUMN && elements * points >= COST_COLUMNS)));
+                 (elements >= COST_LONG_COLUMN && elements * points >= COST_COLUMNS &&
+                  elements * points <= COST_KEPT_TERMS)));
     bool is_much = shared > (has_updates(f->n) ? COST_LAUNCH : COST_OF_KERNEL);
     return has_terms ||
            (loops > 1 && (f->always || is_much || (has_long_scan && scans < loops)));

@@ -359,13 +359,15 @@ int64_t nest_code(const struct nest *n, uint32_t block, int64_t longest, int64_t
 // that threads can share it: plain statements, short folds, and maps of so many points.
 #define NEST_LEAF_POINTS 16
 bool nest_fold_is_leaf(const struct nest *n, nest_id fold);
-// How often the loops in the loop over points read or write memory beside what the next point does, and beside
-// what they did before.
-struct nest_directions {
-    double along, inside;
+// Lines of memory that a warp reads or writes at once when its threads have neighbouring points, and when they have
+// neighbouring elements of the longest loop inside: of one access, and of all that loops inside make for a point.
+struct nest_lines {
+    double of_points, of_inner;
 };
-struct nest_directions nest_directions_of(const struct nest *n,
-                                          const struct nest_statement *loop);
+struct nest_lines nest_lines_of(const struct nest *n, const struct nest_statement *points,
+                                const struct nest_statement *inner,
+                                const struct nest_statement *access);
+struct nest_lines nest_lines_in(const struct nest *n, const struct nest_statement *points);
 
 // Text form, round trip.  The parser takes several kernels in one text.
 void nest_print(struct strbuf *s, const struct nest *n);

@@ -84,8 +84,51 @@ bool nest_fold_is_leaf(const struct nest *n, nest_id fold)
            nest_extent(n, s) > 0;
 }
 
-static void look(const struct nest *n, uint32_t block, double times, nest_id point,
-                 const struct nest_statement *inner, struct nest_directions *d)
+#define WARP 32
+#define LINE_BYTES 128
+
+// Lines of memory in which neighbouring positions of the axes have their elements, for each warp of positions.
+static double lines_along(const struct nest *n, const struct nest_statement *access,
+                          uint32_t n_axes, const nest_id *axes)
+{
+    int64_t seen[WARP], size = (int64_t)jot_dtype_size(n->buffers.at[access->buffer].dtype);
+    int count = 0, positions = 0;
+    // Places that are data are told apart by what is added to them alone.
+    if (nest_index_has_values(&access->index)) {
+        int64_t factor = n_axes ? nest_index_factor(&access->index, axes[n_axes - 1]) : 0;
+        return factor == 1 || factor == -1 ? 1 : WARP;
+    }
+    for (; positions < WARP; positions++) {
+        int64_t rest = positions, place = 0;
+        for (uint32_t k = n_axes; k-- > 0;) {
+            int64_t extent = n->axes.at[axes[k]].extent;
+            place += nest_index_factor(&access->index, axes[k]) * (rest % extent);
+            rest /= extent;
+        }
+        if (rest)
+            break;
+        // Of lines that begin anywhere below zero as well.
+        int64_t line = place * size / LINE_BYTES - (place * size % LINE_BYTES < 0);
+        int i = 0;
+        while (i < count && seen[i] != line)
+            i++;
+        seen[i] = line;
+        count += i == count;
+    }
+    return positions ? (double)count * WARP / positions : 0;
+}
+
+struct nest_lines nest_lines_of(const struct nest *n, const struct nest_statement *points,
+                                const struct nest_statement *inner,
+                                const struct nest_statement *access)
+{
+    return (struct nest_lines){lines_along(n, access, points->n_axes, points->axes),
+                               lines_along(n, access, inner->n_axes, inner->axes)};
+}
+
+static void look(const struct nest *n, uint32_t block, double times,
+                 const struct nest_statement *points, const struct nest_statement *inner,
+                 struct nest_lines *all)
 {
     if (block >= n->blocks.count)
         return;
@@ -94,26 +137,22 @@ static void look(const struct nest *n, uint32_t block, double times, nest_id poi
         const struct nest_statement *s = &n->statements.at[b->statements.at[i]];
         if ((s->kind == NEST_LOAD || s->kind == NEST_PUT) && inner &&
             n->buffers.at[s->buffer].role != NEST_LOCAL) {
-            int64_t outer = nest_index_factor(&s->index, point);
-            if (outer == 1 || outer == -1)
-                d->along += times;
-            for (uint32_t k = 0; k < inner->n_axes; k++) {
-                int64_t factor = nest_index_factor(&s->index, inner->axes[k]);
-                if (factor == 1 || factor == -1)
-                    d->inside += times;
-            }
+            struct nest_lines one = nest_lines_of(n, points, inner, s);
+            all->of_points += times * one.of_points;
+            all->of_inner += times * one.of_inner;
         }
         bool is_loop = s->kind == NEST_MAP || s->kind == NEST_FOLD || s->kind == NEST_PAR;
         double turns = s->n_axes ? (double)nest_extent(n, s) : 1;
-        look(n, s->body, times * turns, point, is_loop ? s : inner, d);
-        look(n, s->other, times, point, inner, d);
+        // The longest one is what threads share.
+        bool is_longer = is_loop && (!inner || nest_extent(n, s) > nest_extent(n, inner));
+        look(n, s->body, times * turns, points, is_longer ? s : inner, all);
+        look(n, s->other, times, points, inner, all);
     }
 }
 
-struct nest_directions nest_directions_of(const struct nest *n,
-                                          const struct nest_statement *loop)
+struct nest_lines nest_lines_in(const struct nest *n, const struct nest_statement *points)
 {
-    struct nest_directions d = {0};
-    look(n, loop->body, 1, loop->axes[loop->n_axes - 1], NULL, &d);
-    return d;
+    struct nest_lines all = {0};
+    look(n, points->body, 1, points, NULL, &all);
+    return all;
 }

@@ -115,18 +115,26 @@ static const struct {
      "    put z[b] = %6\n  }\n}\n",
      3},
     {"two folds, a map and numbers of points that lie beside one another",
-     "kernel k0_columns(x: f32[60], y: out f32[60], z: out f32[3]) {\n"
-     "  %0 = const 0x41a00000 : f32\n"
-     "  par c < 3 {\n"
-     "    fold i < 20 {\n      %1 = load x[3*i + c] : f32\n      yield reduce_sum %1 sum64\n"
+     "kernel k0_columns(x: f32[60], y: out f32[60], z: out f32[30]) {\n"
+     "  %0 = const 0x40000000 : f32\n"
+     "  par c < 30 {\n"
+     "    fold i < 2 {\n      %1 = load x[30*i + c] : f32\n      yield reduce_sum %1 sum64\n"
      "    } -> %2 : f32\n    %3 = div %2, %0 : f32\n"
-     "    fold j < 20 {\n      %4 = load x[3*j + c] : f32\n      %5 = sub %4, %3 : f32\n"
+     "    fold j < 2 {\n      %4 = load x[30*j + c] : f32\n      %5 = sub %4, %3 : f32\n"
      "      %6 = mul %5, %5 : f32\n      yield reduce_sum %6 sum64\n    } -> %7 : f32\n"
      "    %8 = rsqrt %7 : f32\n"
-     "    map k < 20 {\n      %9 = load x[3*k + c] : f32\n      %10 = sub %9, %3 : f32\n"
-     "      %11 = mul %10, %8 : f32\n      put y[3*k + c] = %11\n    }\n"
+     "    map k < 2 {\n      %9 = load x[30*k + c] : f32\n      %10 = sub %9, %3 : f32\n"
+     "      %11 = mul %10, %8 : f32\n      put y[30*k + c] = %11\n    }\n"
      "    put z[c] = %8\n  }\n}\n",
      4},
+    {"a row of points that lie beside one another becomes memory that lies so",
+     "kernel k0_columns(x: f32[60], y: out f32[60]) {\n  local row: f32[2] @ point\n"
+     "  par c < 30 {\n"
+     "    fold i < 2 {\n      %1 = load x[30*i + c] : f32\n      %2 = exp %1 : f32\n"
+     "      put row[i] = %2\n      yield reduce_max %2 free\n    } -> %3 : f32\n"
+     "    map k < 2 {\n      %4 = load row[k] : f32\n      %5 = sub %4, %3 : f32\n"
+     "      put y[30*k + c] = %5\n    }\n  }\n}\n",
+     2},
     {"two loops that put parts of one result",
      "kernel k0_parts(x: f32[60], y: inout f32[60]) {\n"
      "  scan i < 30 {\n    %0 = load x[i] : f32\n    yield reduce_sum %0 serial -> %1 : f32\n"

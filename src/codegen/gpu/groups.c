@@ -13,6 +13,7 @@
 #define COLUMNS_BLOCK 512 // threads that have registers enough for the stack of the tree
 #define MANY_THREADS (GPU_MULTIPROCESSORS * 1024) // that keep one busy
 #define FEW_POINTS (GPU_MULTIPROCESSORS * 4)      // of which a block each keeps a GPU busy
+#define FEW_THREADS (GPU_MULTIPROCESSORS * 64)
 #define SMALL_READ (1 << 20) // elements that the second cache hands out in any order
 
 // The longest loop in the block that threads can share, which decides how many they are.
@@ -116,6 +117,14 @@ static bool are_for_threads(const struct cg_lowering *l, const struct nest_state
            alone * times * COST_GROUP_BETTER <= shared * times_shared;
 }
 
+static bool has_locals(const struct nest *nest)
+{
+    for (uint32_t i = 0; i < nest->buffers.count; i++)
+        if (nest->buffers.at[i].role == NEST_LOCAL)
+            return true;
+    return false;
+}
+
 bool gpu_groups_wanted(const struct cg_lowering *l, const struct nest_statement *s)
 {
     nest_id inner = gpu_longest_loop(l, s->body, NEST_NONE);
@@ -124,13 +133,16 @@ bool gpu_groups_wanted(const struct cg_lowering *l, const struct nest_statement 
     if (are_for_threads(l, s))
         return false;
     int64_t length = cg_extent(l, cg_statement(l, inner)), points = cg_extent(l, s);
-    struct nest_directions d = nest_directions_of(l->nest, s);
+    struct nest_lines lines = nest_lines_in(l->nest, s);
     // Elements that lie beside those of other points are for neighbouring threads, but for so few that
     // the loads of a thread, which wait for one another, would be all that there is.
-    bool is_small = length >= FOLD_LANES && points * length <= SMALL_READ;
-    if (length < 16 || (d.along > d.inside && !is_small))
+    bool is_alone =
+        length <= fold_block(length) || has_locals(l->nest); // no columns (gpu_columns_choose)
+    bool is_small = length >= FOLD_LANES &&
+                    (points * length <= SMALL_READ || (is_alone && points < FEW_THREADS));
+    if (length < 16 || (lines.of_points < lines.of_inner && !is_small))
         return false;
-    return points < FEW_POINTS * GPU_BLOCK || d.inside > d.along;
+    return points < FEW_POINTS * GPU_BLOCK || lines.of_inner < lines.of_points;
 }
 
 // Marks the statements of the block that stand in one of these kinds, or are one.
@@ -296,9 +308,8 @@ bool gpu_columns_choose(struct cg_lowering *l, nest_id loop)
     nest_id inner = gpu_longest_loop(l, s->body, NEST_NONE);
     if (inner == NEST_NONE || gpu_has_updates(l->nest) || gpu_has_kind(l->nest, NEST_CONTRACT))
         return false;
-    for (uint32_t i = 0; i < l->nest->buffers.count; i++)
-        if (l->nest->buffers.at[i].role == NEST_LOCAL)
-            return false;
+    if (has_locals(l->nest))
+        return false;
     int64_t length = cg_extent(l, cg_statement(l, inner)), block = fold_block(length);
     g->columns = GPU_WARP;
     struct gpu_points p = gpu_points_make(l, loop, true);
