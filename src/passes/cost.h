@@ -70,6 +70,8 @@ enum cost_constant {
     COST_FEW_COLUMNS = 4096,
     COST_LONG_COLUMN = 8192,
     COST_COLUMNS = 1 << 19,
+    // And terms of folds, of all points, which are read in two directions and worth a kernel for each.
+    COST_APART = 1 << 20,
     // Terms of folds that are loops of their own there: of points that leave most of a GPU idle,
     // when a term has so many operations and there are so many terms; and memory is given to.
     COST_IDLE_POINTS = 64,

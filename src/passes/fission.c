@@ -13,7 +13,8 @@
 //         yield reduce_sum %1 } -> %2      =>    fold i < N { %1 = load term[i]
 //                                                    yield reduce_sum %1 } -> %2
 //
-// The same is done in the body of a par of few points, which stands around each of the loops then.
+// The same is done in the body of a par of few points, which stands around each of the loops then, and where one fold
+// has sums whose terms lie along its points beside sums whose terms lie along itself: no threads have both together.
 // Values that go from one kernel to the next, a number or one for each point, are memories; what is
 // made of operands alone is made again, and a local that one loop puts and later ones read is memory.
 #include "passes/fission.h"
@@ -215,12 +216,60 @@ static void drop_dead_puts(struct fission *f)
     }
 }
 
+// The statements of the block that the values of the combines need.
+static uint32_t block_for(struct fission *f, uint32_t block, uint32_t n,
+                          const struct nest_combine *combines)
+{
+    struct nest_block old = f->n->blocks.at[block];
+    bool *has = arena_array(f->arena, bool, old.statements.count + 1);
+    struct uses u = no_uses(f);
+    uint32_t out = new_block(f);
+    for (uint32_t c = 0; c < n; c++)
+        use_values(u.values, combines[c].n, combines[c].value);
+    for (uint32_t i = old.statements.count; i-- > 0;) {
+        has[i] = u.values[fission_statement(f, old.statements.at[i])->result];
+        if (has[i])
+            use(f, old.statements.at[i], &u);
+    }
+    for (uint32_t i = 0; i < old.statements.count; i++)
+        if (has[i])
+            append(f, out, old.statements.at[i]);
+    return out;
+}
+
+// A fold for each run of combines that go one way.
+static void append_apart(struct fission *f, nest_id id, const bool *is_along)
+{
+    struct nest_statement s = *fission_statement(f, id);
+    nest_id result = s.result;
+    for (uint32_t first = 0, end; first < s.n_combines; first = end) {
+        struct nest_statement fold = s;
+        fold.n_results = 0;
+        for (end = first; end < s.n_combines && is_along[end] == is_along[first]; end++)
+            fold.n_results += nest_combine_results(s.combines[end].op);
+        fold.result = result;
+        fold.combines = s.combines + first;
+        fold.n_combines = end - first;
+        fold.body = block_for(f, s.body, fold.n_combines, fold.combines);
+        result += fold.n_results;
+        nest_id made = add_statement(f, fold);
+        for (uint32_t k = 0; k < fold.n_results; k++)
+            f->n->values.at[fold.result + k].statement = made;
+        append(f, f->block, made);
+    }
+}
+
 static void split_folds(struct fission *f)
 {
     struct nest_block old = f->n->blocks.at[f->block];
     f->n->blocks.at[f->block] = (struct nest_block){0};
     for (uint32_t i = 0; i < old.statements.count; i++) {
         nest_id id = old.statements.at[i];
+        bool *is_along = arena_array(f->arena, bool, fission_statement(f, id)->n_combines + 1);
+        if (fission_wants_apart(f, id, is_along)) {
+            append_apart(f, id, is_along);
+            continue;
+        }
         if (fission_wants_terms(f, id))
             append(f, f->block, make_terms(f, id));
         append(f, f->block, id);
@@ -318,6 +367,19 @@ static void find_parts(struct fission *f)
         if (f->n->buffers.at[i].role == NEST_LOCAL &&
             !find_together(f, i, false, &first, &last) && first != NO_PART && first < last)
             give_memory(f, i);
+}
+
+// Whether folds that were one, and have one another's axes and statements, are in one kernel.
+static bool are_mixed(const struct fission *f)
+{
+    const struct nest_block *b = &f->n->blocks.at[f->block];
+    for (uint32_t i = 1; i < b->statements.count; i++) {
+        const struct nest_statement *s = fission_statement(f, b->statements.at[i]);
+        const struct nest_statement *before = fission_statement(f, b->statements.at[i - 1]);
+        if (s->kind == NEST_FOLD && s->axes == before->axes && f->part[i] == f->part[i - 1])
+            return true;
+    }
+    return false;
 }
 
 // Which statements a part has, and which values it has from others.
@@ -510,7 +572,7 @@ static struct kernel_parts split_kernel(struct nest_program *p,
     drop_dead_puts(&f);
     split_folds(&f);
     find_parts(&f);
-    if (f.n_parts < 2)
+    if (f.n_parts < 2 || are_mixed(&f))
         return made;
     find_crossing(&f);
     made.parts = arena_array(p->arena, struct part, f.n_parts);

@@ -48,6 +48,9 @@ void fission_find_written(struct fission *f, uint32_t nest);
 void fission_find_block(struct fission *f);
 // Whether the terms of the fold are to be loops of their own.
 bool fission_wants_terms(const struct fission *f, nest_id id);
+// Whether sums of the fold whose terms lie beside those of neighbouring points, by combine, are to be a fold of their
+// own beside those whose terms lie beside one another.
+bool fission_wants_apart(const struct fission *f, nest_id id, bool *is_along);
 bool fission_is_wanted(const struct fission *f);
 
 #endif

@@ -91,6 +91,82 @@ bool fission_wants_terms(const struct fission *f, nest_id id)
            (double)points * terms >= COST_MANY_TERMS && !are_few_columns(f);
 }
 
+// The loads behind the values, of a body of plain statements.
+static void find_loads(const struct fission *f, const struct nest_block *b,
+                       const struct nest_combine *c, bool *is_load)
+{
+    bool *used = arena_array(f->arena, bool, f->n->values.count + 1);
+    for (uint32_t k = 0; k < c->n; k++)
+        used[c->value[k]] = true;
+    for (uint32_t i = b->statements.count; i-- > 0;) {
+        const struct nest_statement *s = fission_statement(f, b->statements.at[i]);
+        if (!used[s->result])
+            continue;
+        is_load[i] = s->kind == NEST_LOAD;
+        for (uint32_t k = 0; k < s->n_in; k++)
+            used[s->in[k]] = true;
+        for (uint32_t k = 0; k < s->index.count; k++)
+            used[s->index.terms[k].id] |= s->index.terms[k].is_value;
+        if (s->guard != NEST_NONE)
+            used[s->guard] = true;
+    }
+}
+
+static struct nest_lines lines_of(const struct fission *f, const struct nest_statement *fold,
+                                  const bool *is_load)
+{
+    const struct nest_block *b = &f->n->blocks.at[fold->body];
+    struct nest_lines all = {0};
+    for (uint32_t i = 0; i < b->statements.count; i++) {
+        if (is_load && !is_load[i])
+            continue;
+        const struct nest_statement *s = fission_statement(f, b->statements.at[i]);
+        if (s->kind != NEST_LOAD)
+            continue;
+        struct nest_lines one = nest_lines_of(f->n, fission_statement(f, f->par), fold, s);
+        all.of_points += one.of_points;
+        all.of_inner += one.of_inner;
+    }
+    return all;
+}
+
+// Whether the body only computes, from operands alone.
+static bool is_of_operands(const struct fission *f, uint32_t block)
+{
+    const struct nest_block *b = &f->n->blocks.at[block];
+    for (uint32_t i = 0; i < b->statements.count; i++) {
+        const struct nest_statement *s = fission_statement(f, b->statements.at[i]);
+        if (s->kind >= NEST_PUT ||
+            (s->kind == NEST_LOAD && f->n->buffers.at[s->buffer].role != NEST_IN))
+            return false;
+    }
+    return true;
+}
+
+bool fission_wants_apart(const struct fission *f, nest_id id, bool *is_along)
+{
+    const struct nest_statement *s = fission_statement(f, id);
+    if (f->par == NEST_NONE || s->kind != NEST_FOLD || s->n_combines < 2 ||
+        !is_of_operands(f, s->body) ||
+        (!f->always && points_of(f) * nest_extent(f->n, s) < COST_APART))
+        return false;
+    uint32_t count = f->n->blocks.at[s->body].statements.count;
+    bool *of[2] = {arena_array(f->arena, bool, count + 1),
+                   arena_array(f->arena, bool, count + 1)};
+    for (uint32_t c = 0; c < s->n_combines; c++) {
+        bool *mine = arena_array(f->arena, bool, count + 1);
+        find_loads(f, &f->n->blocks.at[s->body], &s->combines[c], mine);
+        struct nest_lines lines = lines_of(f, s, mine);
+        is_along[c] = lines.of_points < lines.of_inner;
+        for (uint32_t i = 0; i < count; i++)
+            of[is_along[c]][i] |= mine[i];
+    }
+    struct nest_lines all = lines_of(f, s, NULL);
+    double together = all.of_points < all.of_inner ? all.of_points : all.of_inner;
+    double apart = lines_of(f, s, of[true]).of_points + lines_of(f, s, of[false]).of_inner;
+    return 2 * apart <= together;
+}
+
 // Whether what one of its loops puts is read, which leaves all of the kernel to one thread.
 static bool has_updates(const struct nest *n)
 {
@@ -110,7 +186,7 @@ bool fission_is_wanted(const struct fission *f)
     const struct nest_block *b = &f->n->blocks.at[f->block];
     int64_t points = points_of(f), elements = 0;
     uint32_t loops = 0, scans = 0;
-    bool has_terms = false, has_long_scan = false;
+    bool has_terms = false, has_long_scan = false, is_apart = false;
     double shared = 0;
     for (uint32_t i = 0; i < b->statements.count; i++) {
         nest_id id = b->statements.at[i];
@@ -123,9 +199,11 @@ bool fission_is_wanted(const struct fission *f)
             elements += nest_extent(f->n, s);
         }
         has_terms |= fission_wants_terms(f, id);
+        bool *is_along = arena_array(f->arena, bool, s->n_combines + 1);
+        is_apart |= fission_wants_apart(f, id, is_along);
     }
     if (f->par != NEST_NONE)
-        return (has_terms && points <= COST_PART_POINTS) ||
+        return is_apart || (has_terms && points <= COST_PART_POINTS) ||
                (has_long_scan && loops > 1 && points <= COST_PART_SCANS) ||
                (loops > 1 && are_few_columns(f) &&
                 (f->always ||

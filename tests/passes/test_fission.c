@@ -313,6 +313,32 @@ START_TEST(long_columns_are_shared)
 }
 END_TEST
 
+// Sums of rows and of columns, which lie in two directions: whatever threads do, one of the loads is of as many lines
+// of memory as threads.
+START_TEST(sums_go_their_own_way)
+{
+    static const char text[] =
+        "jot nest 1\nprogram \"p\" {\n  inputs 1\n  outputs 1 donated -1\n  arena 0\n"
+        "  constants 0\n  memory input 0 : f32[4096] \"x\"\n  memory output 0 : f32[64] \"y\"\n"
+        "  step kernel 0 (0, 1) \"\"\n}\n"
+        "kernel k0_sums(x: f32[4096], y: out f32[64]) {\n  par i < 64 {\n"
+        "    fold j < 64 {\n      %0 = load x[64*i + j] : f32\n      %1 = load x[i + 64*j] : "
+        "f32\n"
+        "      %2 = mul %1, %1 : f32\n"
+        "      yield reduce_sum %0 sum64, argmax %2 free, reduce_sum %2 sum64\n"
+        "    } -> %3 : f32, %4 : f32, %5 : i64, %6 : f32\n"
+        "    %7 = add %3, %4 : f32\n    %8 = mul %7, %6 : f32\n    put y[i] = %8\n  }\n}\n";
+    struct nest_program *p;
+    size_t bytes;
+    ck_assert_msg(nest_program_parse(arena, text, &p) == JOT_OK, "%s", jot_error_message());
+    schedule_fission(p, false);
+    ck_assert_uint_eq(p->nests.count, 1);
+    char *want = results(p, &bytes);
+    split(p, "two directions", 2);
+    ck_assert(!memcmp(results(p, &bytes), want, bytes));
+}
+END_TEST
+
 // The second loop writes over what both read.
 START_TEST(memory_in_place)
 {
@@ -343,6 +369,7 @@ static void add_tests(TCase *c)
     tcase_add_test(c, little_work_stays);
     tcase_add_test(c, memory_in_place);
     tcase_add_test(c, long_columns_are_shared);
+    tcase_add_test(c, sums_go_their_own_way);
 }
 
 int main(void) { return suite_run("fission", add_tests); }
