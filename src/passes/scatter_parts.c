@@ -8,7 +8,7 @@
 #include "ir/indexing.h"
 #include "passes/schedule_internal.h"
 
-static ir_id cut(struct ir_builder *b, ir_id x, int axis, int64_t start, int64_t limit)
+ir_id schedule_cut(struct ir_builder *b, ir_id x, int axis, int64_t start, int64_t limit)
 {
     int64_t starts[IR_MAX_RANK] = {0}, limits[IR_MAX_RANK];
     if (x == IR_NONE)
@@ -31,18 +31,18 @@ static ir_id in_parts(struct ir_builder *b, ir_id x, int axis, int64_t parts, in
         dims[i] = i == axis       ? parts
                   : i == axis + 1 ? length
                                   : ir_dims(b->module, t)[i - (i > axis)];
-    return ir_reshape(b, cut(b, x, axis, 0, parts * length), t.rank + 1, dims);
+    return ir_reshape(b, schedule_cut(b, x, axis, 0, parts * length), t.rank + 1, dims);
 }
 
-// A sum over the leading axis, neighbours first.
-static ir_id sum_pairs(struct ir_builder *b, ir_id x, int64_t parts)
+ir_id schedule_sum_pairs(struct ir_builder *b, ir_id x, int64_t parts)
 {
     ir_id sum[64];
     if (x == IR_NONE)
         return IR_NONE;
     struct ir_type t = ir_type_in(b, x);
     for (int64_t p = 0; p < parts; p++)
-        sum[p] = ir_reshape(b, cut(b, x, 0, p, p + 1), t.rank - 1, ir_dims(b->module, t) + 1);
+        sum[p] = ir_reshape(b, schedule_cut(b, x, 0, p, p + 1), t.rank - 1,
+                            ir_dims(b->module, t) + 1);
     for (; parts > 1; parts /= 2)
         for (int64_t p = 0; p < parts / 2; p++)
             sum[p] = ir_add(b, sum[2 * p], sum[2 * p + 1]);
@@ -78,9 +78,9 @@ ir_id schedule_scatter_parts(struct ir_builder *b, const struct ir_node *n, cons
     ir_id sums =
         ir_scatter(b, IR_scatter_add, ir_full(b, t, -0.0), in_parts(b, in[1], 0, parts, length),
                    in_parts(b, in[2], axis, parts, length), &of_parts);
-    ir_id y = ir_add(b, in[0], sum_pairs(b, sums, parts));
+    ir_id y = ir_add(b, in[0], schedule_sum_pairs(b, sums, parts));
     if (parts * length == total)
         return y;
-    return ir_scatter(b, IR_scatter_add, y, cut(b, in[1], 0, parts * length, total),
-                      cut(b, in[2], axis, parts * length, total), &g);
+    return ir_scatter(b, IR_scatter_add, y, schedule_cut(b, in[1], 0, parts * length, total),
+                      schedule_cut(b, in[2], axis, parts * length, total), &g);
 }

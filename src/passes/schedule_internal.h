@@ -406,6 +406,9 @@ const struct ir_graph *schedule_pack_operands(struct schedule *s);
 // ---- Scatters in parts (scatter_parts.c)
 
 // A scatter_add node over the operands `in`, in that many parts.
+// x from start to limit along the axis, and a sum over the leading axis, neighbours first.
+ir_id schedule_cut(struct ir_builder *b, ir_id x, int axis, int64_t start, int64_t limit);
+ir_id schedule_sum_pairs(struct ir_builder *b, ir_id x, int64_t parts);
 ir_id schedule_scatter_parts(struct ir_builder *b, const struct ir_node *n, const ir_id *in,
                              int64_t parts);
 

@@ -8,12 +8,14 @@
 //
 // A place gets its updates in the order that it always does, and places are lanes: nobody waits for
 // anybody, and a lane reads several updates at once.  The order is a value of its indices alone: equal ones
-// are one, and a loop that does not change them has it in front.  What is computed of rows is computed where
+// are one, and a loop that does not change them has it in front.  Of a sum in parts (ir_scatter_parts) each place has as
+// many lanes, whose sums are added in pairs.  What is computed of rows is computed where
 // they are added; what rows are gathered by comes in the order first.  After all differentiation.
 #include "ir/control.h"
 #include "ir/indexing.h"
 #include "passes/body.h"
 #include "passes/cost.h"
+#include "passes/schedule_internal.h"
 
 enum {
     MOST_OPS = 16,   // of an element of an update that are done where it is added
@@ -43,9 +45,11 @@ struct updates {
     const struct ir_graph *g;
     const ir_id *map;
     const struct ir_node *n;
-    int64_t places, count, row; // of the operand, of updates, numbers of a row
-    int64_t parts, width;       // of a row: lanes, and numbers of each
-    int counts;                 // axes of the updates that count them; those of the row follow
+    int64_t places, count,
+        row;                // of the operand, or of all pieces; of updates; numbers of a row
+    int64_t pieces, length; // of the first axis that counts updates, and of each
+    int64_t parts, width;   // of a row: lanes, and numbers of each
+    int counts;             // axes of the updates that count them; those of the row follow
     ir_id keys, order;
     struct leaf leaves[MOST_LEAVES];
     int n_leaves, ops;
@@ -99,17 +103,19 @@ static bool find_updates(struct updates *u, const struct ir_graph *g, const stru
         return false;
     struct ir_gather of = ir_gather_of(n->attrs);
     ir_id x = ir_operand(g, n, 0), at = ir_operand(g, n, 1), y = ir_operand(g, n, 2);
-    if ((of.unique && of.mode != IR_MODE_CLIP) || !is_of_rows(g, n) ||
-        ir_scatter_parts(m, (enum ir_op)n->op, n->attrs, ir_type_of(g, x), ir_type_of(g, at),
-                         ir_type_of(g, y)) > 1)
+    if ((of.unique && of.mode != IR_MODE_CLIP) || !is_of_rows(g, n))
         return false;
+    u->pieces = ir_scatter_parts(m, (enum ir_op)n->op, n->attrs, ir_type_of(g, x),
+                                 ir_type_of(g, at), ir_type_of(g, y));
+    u->pieces = u->pieces > 1 ? u->pieces : 1;
+    u->length = ir_dims_of(g, at)[0] / u->pieces;
     const int64_t *dims = ir_dims_of(g, x);
     u->counts = ir_rank_of(g, at) - 1;
     u->places = product(dims, 0, of.n_map);
     u->row = product(dims, of.n_map, ir_rank_of(g, x));
     u->count = product(ir_dims_of(g, at), 0, u->counts);
     return u->count >= COST_SORTED_UPDATES && u->count < INT32_MAX / 2 &&
-           u->places < INT32_MAX &&
+           u->places * u->pieces < INT32_MAX &&
            (is_one_number(g, x) || u->places <= COST_SORTED_EMPTY * u->count);
 }
 
@@ -122,7 +128,7 @@ static bool is_wanted(const struct updates *u)
         const struct ir_node *n = &u->g->nodes.at[i];
         wanted = n->n_in == 3 && ir_operand(u->g, n, 1) == ir_operand(u->g, u->n, 1) &&
                  find_updates(&other, u->g, n) && other.row >= COST_SORTED_ROW &&
-                 other.places == u->places;
+                 other.places == u->places && other.pieces == u->pieces;
     }
     return wanted;
 }
@@ -265,15 +271,24 @@ static ir_id row_numbers(const struct updates *u, const struct ir_node *n, ir_id
     return all;
 }
 
-// Sorts the updates by place; those that have none come last.
+// Sorts the updates by piece and place; those that have none come last.
 static void sort_updates(struct updates *u)
 {
     struct ir_builder *b = u->b;
-    ir_id inside, key = row_numbers(u, u->n, &inside);
+    ir_id inside, key = row_numbers(u, u->n, &inside),
+                  numbers = ir_iota(b, ir_type_in(b, key), 0);
+    if (u->pieces > 1) {
+        int64_t rows = u->length * (u->count / ir_dims_of(u->g, ir_operand(u->g, u->n, 1))[0]);
+        ir_id is_of_piece = ir_lt(b, numbers, number(b, rows * u->pieces));
+        ir_id first = ir_mul(b, ir_div(b, numbers, number(b, rows)), number(b, u->places));
+        key = ir_add(b, key, first);
+        inside = inside == IR_NONE ? is_of_piece : ir_and(b, inside, is_of_piece);
+        u->places *= u->pieces;
+    }
     if (inside != IR_NONE)
         key = ir_select(b, inside, key, number(b, u->places));
     key = ir_convert(b, key, JOT_I32);
-    ir_id numbers = ir_iota(b, ir_type_in(b, key), 0);
+    numbers = ir_convert(b, numbers, JOT_I32);
     u->keys = ir_sort(b, 2, (ir_id[]){key, numbers}, 1);
     u->order = u->keys + 1;
 }
@@ -455,15 +470,35 @@ static void set_parts(struct updates *u)
     u->parts = u->row / u->width;
 }
 
+// x and the sums of the pieces, and what fills none.
+static ir_id add_pieces(struct updates *u, ir_id sums)
+{
+    struct ir_builder *b = u->b;
+    ir_id x = operand(u, u->n, 0), at = operand(u, u->n, 1), y = operand(u, u->n, 2);
+    struct ir_type t = ir_type_in(b, x);
+    struct ir_gather of = ir_gather_of(u->n->attrs);
+    int64_t dims[IR_MAX_RANK + 1] = {u->pieces}, end = u->pieces * u->length;
+    int64_t total = ir_dims(b->module, ir_type_in(b, at))[0];
+    memcpy(dims + 1, ir_dims(b->module, t), (size_t)t.rank * sizeof *dims);
+    sums = ir_reshape(b, sums, t.rank + 1, dims);
+    x = ir_add(b, x, schedule_sum_pairs(b, sums, u->pieces));
+    if (end == total)
+        return x;
+    return ir_scatter(b, (enum ir_op)u->n->op, x, schedule_cut(b, at, 0, end, total),
+                      schedule_cut(b, y, 0, end, total), &of);
+}
+
 static ir_id run_updates(struct updates *u)
 {
     struct ir_builder *b = u->b;
-    int64_t zero = 0, one = 1, places = u->places, end = places + 1;
     ir_id in[MOST_OPERANDS];
     int n_in = 1;
-    set_parts(u);
     sort_updates(u);
+    set_parts(u);
+    int64_t zero = 0, one = 1, places = u->places, end = places + 1;
     ir_id first = find_first(u), x = operand(u, u->n, 0);
+    struct ir_type of_all = ir_type_make(b->module, ir_dtype(ir_type_in(b, x)), 3,
+                                         (int64_t[]){places, u->parts, u->width});
     u->seen = body_mask(b->module, u->g->values.count);
     find_leaves(u, ir_operand(u->g, u->n, 2));
     for (int i = 0; i < u->n_leaves; i++) {
@@ -476,10 +511,13 @@ static ir_id run_updates(struct updates *u)
         .n_consts = n_in, .batched = 2, .max_trips = IR_NO_BOUND, .trips = IR_TRIPS_UNNAMED};
     in[0] = spread(b, ir_slice(b, first, &one, &end, NULL), 2, places, u->parts, 0);
     in[n_in++] = spread(b, ir_slice(b, first, &zero, &places, NULL), 2, places, u->parts, 0);
-    in[n_in++] = reshape(b, x, 3, places, u->parts, u->width);
+    in[n_in++] =
+        u->pieces > 1 ? ir_full(b, of_all, -0.0) : reshape(b, x, 3, places, u->parts, u->width);
     w.test = loop_test(u, in, n_in);
     w.step = loop_step(u, in, n_in);
     ir_id y = ir_while(b, &w, n_in, in);
+    if (y != IR_NONE && u->pieces > 1)
+        return add_pieces(u, y + 1);
     struct ir_type t = ir_type_in(b, x);
     return y == IR_NONE ? y : ir_reshape(b, y + 1, t.rank, ir_dims(b->module, t));
 }

@@ -103,6 +103,26 @@ START_TEST(orders_are_shared)
 }
 END_TEST
 
+// Sums of many updates of few places are those of pieces, each of which has a lane by place; three updates fill none.
+START_TEST(pieces_are_lanes)
+{
+    check_sorted("jot ir 1\nfunction @0 f(%x: f32[20,8], %r: i32[10003], %u: f32[10003,8]) {\n"
+                 "  %m = const {data=31} : i32[]\n  %p = and %r, %m : i32[10003]\n"
+                 "  %i = reshape %p {dims=[10003,1]} : i32[10003,1]\n"
+                 "  %y = scatter_add %x, %i, %u " ROWS "mode=3} : f32[20,8]\n"
+                 "  %z = scatter_add %x, %i, %u " ROWS
+                 "mode=0} : f32[20,8]\n  return %y, %z\n}\n",
+                 2, 2);
+    check_sorted(
+        "jot ir 1\nfunction @0 f(%x: f32[2,4,16], %r: i32[64,80,2], %u: f32[64,80,16]) {\n"
+        "  %m = const {data=3} : i32[]\n  %i = and %r, %m : i32[64,80,2]\n"
+        "  %y = scatter_add %x, %i, %u {offset_dims=[2], collapsed_dims=[0, 1], "
+        "operand_batch=[], index_batch=[], index_map=[0, 1], mode=3} : f32[2,4,16]\n"
+        "  return %y\n}\n",
+        1, 1);
+}
+END_TEST
+
 START_TEST(others_stay)
 {
     // Single numbers, of which nothing else wants the order; no place twice; few; a window that moves.
@@ -131,6 +151,7 @@ static void add(TCase *t)
     tcase_add_test(t, of_what_is_computed);
     tcase_add_test(t, of_several_axes);
     tcase_add_test(t, orders_are_shared);
+    tcase_add_test(t, pieces_are_lanes);
     tcase_add_test(t, others_stay);
 }
 
