@@ -4,8 +4,8 @@
 //
 //     c = scan {c = c + sum a}(a, c)      becomes      s = sum a; c = scan {c = c + s}(a, s, c)
 //
-// Only folds, products and routines move, with what they need.  Elementwise ops stay: a kernel of the loop
-// would load what it computes as fast.  So do short folds, which are written out, products that are larger
+// Only folds, products and routines move, with what they need, and what a library's product reads.  Other elementwise
+// ops stay: a kernel of the loop would load what it computes as fast.  So do short folds, which are written out, products that are larger
 // than what they are of, loops, which may not end, and what devices do together.  After all differentiation.
 //
 // Before it parts of constants move: what folds, multiplies and changes of index make of more elements.  Cotangents
@@ -79,19 +79,36 @@ static bool *find_invariant(const struct ir_graph *g, uint32_t n_consts)
     return is_invariant;
 }
 
+// By value, whether it is computed by elements for a product of a library, which reads it in memory.
+static bool *find_fed(const struct ir_graph *g)
+{
+    bool *is_fed = body_mask(g->module, g->values.count);
+    ir_for_each_node (g, n) {
+        if (n->op != IR_dot_general || !cost_is_product(g, n, ir_dtype_of(g, n->out), false))
+            continue;
+        for (uint32_t i = 0; i < n->n_in; i++) {
+            ir_id v = ir_operand(g, n, i);
+            while (ir_node_of(g, v)->op == IR_reshape || ir_node_of(g, v)->op == IR_transpose)
+                v = ir_operand(g, ir_node_of(g, v), 0);
+            is_fed[v] = ir_op_class((enum ir_op)ir_node_of(g, v)->op) == IR_CLASS_MAP;
+        }
+    }
+    return is_fed;
+}
+
 // What moves, and what is still wanted behind it.
 static struct hoisting plan(const struct ir_graph *g, uint32_t n_consts, bool parts)
 {
     struct ir_module *m = g->module;
-    const bool *is_part = parts ? find_parts(g) : NULL;
+    const bool *is_part = parts ? find_parts(g) : NULL, *is_fed = parts ? NULL : find_fed(g);
     struct hoisting h = {g, body_mask(m, g->values.count), body_mask(m, g->nodes.count)};
     bool *is_invariant = find_invariant(g, n_consts), *wanted = body_mask(m, g->values.count);
     for (uint32_t i = 0; i < g->outputs.count; i++)
         wanted[g->outputs.at[i]] = true;
     for (uint32_t at = g->nodes.count; at-- > 0;) {
         const struct ir_node *n = &g->nodes.at[at];
-        bool moves =
-            n->n_out && is_invariant[n->out] && (parts ? is_part[at] : pass_is_dear(g, n));
+        bool moves = n->n_out && is_invariant[n->out] &&
+                     (parts ? is_part[at] : pass_is_dear(g, n) || is_fed[n->out]);
         h.stays[at] = ir_has_effect(g, n);
         for (uint32_t k = 0; k < n->n_out; k++) {
             h.moves[n->out + k] = moves && wanted[n->out + k];

@@ -42,6 +42,20 @@ START_TEST(folds_move)
 }
 END_TEST
 
+// What a library's product reads is memory anyway; beside a small product it is not.
+START_TEST(operands_of_products_move)
+{
+#define PRODUCT(n)                                                                             \
+    SCAN("  %e = mul %a, %a : f64[64,64]\n  %t = transpose %e {axes=[1,0]} : f64[64,64]\n"     \
+         "  %b = broadcast_in_dim %s {dims=[64," #n "], axes=[]} : f64[64," #n "]\n"           \
+         "  %c = dot_general %t, %b {lhs_contract=[1], rhs_contract=[0], lhs_batch=[], "       \
+         "rhs_batch=[], precision=0} : f64[64," #n "]\n"                                       \
+         "  %r = reduce_max %c {axes=[0,1]} : f64[]\n  return %r\n")
+    check_moved(PRODUCT(64), IR_mul, 1);
+    check_moved(PRODUCT(2), IR_mul, 0);
+}
+END_TEST
+
 START_TEST(what_changes_stays)
 {
     check_moved(
@@ -110,6 +124,7 @@ END_TEST
 static void add(TCase *t)
 {
     tcase_add_test(t, folds_move);
+    tcase_add_test(t, operands_of_products_move);
     tcase_add_test(t, what_changes_stays);
     tcase_add_test(t, loops_in_loops);
     tcase_add_test(t, sums_of_parts);
