@@ -318,7 +318,7 @@ static void give_memory(struct fission *f, nest_id buffer)
     struct nest_index point = place_in(f, f->par, 0, NULL, &points);
     if (f->par != NEST_NONE) {
         struct nest_lines lines = nest_lines_in(f->n, fission_statement(f, f->par));
-        step = lines.of_points < lines.of_inner ? points : 1;
+        step = nest_lies_along(lines) ? points : 1;
     }
     b->role = NEST_OUT;
     b->count = size * points;
@@ -458,7 +458,7 @@ static void join_map(struct fission *f, nest_id par)
     }
     // The axis that memory goes along comes last.
     struct nest_lines lines = nest_lines_in(f->n, s);
-    const struct nest_statement *outer = lines.of_points < lines.of_inner ? map : s;
+    const struct nest_statement *outer = nest_lies_along(lines) ? map : s;
     const struct nest_statement *inner = outer == map ? s : map;
     nest_id *axes = arena_array(f->arena, nest_id, s->n_axes + map->n_axes);
     memcpy(axes, outer->axes, outer->n_axes * sizeof *axes);

@@ -73,8 +73,52 @@ static bool are_few_columns(const struct fission *f)
         has_rows |= f->n->buffers.at[i].role == NEST_LOCAL;
     if (f->par == NEST_NONE || points_of(f) > (has_rows ? COST_PART_POINTS : COST_FEW_COLUMNS))
         return false;
-    struct nest_lines lines = nest_lines_in(f->n, fission_statement(f, f->par));
-    return lines.of_points < lines.of_inner;
+    return nest_lies_along(nest_lines_in(f->n, fission_statement(f, f->par)));
+}
+
+static bool takes(const struct fission *f, const struct nest_statement *s, const bool *values);
+
+static bool block_takes(const struct fission *f, uint32_t block, const bool *values)
+{
+    if (block >= f->n->blocks.count)
+        return false;
+    const struct nest_block *b = &f->n->blocks.at[block];
+    for (uint32_t i = 0; i < b->statements.count; i++)
+        if (takes(f, fission_statement(f, b->statements.at[i]), values))
+            return true;
+    return false;
+}
+
+// Whether the statement takes any of the values.
+static bool takes(const struct fission *f, const struct nest_statement *s, const bool *values)
+{
+    bool does = s->guard != NEST_NONE && values[s->guard];
+    for (uint32_t k = 0; k < s->n_in; k++)
+        does |= values[s->in[k]];
+    for (uint32_t k = 0; k < s->index.count; k++)
+        does |= s->index.terms[k].is_value && values[s->index.terms[k].id];
+    for (uint32_t k = 0; k < s->n_combines; k++)
+        does |= values[s->combines[k].value[0]] ||
+                (s->combines[k].n == 2 && values[s->combines[k].value[1]]);
+    return does || block_takes(f, s->body, values) || block_takes(f, s->other, values);
+}
+
+// Whether loops wait for a fold: else parts of it, and maps, are functions of one kernel already.
+static bool has_loops_in_turn(const struct fission *f)
+{
+    const struct nest_block *b = &f->n->blocks.at[f->block];
+    bool *of_fold = arena_array(f->arena, bool, f->n->values.count + 1);
+    uint32_t folds = 0;
+    for (uint32_t i = 0; i < b->statements.count; i++) {
+        const struct nest_statement *s = fission_statement(f, b->statements.at[i]);
+        bool does = takes(f, s, of_fold);
+        folds += s->kind == NEST_FOLD;
+        if (folds > 1 || (does && fission_is_loop(s)))
+            return true;
+        for (uint32_t k = 0; k < s->n_results; k++)
+            of_fold[s->result + k] = does || s->kind == NEST_FOLD;
+    }
+    return false;
 }
 
 bool fission_wants_terms(const struct fission *f, nest_id id)
@@ -205,7 +249,7 @@ bool fission_is_wanted(const struct fission *f)
     if (f->par != NEST_NONE)
         return is_apart || (has_terms && points <= COST_PART_POINTS) ||
                (has_long_scan && loops > 1 && points <= COST_PART_SCANS) ||
-               (loops > 1 && are_few_columns(f) &&
+               (loops > 1 && are_few_columns(f) && has_loops_in_turn(f) &&
                 (f->always ||
                  (elements >= COST_LONG_COLUMN && elements * points >= COST_COLUMNS &&
                   elements * points <= COST_KEPT_TERMS)));

@@ -368,6 +368,11 @@ struct nest_lines nest_lines_of(const struct nest *n, const struct nest_statemen
                                 const struct nest_statement *inner,
                                 const struct nest_statement *access);
 struct nest_lines nest_lines_in(const struct nest *n, const struct nest_statement *points);
+// Whether neighbouring points are clearly for neighbouring threads.
+static inline bool nest_lies_along(struct nest_lines lines)
+{
+    return 2 * lines.of_points < lines.of_inner;
+}
 
 // Text form, round trip.  The parser takes several kernels in one text.
 void nest_print(struct strbuf *s, const struct nest *n);

@@ -313,6 +313,28 @@ START_TEST(long_columns_are_shared)
 }
 END_TEST
 
+// A fold and a map that does without it are functions of one kernel.
+START_TEST(what_waits_for_nothing_stays)
+{
+    static const char text[] =
+        "jot nest 1\nprogram \"p\" {\n  inputs 1\n  outputs 2 donated -1 -1\n  arena 0\n"
+        "  constants 0\n  memory input 0 : f32[4194304] \"x\"\n"
+        "  memory output 0 : f32[4194304] \"y\"\n  memory output 1 : f32[64] \"z\"\n"
+        "  step kernel 0 (0, 1, 2) \"\"\n}\n"
+        "kernel k0_apart(x: f32[4194304], y: out f32[4194304], z: out f32[64]) {\n  par c < 64 "
+        "{\n"
+        "    fold i < 65536 {\n      %0 = load x[64*i + c] : f32\n      yield reduce_sum %0 "
+        "sum64\n"
+        "    } -> %1 : f32\n    map k < 65536 {\n      %2 = load x[64*k + c] : f32\n"
+        "      %3 = neg %2 : f32\n      put y[64*k + c] = %3\n    }\n    put z[c] = %1\n  "
+        "}\n}\n";
+    struct nest_program *p;
+    ck_assert_msg(nest_program_parse(arena, text, &p) == JOT_OK, "%s", jot_error_message());
+    schedule_fission(p, false);
+    ck_assert_uint_eq(p->nests.count, 1);
+}
+END_TEST
+
 // Sums of rows and of columns, which lie in two directions: whatever threads do, one of the loads is of as many lines
 // of memory as threads.
 START_TEST(sums_go_their_own_way)
@@ -370,6 +392,7 @@ static void add_tests(TCase *c)
     tcase_add_test(c, memory_in_place);
     tcase_add_test(c, long_columns_are_shared);
     tcase_add_test(c, sums_go_their_own_way);
+    tcase_add_test(c, what_waits_for_nothing_stays);
 }
 
 int main(void) { return suite_run("fission", add_tests); }

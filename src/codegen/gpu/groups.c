@@ -140,7 +140,7 @@ bool gpu_groups_wanted(const struct cg_lowering *l, const struct nest_statement 
         length <= fold_block(length) || has_locals(l->nest); // no columns (gpu_columns_choose)
     bool is_small = length >= FOLD_LANES &&
                     (points * length <= SMALL_READ || (is_alone && points < FEW_THREADS));
-    if (length < 16 || (lines.of_points < lines.of_inner && !is_small))
+    if (length < 16 || (nest_lies_along(lines) && !is_small))
         return false;
     return points < FEW_POINTS * GPU_BLOCK || lines.of_inner < lines.of_points;
 }
