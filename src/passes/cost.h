@@ -74,7 +74,7 @@ enum cost_constant {
     COST_APART = 1 << 20,
     // Terms of folds that are loops of their own there: of points that leave most of a GPU idle,
     // when a term has so many operations and there are so many terms; and memory is given to.
-    COST_IDLE_POINTS = 64,
+    COST_IDLE_POINTS = 128,
     COST_DEAR_TERM = 64,
     COST_MANY_TERMS = 1 << 17,
     COST_KEPT_TERMS = 1 << 28,

@@ -361,6 +361,21 @@ START_TEST(sums_go_their_own_way)
 }
 END_TEST
 
+// Points that leave a block of threads to each multiprocessor: dear terms are those of all threads.
+START_TEST(dear_terms_of_idle_points)
+{
+    struct nest_program *p = program_of(
+        "kernel k0_scores(x: f32[60], y: out f32[100]) {\n"
+        "  par b < 100 {\n"
+        "    fold k < 2048 {\n"
+        "      fold l < 60 {\n        %0 = load x[l] : f32\n        %1 = mul %0, %0 : f32\n"
+        "        yield fma %0 %1 sum64\n      } -> %2 : f32\n"
+        "      yield reduce_max %2 free\n    } -> %3 : f32\n    put y[b] = %3\n  }\n}\n");
+    schedule_fission(p, false);
+    ck_assert_uint_eq(p->nests.count, 2);
+}
+END_TEST
+
 // The second loop writes over what both read.
 START_TEST(memory_in_place)
 {
@@ -389,6 +404,7 @@ static void add_tests(TCase *c)
     tcase_add_checked_fixture(c, setup, teardown);
     tcase_add_loop_test(c, parts_do_the_same, 0, sizeof nests / sizeof *nests);
     tcase_add_test(c, little_work_stays);
+    tcase_add_test(c, dear_terms_of_idle_points);
     tcase_add_test(c, memory_in_place);
     tcase_add_test(c, long_columns_are_shared);
     tcase_add_test(c, sums_go_their_own_way);
