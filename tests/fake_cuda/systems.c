@@ -73,6 +73,39 @@ TRSM(D, JOT_F64, double)
 TRSM(C, JOT_C64, cuComplex)
 TRSM(Z, JOT_C128, cuDoubleComplex)
 
+typedef void trsv_function(const char *uplo, const char *trans, const char *diag, const int *n,
+                           const void *a, const int *lda, void *x, const int *stride, size_t,
+                           size_t, size_t);
+
+static void run_trsv(void *argument)
+{
+    struct system *s = argument;
+    ((trsv_function *)lapack(LAPACK_trsv, s->dtype))(
+        s->triangle == CUBLAS_FILL_MODE_LOWER ? "L" : "U",
+        s->operation == CUBLAS_OP_N   ? "N"
+        : s->operation == CUBLAS_OP_T ? "T"
+                                      : "C",
+        s->diagonal == CUBLAS_DIAG_UNIT ? "U" : "N", &s->n, s->a, &s->lda, s->b, &s->ldb, 1, 1,
+        1);
+}
+
+#define TRSV(letter, dtype, type)                                                              \
+    cublasStatus_t cublas##letter##trsv_v2(                                                    \
+        cublasHandle_t handle, cublasFillMode_t triangle, cublasOperation_t operation,         \
+        cublasDiagType_t diagonal, int n, const type *a, int lda, type *x, int stride)         \
+    {                                                                                          \
+        struct system s = {dtype, 0,   triangle, operation, diagonal, 1,                       \
+                           n,     lda, stride,   {0},       near(a),  near(x)};                \
+        if (!handle->stream)                                                                   \
+            return FAILED;                                                                     \
+        fake_submit(handle->stream, run_trsv, &s, sizeof s);                                   \
+        return CUBLAS_STATUS_SUCCESS;                                                          \
+    }
+TRSV(S, JOT_F32, float)
+TRSV(D, JOT_F64, double)
+TRSV(C, JOT_C64, cuComplex)
+TRSV(Z, JOT_C128, cuDoubleComplex)
+
 // The same for each of the places.
 struct systems {
     struct system one;

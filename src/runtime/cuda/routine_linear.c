@@ -139,10 +139,39 @@ static const void *one_of(const struct cuda_solve *s)
     return s->part == sizeof(float) ? (const void *)one_f : one_d;
 }
 
+typedef cublasStatus_t trsv(cublasHandle_t handle, int triangle, int operation, int diagonal,
+                            int n, const void *a, int lda, void *x, int stride);
+
+static trsv *trsv_of(jot_dtype d)
+{
+    return d == JOT_F32   ? (trsv *)cuda.cublas.cublasStrsv_v2
+           : d == JOT_F64 ? (trsv *)cuda.cublas.cublasDtrsv_v2
+           : d == JOT_C64 ? (trsv *)cuda.cublas.cublasCtrsv_v2
+                          : (trsv *)cuda.cublas.cublasZtrsv_v2;
+}
+
+// Whether a system has one right side and is one of trsv, whose matrix is always on the left.  For trsm one right
+// side is a block of them.
+static bool is_of_one(const struct cuda_solve *s, struct system *t)
+{
+    if (t->side == CUBLAS_SIDE_LEFT)
+        return s->m == 1;
+    if (s->n != 1 || t->operation == CUBLAS_OP_C)
+        return false;
+    t->operation = t->operation == CUBLAS_OP_N ? CUBLAS_OP_T : CUBLAS_OP_N;
+    return true;
+}
+
 static jot_status solve(const struct cuda_matrix *c)
 {
     const struct cuda_solve *s = c->s;
     struct system t = system_of(s);
+    if (is_of_one(s, &t))
+        return cuda_blas_status(c->d, "triangular_solve",
+                                trsv_of(s->dtype)(c->d->blas_routines, t.triangle, t.operation,
+                                                  t.diagonal, t.order,
+                                                  cuda_matrix_operand(c, 0), t.order,
+                                                  cuda_matrix_operand(c, 2), 1));
     return cuda_blas_status(
         c->d, "triangular_solve",
         cuda_trsm_of(s->dtype)(c->d->blas_routines, t.side, t.triangle, t.operation, t.diagonal,
