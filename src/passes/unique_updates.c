@@ -3,8 +3,8 @@
 //
 //     scatter_add x (concatenate (iota, labels)) u        row i has one update, whatever its label is
 //
-// Along each axis that counts windows a component of the places grows by the same number, and a window is one
-// element wide along the axis of the operand that it is of.
+// Along each axis that counts windows a component of the places grows by the same number and stays inside of the
+// operand, where no mode moves it.  Its window is one element wide.
 #include "ir/indexing.h"
 #include "passes/affine.h"
 #include "passes/transform.h"
@@ -59,21 +59,26 @@ static ir_id rows_along(const struct ir_builder *b, ir_id v, int axis, int64_t l
     }
 }
 
-static bool grows_along(const struct ir_builder *b, ir_id v, int axis, int64_t length)
+// Whether the places that v has along the axis are all different, and are below the extent.
+static bool grows_along(const struct ir_builder *b, ir_id v, int axis, int64_t length,
+                        int64_t extent)
 {
     const struct ir_node *n = v == IR_NONE ? NULL : ir_node_in(b, v);
     struct ir_scan rows = {.length = length};
     struct affine a;
     if (n && n->op == IR_iota && ir_type_in(b, v).rank > 1)
-        return ir_attr_int(n->attrs, IR_KEY_axis) == axis;
+        return ir_attr_int(n->attrs, IR_KEY_axis) == axis && length <= extent;
     v = n ? rows_along(b, v, axis, length) : IR_NONE;
-    return v != IR_NONE && affine_rows(&(struct affine_loop){.b = b, .scan = &rows}, v, &a) &&
-           a.step != 0;
+    if (v == IR_NONE || !affine_rows(&(struct affine_loop){.b = b, .scan = &rows}, v, &a))
+        return false;
+    int64_t last = a.start + a.step * (length - 1);
+    return a.step != 0 && a.start >= 0 && a.start < extent && last >= 0 && last < extent;
 }
 
 static bool is_unique(const struct ir_builder *b, const struct ir_gather *g,
-                      const struct ir_window *w, ir_id indices)
+                      const struct ir_window *w, ir_id operand, ir_id indices)
 {
+    const int64_t *x = ir_dims(b->module, ir_type_in(b, operand));
     const int64_t *dims = ir_dims(b->module, ir_type_in(b, indices));
     for (int a = 0; a < w->index_rank; a++) {
         bool is = dims[a] == 1;
@@ -81,7 +86,7 @@ static bool is_unique(const struct ir_builder *b, const struct ir_gather *g,
             is |= g->index_batch[i] == a;
         for (int d = 0; d < w->rank && !is; d++)
             is = w->component[d] >= 0 && w->size[d] == 1 &&
-                 grows_along(b, component_of(b, indices, g, w->component[d]), a, dims[a]);
+                 grows_along(b, component_of(b, indices, g, w->component[d]), a, dims[a], x[d]);
         if (!is)
             return false;
     }
@@ -91,11 +96,11 @@ static bool is_unique(const struct ir_builder *b, const struct ir_gather *g,
 ir_id pass_unique_updates(struct ir_builder *b, const struct ir_node *n, const ir_id *in)
 {
     struct ir_gather g = ir_gather_of(n->attrs);
-    if (g.unique || g.mode == IR_MODE_CLIP)
+    if (g.unique)
         return IR_NONE;
     struct ir_window w = ir_window_of(b->module, n->attrs, ir_type_in(b, in[0]),
                                       ir_type_in(b, in[1]), ir_type_in(b, in[2]));
-    if (!is_unique(b, &g, &w, in[1]))
+    if (!is_unique(b, &g, &w, in[0], in[1]))
         return IR_NONE;
     g.unique = true;
     return ir_scatter(b, (enum ir_op)n->op, in[0], in[1], in[2], &g);

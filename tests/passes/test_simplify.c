@@ -100,7 +100,10 @@ static const struct {
                           "select %t, %a, %n : i32[6]\n" COLUMNS("w", "l"),
      true},
     {COLUMNS("n", "n"), true},
-    {NUMBER("s", "3") "  %w = sub %s, %n : i32[6]\n" COLUMNS("l", "w"), true},
+    {NUMBER("s", "5") "  %w = sub %s, %n : i32[6]\n" COLUMNS("w", "l"), true},
+    // Places that are not inside may be moved there, to that of another.
+    {NUMBER("s", "3") "  %w = sub %s, %n : i32[6]\n" COLUMNS("l", "w"), false},
+    {NUMBER("s", "1") "  %w = add %s, %n : i32[6]\n" COLUMNS("w", "l"), false},
     {"  %p = iota {dtype=i32, dims=[6,1], axis=0} : i32[6,1]\n"
      "  %q = reshape %l {dims=[6,1]} : i32[6,1]\n"
      "  %i = concatenate %p, %q {axis=1} : i32[6,2]\n",
@@ -112,21 +115,23 @@ static const struct {
 
 START_TEST(places_tell_that_updates_are_unique)
 {
+    int mode = _i % IR_MODE_COUNT;
     char text[2048];
     snprintf(text, sizeof text,
              "jot ir 1\nfunction @0 f(%%x: f64[6,4], %%l: i32[6], %%u: f64[6]) {\n"
              "  %%n = iota {dtype=i32, dims=[6], axis=0} : i32[6]\n%s"
              "  %%y = scatter_add %%x, %%i, %%u {offset_dims=[], collapsed_dims=[0,1], "
-             "operand_batch=[], index_batch=[], index_map=[0,1], mode=3} : f64[6,4]\n"
+             "operand_batch=[], index_batch=[], index_map=[0,1], mode=%d} : f64[6,4]\n"
              "  return %%y\n}\n",
-             updates[_i].places);
+             updates[_i / IR_MODE_COUNT].places, mode);
     uint32_t f = parse(text), g = pass_simplify(module, f);
     uint64_t state = seed;
     struct ir_tensor *in = draw_inputs(f, &state), *a = evaluate(f, in), *b = evaluate(g, in);
     ck_assert_msg(bits_equal(a[0], b[0]), "seed %" PRIu64 ": other values of\n%s", seed, text);
     ir_for_each_node (graph(g), n)
         if (n->op == IR_scatter_add)
-            ck_assert_msg(ir_gather_of(n->attrs).unique == updates[_i].are, "%s", text);
+            ck_assert_msg(ir_gather_of(n->attrs).unique == updates[_i / IR_MODE_COUNT].are,
+                          "%s", text);
 }
 END_TEST
 
@@ -147,7 +152,7 @@ END_TEST
 static void add(TCase *t)
 {
     tcase_add_loop_test(t, places_tell_that_updates_are_unique, 0,
-                        sizeof updates / sizeof *updates);
+                        IR_MODE_COUNT * sizeof updates / sizeof *updates);
     tcase_add_test(t, windows_that_meet_are_not_unique);
     tcase_add_loop_test(t, rewrites_keep_bits, 0, sizeof rewrites / sizeof *rewrites);
 }
