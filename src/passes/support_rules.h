@@ -37,11 +37,12 @@ static inline struct supported uniform(enum support_kind kind)
     return (struct supported){IR_NONE, IR_NONE, kind, IR_NONE};
 }
 
+// Where all elements may be nonzero none has to be made zero.
 static inline void give(struct support *s, const struct ir_node *n, struct supported support,
                         ir_id raw, bool is_clean)
 {
     support.raw = raw;
-    support.clean = is_clean ? raw : IR_NONE;
+    support.clean = is_clean || support.kind == ALL ? raw : IR_NONE;
     s->of[n->out] = support;
 }
 

@@ -568,11 +568,32 @@ START_TEST(terms_of_products_are_numbers)
 }
 END_TEST
 
+// A mask that is true everywhere leaves nothing to be made zero.
+START_TEST(masks_of_everything)
+{
+    uint32_t f = parse("jot ir 1\nfunction @0 f(%a: f64[3], %y: f64[3]) {\n"
+                       "  %0 = const {data=0} : f64[]\n  %1 = const {data=true} : bool[]\n"
+                       "  %z = broadcast_in_dim %0 {dims=[3], axes=[]} : f64[3]\n"
+                       "  %p = broadcast_in_dim %1 {dims=[3], axes=[]} : bool[3]\n"
+                       "  %s = select %p, %a, %z : f64[3]\n"
+                       "  %r = mul_z %s, %y : f64[3]\n  return %r\n}\n");
+    struct ir_tensor in[] = {{F64(3), (double[]){2, 0, 5}},
+                             {F64(3), (double[]){7, INFINITY, INFINITY}}};
+    f = pass_support(module, f);
+    ir_for_each_node (ir_function(module, f), n)
+        ck_assert_int_ne(n->op, IR_mul_z);
+    const double *have = evaluate(f, in)[0].data;
+    ck_assert_double_eq(have[0], 14);
+    ck_assert_double_nan(have[1]); // 0 is a number here, and of a path that is taken
+    ck_assert_double_eq(have[2], INFINITY);
+}
+END_TEST
+
 static void add_tests(TCase *t)
 {
+    tcase_add_test(t, masks_of_everything);
     tcase_add_loop_test(t, terms_of_products_are_numbers, 0,
                         sizeof sums_of_products / sizeof *sums_of_products);
-
     tcase_add_loop_test(t, the_taken_path_counts, 0, 1);
     tcase_add_loop_test(t, sums_have_what_a_part_has, 0, 2);
 }
