@@ -184,6 +184,14 @@ void native_use(struct native_program *p, struct rt_program *program)
         take_donations(p);
 }
 
+void native_watch(const struct native_program *p)
+{
+    if (p->mesh.team)
+        rt_team_watch(p->mesh.team, dump_wants("run") ? dump_step : NULL);
+    else
+        rt_program_watch(p->program, dump_wants("run") ? dump_step : NULL);
+}
+
 static jot_status load(struct native_program *p, const struct code *c)
 {
     const struct rt_callback *callbacks = callbacks_of(p);
@@ -202,10 +210,7 @@ static jot_status load(struct native_program *p, const struct code *c)
         unload(p);
         return status_fail(JOT_ERR_IO, "the program is not that of this function");
     }
-    if (dump_wants("run") && p->mesh.team)
-        rt_team_watch(p->mesh.team, dump_step);
-    else if (dump_wants("run"))
-        rt_program_watch(p->program, dump_step);
+    native_watch(p);
     return JOT_OK;
 }
 

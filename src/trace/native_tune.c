@@ -119,7 +119,7 @@ static jot_status run_in_steps(struct tuner *t, struct candidate *c)
     watched.c = c;
     jot_status status = run(t, c, &us);
     watched.step = NULL;
-    rt_program_watch(c->program, NULL);
+    native_watch(t->p);
     for (uint32_t i = 0; i < c->steps.count; i++) {
         struct timed_step *s = &c->steps.at[i];
         s->least = !s->least || s->now < s->least ? s->now : s->least;
