@@ -65,12 +65,13 @@ typedef struct jot_jit_options {
     // The most versions that are kept: there is one for each set of input types and each state
     // of static_data.  0: as many as jot_set_most_versions says.
     size_t most_versions;
+    // Of this struct, set by the macro; 0 is this version. Fields behind it are read where they are part of it.
+    size_t size;
     // Whether each version is tuned when it is compiled: it is compiled some eight times, run on the arrays
     // of the call that asks for it, and what was fastest stays. Results are the same, bit for bit. What was
     // found is kept in the disk cache, and measured once for a program and a machine. Functions with
     // callbacks, and those that a mesh runs, are not tuned.
     bool tune;
-    size_t size; // of this struct, set by the macro; 0 is this version
 } jot_jit_options;
 
 // NULL with a message when f is not sound or memory is out.  Tracing waits for the first call.

@@ -6,6 +6,7 @@
 #include "runtime/stack.h"
 #include "trace/versions.h"
 
+#include <stddef.h>
 #include <stdio.h>
 
 #define INPUTS_ON_STACK 128
@@ -52,7 +53,8 @@ static jot_status set_up(struct jot_executable *e, const jot_jit_options *o)
                            e->f.callee.where, (int)o->precision);
     e->precision = o->precision;
     e->most_versions = o->most_versions;
-    e->is_tuned = o->tune;
+    // Callers that were built before there was such a field have a smaller struct.
+    e->is_tuned = (!o->size || o->size > offsetof(jot_jit_options, tune)) && o->tune;
     if ((int)o->compile < 0 || o->compile > JOT_COMPILE_PROCESS)
         return status_fail(JOT_ERR_ARGUMENT, "%s: jot_jit: compile is %d, none of jot_compile",
                            e->f.callee.where, (int)o->compile);

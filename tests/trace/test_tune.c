@@ -2,6 +2,7 @@
 // jot_jit(f, .tune = true): the same bits, whatever measuring chooses, and measured once.
 #include "trace_support.h"
 
+#include <stddef.h>
 #include <unistd.h>
 
 static jot_value layers(jot_value w, jot_value x)
@@ -151,6 +152,25 @@ START_TEST(test_measured_once)
 }
 END_TEST
 
+// A caller that was built before the field was there, and what JOT_DUMP=run prints of a tuned program.
+START_TEST(test_older_callers)
+{
+    char text[65536];
+    setenv("JOT_DUMP", "tune,run", 1);
+    for (int older = 0; older < 2; older++) {
+        jot_jit_options o = {.tune = true,
+                             .size = older ? offsetof(jot_jit_options, tune) : sizeof o};
+        jot_executable *e = jot_jit_with(jot_fn(twice_used), &o);
+        dumped(e, 2, text, sizeof text);
+        ck_assert_msg((strstr(text, "---- tune of twice_used") != NULL) == !older, "%s", text);
+        dumped(e, 2, text, sizeof text);
+        ck_assert_ptr_nonnull(strstr(text, "---- run: k0_"));
+        jot_executable_release(e);
+    }
+    unsetenv("JOT_DUMP");
+}
+END_TEST
+
 static jot_status count(void *ctx, const jot_callback_call *call)
 {
     (void)call;
@@ -206,6 +226,7 @@ static void add_tests(TCase *t)
 {
     tcase_add_loop_test(t, test_bits_are_the_same, 0, 2 * PROGRAMS);
     tcase_add_loop_test(t, test_donated_arguments, 0, PROGRAMS);
+    tcase_add_test(t, test_older_callers);
     tcase_add_test(t, test_measured_once);
     tcase_add_test(t, test_callbacks_are_not_repeated);
     tcase_add_test(t, test_failing_runs);
