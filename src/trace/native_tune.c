@@ -315,7 +315,8 @@ static void keep_choices(const struct tuner *t, struct hash128 key)
     const struct native_choices *c = &t->best.choices;
     uint8_t *bytes = arena_array(t->arena, uint8_t, c->count + 1);
     bytes[0] = (uint8_t)c->repeat;
-    memcpy(bytes + 1, c->of, c->count);
+    if (c->count)
+        memcpy(bytes + 1, c->of, c->count);
     rt_cache_store(rt_cache_default(), key, bytes, c->count + 1, NULL);
 }
 
