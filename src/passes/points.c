@@ -39,6 +39,11 @@ static bool is_plain(const struct nest *n, uint32_t block)
     return true;
 }
 
+static uint32_t block_count(const struct nest *n, uint32_t block)
+{
+    return n->blocks.at[block].statements.count;
+}
+
 static bool has_loops(const struct nest *n, uint32_t block)
 {
     const struct nest_block *b = &n->blocks.at[block];
@@ -70,7 +75,8 @@ static void find_loop(const struct points *p, struct points_step *t)
     t->axis = s->axes[0];
     t->width = 1;
     if (s->kind == NEST_FOLD) {
-        t->kind = first == p->n && s->n_axes == 1 ? POINTS_FOLD : POINTS_OTHER;
+        bool is_sum = first == p->n && s->n_axes == 1 && is_plain(n, 0);
+        t->kind = is_sum ? POINTS_FOLD : POINTS_OTHER;
     } else if (ends && first % p->n == 0 && (first == p->n || s->n_axes == 1)) {
         t->width = first / p->n;
         t->kind = t->width <= LARGEST_SIDE ? POINTS_MAP : POINTS_OTHER;
@@ -211,21 +217,32 @@ static bool goes_on(const struct points *p, uint32_t step, const struct sets *of
     return true;
 }
 
-// The same of the statements of a block in a range.
-static bool range_stays_own(const struct points *p, uint32_t step, uint32_t block,
-                            uint32_t from, uint32_t to, const struct sets *of)
+// Whether no statement of a block in a range, nor any inside one, reads what the kernel makes.
+static bool reads_nothing_made(const struct points *p, uint32_t step, uint32_t block,
+                               uint32_t from, uint32_t to, const struct sets *of)
 {
-    const struct points_step *t = &p->steps[step];
+    const struct nest *n = p->steps[step].nest;
     for (uint32_t i = from; i < to; i++) {
         const struct nest_statement *s =
-            &t->nest->statements.at[t->nest->blocks.at[block].statements.at[i]];
+            &n->statements.at[n->blocks.at[block].statements.at[i]];
         uint32_t m = s->kind == NEST_LOAD ? memory_of(p, step, s->buffer) : NEST_NONE;
         if (m != NEST_NONE && of->made[m])
             return false;
-        if (s->kind == NEST_FOLD && t->kind == POINTS_COLUMNS)
-            return stays_own(p, step, s->body, of);
+        if ((s->kind == NEST_MAP || s->kind == NEST_FOLD) &&
+            !reads_nothing_made(p, step, s->body, 0, block_count(n, s->body), of))
+            return false;
     }
     return true;
+}
+
+// Whether what stands in front of the fold over points of columns reads nothing that the kernel
+// makes, and the fold what is of its own point.
+static bool columns_stay_own(const struct points *p, uint32_t step, const struct sets *of)
+{
+    const struct points_step *t = &p->steps[step];
+    uint32_t block = t->nest->statements.at[t->loop].body;
+    return reads_nothing_made(p, step, block, 0, points_fold_place(t), of) &&
+           stays_own(p, step, t->nest->statements.at[t->fold].body, of);
 }
 
 // Buffers are read or written whole; what is updated stays outside.
@@ -250,16 +267,13 @@ static bool fits(const struct points *p, uint32_t step, const struct sets *of)
     if (t->kind == POINTS_GRADIENT)
         return (of->made[s->memories[0]] || of->made[s->memories[1]]) &&
                !of->shared[s->memories[0]] && !of->shared[s->memories[1]];
-    const struct nest_block *body = &t->nest->blocks.at[0];
     const struct nest_statement *loop = &t->nest->statements.at[t->loop];
-    if (!has_plain_buffers(t->nest) || !range_stays_own(p, step, 0, 0, t->at, of) ||
+    if (!has_plain_buffers(t->nest) || !reads_nothing_made(p, step, 0, 0, t->at, of) ||
         (t->kind == POINTS_FOLD &&
-         !range_stays_own(p, step, 0, t->at + 1, body->statements.count, of)))
+         !reads_nothing_made(p, step, 0, t->at + 1, block_count(t->nest, 0), of)))
         return false;
-    uint32_t inner = t->nest->blocks.at[loop->body].statements.count;
-    return t->kind == POINTS_COLUMNS
-               ? goes_on(p, step, of) && range_stays_own(p, step, loop->body, 0, inner, of)
-               : stays_own(p, step, loop->body, of);
+    return t->kind == POINTS_COLUMNS ? goes_on(p, step, of) && columns_stay_own(p, step, of)
+                                     : stays_own(p, step, loop->body, of);
 }
 
 // ---- Choosing

@@ -40,6 +40,17 @@ struct points {
     bool *is_local, *is_exported;
 };
 
+// COLUMNS: where the fold over points stands in its loop.
+static inline uint32_t points_fold_place(const struct points_step *t)
+{
+    const struct nest_statement *loop = &t->nest->statements.at[t->loop];
+    const struct nest_block *body = &t->nest->blocks.at[loop->body];
+    uint32_t i = 0;
+    while (body->statements.at[i] != t->fold)
+        i++;
+    return i;
+}
+
 // The element of a point: the memory has `width` elements for each of them.
 static inline int64_t points_width(const struct points *p, uint32_t memory)
 {

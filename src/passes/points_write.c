@@ -190,14 +190,6 @@ static struct nest_index linear(const struct points_copy *c, const struct nest_s
     return nest_index_make(c->b->nest->arena, 0, (int)s->n_axes, terms);
 }
 
-static uint32_t fold_place(const struct points_step *t, const struct nest_block *inner)
-{
-    uint32_t i = 0;
-    while (inner->statements.at[i] != t->fold)
-        i++;
-    return i;
-}
-
 static nest_id *open_columns(struct points_copy *c, const struct nest_statement *s,
                              enum nest_kind kind)
 {
@@ -224,7 +216,7 @@ static void write_columns(struct writer *w, uint32_t step)
         return;
     }
     open_columns(c, s, NEST_MAP);
-    points_copy_range(c, s->body, 0, fold_place(t, &t->nest->blocks.at[s->body]));
+    points_copy_range(c, s->body, 0, points_fold_place(t));
     points_copy_block(c, f->body);
     for (uint32_t i = 0; i < f->n_combines; i++) {
         struct nest_combine x = points_combine(c, &f->combines[i]);
@@ -283,7 +275,7 @@ static struct nest_step finish_columns(struct writer *w, uint32_t step)
     struct nest_builder b = nest_builder_make(m->arena, from->name);
     struct points_copy c = points_copier(w->p, &b, from, NEST_NONE);
     bool *used = arena_array(w->p->scratch, bool, from->buffers.count + 1);
-    uint32_t at = fold_place(t, inner);
+    uint32_t at = points_fold_place(t);
     VEC(uint32_t) memories = {0};
     for (uint32_t i = 0; i < t->at + inner->statements.count; i++) {
         nest_id id =

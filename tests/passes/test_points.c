@@ -204,12 +204,38 @@ START_TEST(what_is_overwritten_is_read_first)
 }
 END_TEST
 
+// A minimum over the points at a place that is data: its loop stands behind another one over the points
+// in the same kernel, and reads what the layers make of all of them.
+static const char looked_up[] =
+    "jot ir 1\n"
+    "function @0 net(%0: f64[20000,8], %1: f64[8,8], %2: f64[8,8], %3: i32[1,1]) {\n"
+    "  %4 = dot_general %0, %1 {lhs_contract=[1], rhs_contract=[0], lhs_batch=[], "
+    "rhs_batch=[], precision=0} : f64[20000,8]\n"
+    "  %5 = dot_general %4, %2 {lhs_contract=[1], rhs_contract=[0], lhs_batch=[], "
+    "rhs_batch=[], precision=0} : f64[20000,8]\n"
+    "  %6 = reduce_min %5 {axes=[0]} : f64[8]\n"
+    "  %7 = slice %6 {starts=[2], limits=[6], strides=[1]} : f64[4]\n"
+    "  %8 = gather %7, %3 {offset_dims=[], collapsed_dims=[0], operand_batch=[], "
+    "index_batch=[], index_map=[0], sizes=[1], mode=2} : f64[1]\n"
+    "  return %8\n"
+    "}\n";
+
+START_TEST(what_is_looked_up_is_of_all_points)
+{
+    uint32_t f = simplified(parse(looked_up));
+    struct nest_program *p = schedule(f);
+    check_program(f, p);
+    close_program(f, p, 1e-11);
+}
+END_TEST
+
 static void add_tests(TCase *t)
 {
     tcase_add_test(t, products_over_points);
     tcase_add_test(t, products_of_memory_stay);
     tcase_add_test(t, products_of_any_sides);
     tcase_add_test(t, what_is_overwritten_is_read_first);
+    tcase_add_test(t, what_is_looked_up_is_of_all_points);
 }
 
 int main(void) { return support_run("points", add_tests); }
