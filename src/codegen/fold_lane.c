@@ -17,7 +17,7 @@ static LLVMValueRef count_lanes(struct cg_lowering *l)
     LLVMTypeRef bits = LLVMIntTypeInContext(l->module->context, l->lanes);
     LLVMValueRef set = LLVMBuildBitCast(l->m.b, l->mask, bits, "");
     set = cg_intrinsic(&l->m, "llvm.ctpop", bits, 1, &set);
-    return LLVMBuildZExtOrBitCast(l->m.b, set, l->module->i64, "");
+    return LLVMBuildIntCast2(l->m.b, set, l->module->i64, false, "");
 }
 
 void cg_lower_fold_by_lane(struct cg_lowering *l, nest_id id)

@@ -30,7 +30,7 @@ static LLVMValueRef line_mask(struct cg_lowering *l, const struct cg_lines *x,
     LLVMValueRef lanes = cg_int(l->module, l->lanes);
     LLVMValueRef bits =
         LLVMBuildLoad2(b, word, cg_at(l, word, x->masks, LLVMBuildUDiv(b, row, lanes, "")), "");
-    LLVMValueRef lane = LLVMBuildTrunc(b, LLVMBuildURem(b, row, lanes, ""), word, "");
+    LLVMValueRef lane = LLVMBuildIntCast2(b, LLVMBuildURem(b, row, lanes, ""), word, false, "");
     LLVMValueRef bit = LLVMBuildTrunc(b, LLVMBuildLShr(b, bits, lane, ""), l->module->i1, "");
     return LLVMBuildAnd(b, mask, cg_splat(&l->m, bit, n), "");
 }

@@ -316,6 +316,27 @@ START_TEST(sums_far_apart)
 }
 END_TEST
 
+// Short rows, a lane to a point, as many lanes as a choice can make of the narrowest elements.
+START_TEST(rows_of_many_lanes)
+{
+    static const char *const choices[] = {"", "more_lanes ", "fewer_lanes "};
+    static const int points[] = {100, 128, 300};
+    for (int n = 0; n < 3; n++) {
+        char text[1000];
+        snprintf(
+            text, sizeof text,
+            "kernel rows(x: bf16[%d], y: out bool[%d]) %s{\n  %%0 = const 0x3f80 : bf16\n"
+            "  par i < %d {\n    fold k < 12 {\n      %%1 = load x[12*i + k] : bf16\n"
+            "      %%2 = convert %%1 : f32\n      yield reduce_max %%2 free\n    } -> %%3 : "
+            "f32\n    %%4 = convert %%3 : bf16\n    %%5 = lt %%4, %%0 : bool\n"
+            "    put y[i] = %%5\n  }\n}\n",
+            12 * points[n], points[n], choices[_i], points[n]);
+        nest_check_text(text);
+    }
+    nest_check_end();
+}
+END_TEST
+
 START_TEST(large_fold)
 {
     static const jot_dtype dtypes[] = {JOT_F32, JOT_F64, JOT_I32, JOT_BF16, JOT_C128, JOT_BOOL};
@@ -441,6 +462,7 @@ int main(void)
     tcase_set_timeout(points, 100);
     tcase_add_loop_test(points, networks, 0, 2);
     tcase_add_loop_test(points, sums_far_apart, 0, 2);
+    tcase_add_loop_test(points, rows_of_many_lanes, 0, 3);
     suite_add_tcase(s, points);
     TCase *grids = tcase_create("grids");
     tcase_add_checked_fixture(grids, nest_check_setup, nest_check_teardown);
