@@ -33,6 +33,9 @@ struct reducer {
     unsigned property;
     uint32_t f;
     int checks;
+    bool keeps; // parameters that nothing reads any more, so that others get the same numbers
+    bool ends;  // a check of the failure does not end its process
+    VEC(uint32_t) refused; // functions that do not fail so
 };
 
 // The functions of any node that has some.
@@ -144,9 +147,9 @@ static void rebuild_node(struct rebuild *r, const struct ir_node *n)
             r->map[n->out + i] = v == IR_NONE ? IR_NONE : v + i;
 }
 
-// The graph with the edit; of a body parameters and results stay.
+// The graph with the edit.  Parameters that nothing reads go, or stay: those of a body do.
 static uint32_t edit_graph(struct ir_module *m, const struct ir_graph *g, struct edit e,
-                           bool is_body)
+                           bool keeps)
 {
     struct rebuild r = {ir_builder_make(m, g->name, IR_BUILD_PLAIN), g, e, NULL, NULL};
     r.live = arena_array(m->arena, bool, g->values.count + 1);
@@ -160,7 +163,7 @@ static uint32_t edit_graph(struct ir_module *m, const struct ir_graph *g, struct
     const ir_id *outputs = is_one ? &output : g->outputs.at;
     mark_live(&r, n_outputs, outputs);
     for (uint32_t i = 0; i < g->n_params; i++)
-        if (r.live[i] || is_body)
+        if (r.live[i] || keeps)
             r.map[i] = ir_param(&r.b, shrunk_type(&r, ir_type_of(g, i)));
     if (e.kind == EDIT_TO_PARAM)
         r.map[e.a] = ir_param(&r.b, ir_type_of(g, (ir_id)e.a));
@@ -180,11 +183,11 @@ static uint32_t edit_graph(struct ir_module *m, const struct ir_graph *g, struct
 }
 
 // f with the edit in it, in one of the bodies of its nodes or in one of theirs.
-static uint32_t edit_function(struct ir_module *m, uint32_t f, struct edit e, bool is_body)
+static uint32_t edit_function(struct ir_module *m, uint32_t f, struct edit e, bool keeps)
 {
     const struct ir_graph *g = ir_function(m, f);
     if (f == e.f)
-        return edit_graph(m, g, e, is_body);
+        return edit_graph(m, g, e, keeps);
     struct ir_builder b = ir_builder_make(m, g->name, IR_BUILD_PLAIN);
     ir_id *map = arena_array(m->arena, ir_id, g->values.count + 1);
     ir_for_each_node (g, n) {
@@ -217,7 +220,7 @@ static uint32_t edit_function(struct ir_module *m, uint32_t f, struct edit e, bo
 static uint32_t apply(struct reducer *d, struct edit e)
 {
     return e.kind == EDIT_INLINE ? pass_inline(d->m, d->f, 100000)
-                                 : edit_function(d->m, d->f, e, false);
+                                 : edit_function(d->m, d->f, e, d->keeps);
 }
 
 // -- Searching --------------------------------------------------------------------------------
@@ -236,13 +239,28 @@ static void try_in_child(void *ctx, struct strbuf *report)
     strbuf_add(report, failed == t->d->property ? "!" : ".");
 }
 
-static bool still_fails(struct reducer *d, uint32_t f)
+// Whether the function fails; *ends: and its process goes on.
+static bool fails(struct reducer *d, uint32_t f, bool *ends)
 {
     struct trial t = {d, f};
     struct strbuf report = strbuf_make(d->m->arena);
     d->checks++;
-    bool ended = isolate_run(try_in_child, &t, SECONDS, &report);
-    return !ended || report.text[0] == '!';
+    *ends = isolate_run(try_in_child, &t, SECONDS, &report);
+    return !*ends || report.text[0] == '!';
+}
+
+// Whether it fails as the first one does: a loop that an edit leaves without an end is another failure.
+// Functions are known by their content, so the edits that are tried again after each success take no
+// time.
+static bool still_fails(struct reducer *d, uint32_t f)
+{
+    for (uint32_t i = 0; i < d->refused.count; i++)
+        if (d->refused.at[i] == f)
+            return false;
+    bool ends, is_failure = fails(d, f, &ends) && ends == d->ends;
+    if (!is_failure)
+        vec_push(d->m->arena, &d->refused, f);
+    return is_failure;
 }
 
 // How large a function is; an edit that does not make it smaller would be tried for ever.
@@ -340,8 +358,13 @@ static bool improve_somehow(struct reducer *d)
 uint32_t program_reduce(struct ir_module *m, uint32_t f, uint64_t seed, unsigned kind,
                         unsigned property)
 {
-    struct reducer d = {m, seed, kind, property, f, 0};
-    while (improve_somehow(&d))
-        continue;
+    struct reducer d = {.m = m, .seed = seed, .kind = kind, .property = property, .f = f};
+    fails(&d, f, &d.ends);
+    do {
+        d.keeps = false;
+        while (improve_somehow(&d))
+            continue;
+        d.keeps = true;
+    } while (improve_somehow(&d));
     return d.f;
 }
