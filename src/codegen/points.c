@@ -417,11 +417,10 @@ void cg_lower_contract(struct cg_lowering *l, const struct nest_statement *s)
     jot_dtype d = l->nest->buffers.at[s->buffer].dtype;
     nest_id j = s->axes[0], k = s->axes[1];
     const struct nest_index *c = &s->index, *x = &s->source_index[0], *w = &s->source_index[1];
-    bool fits = s->fold == NEST_NONE && s->n_axes == 2 && l->lanes > 1 && to->row &&
-                from->row && l->nest->buffers.at[s->source[1]].role != NEST_LOCAL &&
-                c->count == 1 && x->count == 1 && nest_index_factor(c, j) == 1 &&
-                nest_index_factor(x, k) == 1 && !c->constant && !x->constant &&
-                (d == JOT_F32 || d == JOT_F64);
+    bool fits = s->n_axes == 2 && l->lanes > 1 && to->row && from->row &&
+                l->nest->buffers.at[s->source[1]].role != NEST_LOCAL && c->count == 1 &&
+                x->count == 1 && nest_index_factor(c, j) == 1 && nest_index_factor(x, k) == 1 &&
+                !c->constant && !x->constant && (d == JOT_F32 || d == JOT_F64);
     for (uint32_t i = 0; i < w->count; i++)
         fits = fits && !w->terms[i].is_value && (w->terms[i].id == j || w->terms[i].id == k);
     if (!fits) {

@@ -361,9 +361,8 @@ static void copy_part(struct jam *j, const struct nest_statement *s, int64_t fir
             if (e && e >= copies(j, f->has_copies[i]))
                 j->buffer[e][i] = j->buffer[0][i];
             else
-                j->buffer[e][i] = j->is_used[i]
-                                      ? nest_local(&j->b, b->name, b->dtype, b->count, b->space)
-                                      : i;
+                j->buffer[e][i] =
+                    j->is_used[i] ? nest_local(&j->b, b->name, b->dtype, b->count) : i;
             j->is_used[i] = true;
         }
     }

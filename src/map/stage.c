@@ -116,10 +116,9 @@ static void stage_map(struct stage *g, nest_id map)
             k++;
         if (k == all.count) {
             const struct nest_buffer *b = &n->buffers.at[far.buffer];
-            vec_push(
-                n->arena, &all,
-                ((struct staged){far, nest_local(&g->b, b->name, b->dtype,
-                                                 n->axes.at[g->unit].extent, NEST_POINT)}));
+            vec_push(n->arena, &all,
+                     ((struct staged){far, nest_local(&g->b, b->name, b->dtype,
+                                                      n->axes.at[g->unit].extent)}));
             if (far.kind == NEST_LOAD)
                 add_copy(g, &far, all.at[k].local);
         }

@@ -84,9 +84,9 @@ static struct nest *write_kernel(struct joiner *j, uint32_t *memories, uint32_t 
     memories[n] = j->result->memories[2];
     nest_id to = operand(j, memories[n++], NEST_OUT);
     *n_memories = n;
-    r->parts[j->s].local = nest_local(&j->b, "score", JOT_F32, j->scores->gemm.n, NEST_POINT);
+    r->parts[j->s].local = nest_local(&j->b, "score", JOT_F32, j->scores->gemm.n);
     r->parts[j->w].local =
-        nest_local(&j->b, "weight", j->result->gemm.dtype, j->scores->gemm.n, NEST_POINT);
+        nest_local(&j->b, "weight", j->result->gemm.dtype, j->scores->gemm.n);
     nest_id *axes = arena_array(arena, nest_id, r->loop->n_axes);
     for (uint32_t i = 0; i < r->loop->n_axes; i++) {
         const struct nest_axis *axis = &from->axes.at[r->loop->axes[i]];

@@ -156,8 +156,7 @@ static void make_locals(struct gradient *t)
     static const char *const names[] = {"score", "weight", "change", "product"};
     for (int i = 0; i < 4; i++) {
         int64_t count = parts[i].is_of_all ? r->queries * r->keys : r->keys;
-        parts[i].local = t->locals[i] =
-            nest_local(&t->b, names[i], parts[i].dtype, count, NEST_POINT);
+        parts[i].local = t->locals[i] = nest_local(&t->b, names[i], parts[i].dtype, count);
     }
     r->parts[t->s] = parts[0];
     r->parts[t->w] = parts[1];
@@ -166,7 +165,7 @@ static void make_locals(struct gradient *t)
     for (nest_id i = 0; i < r->from->buffers.count; i++) {
         struct attention_part *part = &r->parts[i];
         if (part->kind == ATTENTION_ROWS && part->local == NEST_NONE)
-            part->local = nest_local(&t->b, "row", JOT_F32, r->keys, NEST_POINT);
+            part->local = nest_local(&t->b, "row", JOT_F32, r->keys);
     }
     share_parts(t);
 }

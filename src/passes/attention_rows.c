@@ -189,7 +189,7 @@ void attention_rows_begin(struct attention_rows *r, uint32_t *memories, uint32_t
     for (nest_id i = 0; i < from->buffers.count; i++) {
         const struct nest_buffer *x = &from->buffers.at[i];
         if (x->role == NEST_LOCAL) {
-            r->buffers[i] = nest_local(r->b, x->name, widened(x->dtype), x->count, x->space);
+            r->buffers[i] = nest_local(r->b, x->name, widened(x->dtype), x->count);
             continue;
         }
         uint32_t memory = r->step->memories[argument++];

@@ -12,8 +12,7 @@ bool fission_is_plain(const struct nest *n)
 {
     for (uint32_t i = 0; i < n->statements.count; i++) {
         const struct nest_statement *s = &n->statements.at[i];
-        if (s->kind == NEST_TILE || s->kind == NEST_CONTRACT || s->kind == NEST_BARRIER ||
-            (s->kind == NEST_PUT && s->op))
+        if (s->kind == NEST_CONTRACT || (s->kind == NEST_PUT && s->op))
             return false;
     }
     return true;

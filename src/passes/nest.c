@@ -4,11 +4,6 @@
 
 #include <stdlib.h>
 
-const char *const nest_space_names[NEST_MEMORY + 1] = {
-    [NEST_POINT] = "point",     [NEST_TILE_SPACE] = "tile", [NEST_BLOCK] = "block",
-    [NEST_CLUSTER] = "cluster", [NEST_GRID] = "grid",       [NEST_MEMORY] = "memory",
-};
-
 const char *const nest_choice_names[NEST_CHOICES] = {"more_lanes", "fewer_lanes", "no_jam",
                                                      "no_stages"};
 const char *const nest_order_names[NEST_ORDERS] = {"none", "sum64", "free", "serial"};
@@ -28,27 +23,21 @@ struct nest_builder nest_builder_make(struct arena *arena, const char *name)
     return b;
 }
 
-static nest_id add_buffer(struct nest_builder *b, const char *name, struct nest_buffer buffer)
-{
-    struct nest *n = b->nest;
-    buffer.name = arena_text(n->arena, name ? name : "b");
-    vec_push(n->arena, &n->buffers, buffer);
-    return n->buffers.count - 1;
-}
-
 nest_id nest_buffer(struct nest_builder *b, const char *name, jot_dtype dtype, int64_t count,
                     enum nest_role role)
 {
-    return add_buffer(b, name,
-                      (struct nest_buffer){.dtype = dtype, .count = count, .role = role});
+    struct nest *n = b->nest;
+    vec_push(n->arena, &n->buffers,
+             (struct nest_buffer){.name = arena_text(n->arena, name ? name : "b"),
+                                  .dtype = dtype,
+                                  .count = count,
+                                  .role = role});
+    return n->buffers.count - 1;
 }
 
-nest_id nest_local(struct nest_builder *b, const char *name, jot_dtype dtype, int64_t count,
-                   enum nest_space space)
+nest_id nest_local(struct nest_builder *b, const char *name, jot_dtype dtype, int64_t count)
 {
-    return add_buffer(b, name,
-                      (struct nest_buffer){
-                          .dtype = dtype, .count = count, .role = NEST_LOCAL, .space = space});
+    return nest_buffer(b, name, dtype, count, NEST_LOCAL);
 }
 
 nest_id nest_axis(struct nest_builder *b, const char *name, int64_t extent)
@@ -335,8 +324,7 @@ nest_id nest_if_close(struct nest_builder *b, int n, const nest_id *values)
 }
 
 void nest_contract(struct nest_builder *b, const nest_id buffer[3],
-                   const struct nest_index index[3], int n_axes, const nest_id *axes,
-                   nest_id tile)
+                   const struct nest_index index[3], int n_axes, const nest_id *axes)
 {
     struct nest_statement s = blank(NEST_CONTRACT);
     s.buffer = buffer[0];
@@ -347,14 +335,6 @@ void nest_contract(struct nest_builder *b, const nest_id buffer[3],
     }
     s.n_axes = (uint32_t)n_axes;
     s.axes = copy_ids(b->nest, s.n_axes, axes);
-    s.fold = tile;
-    append(b, s);
-}
-
-void nest_barrier(struct nest_builder *b, enum nest_space space)
-{
-    struct nest_statement s = blank(NEST_BARRIER);
-    s.space = space;
     append(b, s);
 }
 

@@ -28,11 +28,8 @@
 //   seq      seq t < T carry %x = %x0 { ... yield %x1 } -> %x2            a loop over time
 //   while    while carry %x = %x0 { ... } do { ... yield %x1 } -> %x2
 //   if       if %p { yield %a } else { yield %b } -> %r
-//   local    local t: f32[N] @ point             storage of one point (tile, block, ...)
-//   tile     tile n < N by P at p { }            points in groups of P that share locals; p (may be
-//                                                absent) is the place in the group, n mod P
-//   contract contract c[20*i + j] = a[20*n + i], b[20*n + j] for i < 20, j < 20 over n
-//   barrier  barrier tile
+//   local    local t: f32[N]                     storage of one point
+//   contract contract c[20*i + j] = a[20*n + i], b[20*n + j] for i < 20, j < 20 over n < 8
 //
 // A fold visits its axes as one sequence, first axis slowest.  A put with a combiner names the fold
 // loop it accumulates over: what it gets in the course of that loop is combined, and the result is
@@ -58,15 +55,11 @@
 // stands in the loop itself and has one is done by one lane after the other, and in a while those
 // levels are for a lane that is left alone.
 //
-// A contract is c = sum of a b by fused multiply-add.  `over k < K` has an axis of its own, whose
-// terms come one after the other; inside a tile it is done once a group.  `over n`, the enclosing
-// tile's axis, runs over all points of the tile in the order of a fold and is stored when that loop
-// ends, as an accumulating put.
+// A contract is c = sum of a b by fused multiply-add, whose terms come one after the other.
 //
 // A while ends its first block with the test, `yield %p`.  A local lives for one iteration of the
-// innermost par, map, fold, scan or tile that holds all its uses; with the space tile or a larger
-// one the points of a group share it.  Points of a group run side by side: what one puts another
-// may read after a barrier only.  Any statement may end in `!7`, its place in the source.
+// innermost par, map, fold or scan that holds all its uses.  Any statement may end in `!7`, its place
+// in the source.
 //
 // Who promises what: the verifier checks that values are defined before use and in scope, affine
 // indices stay inside their buffers where no guard stands, and each element of a buffer is put by
@@ -99,9 +92,7 @@ enum nest_kind {
     NEST_SEQ,
     NEST_WHILE,
     NEST_IF,
-    NEST_TILE,
     NEST_CONTRACT,
-    NEST_BARRIER,
     NEST_KIND_COUNT,
 };
 
@@ -111,14 +102,6 @@ enum nest_role {
     NEST_INOUT, // holds something on entry, some of which is put anew
     NEST_PART,  // some of which is put, and nothing read: other kernels put the rest
     NEST_LOCAL
-};
-enum nest_space {
-    NEST_POINT,
-    NEST_TILE_SPACE,
-    NEST_BLOCK,
-    NEST_CLUSTER,
-    NEST_GRID,
-    NEST_MEMORY
 };
 
 struct nest_term {
@@ -139,7 +122,6 @@ struct nest_buffer {
     jot_dtype dtype;
     int64_t count; // elements
     enum nest_role role;
-    enum nest_space space; // of locals
 };
 
 struct nest_axis {
@@ -181,7 +163,6 @@ struct nest_statement {
     enum nest_order order; // and the order
     uint32_t n_axes;       // loops
     const nest_id *axes;
-    int64_t tile;        // TILE: points a group
     bool reverse;        // SCAN, SEQ
     uint32_t body;       // block of loops, IF's first branch, WHILE's test
     uint32_t other;      // IF's second branch, WHILE's step; NEST_NONE for none
@@ -190,11 +171,9 @@ struct nest_statement {
     const struct nest_combine *combines;
     uint32_t n_yields; // SEQ, IF: values at the end of body (then of other)
     const nest_id *yields;
-    uint32_t where;        // place in the module's source table, 0 none
-    enum nest_space space; // BARRIER
-    nest_id source[2];     // CONTRACT: buffers of the factors; its axes are its own,
-    struct nest_index
-        source_index[2]; // the summed one last unless fold is the tile it sums over
+    uint32_t where;    // place in the module's source table, 0 none
+    nest_id source[2]; // CONTRACT: buffers of the factors; its axes are its own,
+    struct nest_index source_index[2]; // the summed one last
 };
 
 struct nest_value {
@@ -235,8 +214,7 @@ struct nest_builder {
 struct nest_builder nest_builder_make(struct arena *arena, const char *name);
 nest_id nest_buffer(struct nest_builder *b, const char *name, jot_dtype dtype, int64_t count,
                     enum nest_role role);
-nest_id nest_local(struct nest_builder *b, const char *name, jot_dtype dtype, int64_t count,
-                   enum nest_space space);
+nest_id nest_local(struct nest_builder *b, const char *name, jot_dtype dtype, int64_t count);
 nest_id nest_axis(struct nest_builder *b, const char *name, int64_t extent);
 nest_id nest_op(struct nest_builder *b, enum ir_op op, jot_dtype dtype, int n,
                 const nest_id *in,
@@ -251,7 +229,7 @@ void nest_put_combine(struct nest_builder *b, nest_id buffer, struct nest_index 
                       nest_id fold, const struct nest_combine *combine);
 void nest_put_combine_guarded(struct nest_builder *b, nest_id buffer, struct nest_index index,
                               nest_id fold, const struct nest_combine *combine, nest_id guard);
-// Opens a loop (PAR, MAP, FOLD, SCAN, TILE) and its block; returns the statement.
+// Opens a loop (PAR, MAP, FOLD, SCAN) and its block; returns the statement.
 nest_id nest_open(struct nest_builder *b, enum nest_kind kind, int n_axes, const nest_id *axes);
 // Closes the innermost loop; a fold gives the first of its results (one per combine; two for
 // argmax and argmin).
@@ -272,12 +250,9 @@ void nest_if_open(struct nest_builder *b, nest_id predicate);
 void nest_if_else(struct nest_builder *b, int n, const nest_id *values);
 nest_id nest_if_close(struct nest_builder *b, int n, const nest_id *values);
 
-// buffer and index: destination, then the factors.  The summed axis is the last of axes, or that
-// of the tile when that is not NEST_NONE.
+// buffer and index: destination, then the factors.  The summed axis is the last of axes.
 void nest_contract(struct nest_builder *b, const nest_id buffer[3],
-                   const struct nest_index index[3], int n_axes, const nest_id *axes,
-                   nest_id tile);
-void nest_barrier(struct nest_builder *b, enum nest_space space);
+                   const struct nest_index index[3], int n_axes, const nest_id *axes);
 
 // Results of a combiner: the element and its place for ARG rows of the op table.
 static inline uint32_t nest_combine_results(uint16_t op)
@@ -297,7 +272,6 @@ static inline enum nest_order nest_fold_order(uint16_t op, jot_dtype dtype)
     return nest_is_free(op, dtype) ? NEST_FREE : NEST_SUM64;
 }
 extern const char *const nest_order_names[NEST_ORDERS];
-extern const char *const nest_space_names[NEST_MEMORY + 1];
 
 static inline const struct nest_statement *nest_statement_at(const struct nest *n, nest_id id)
 {

@@ -106,15 +106,13 @@ static void emit_one(struct serial *s, nest_id id)
     const struct nest_statement *t = &s->nest->statements.at[id];
     s->statement[id] = s->n_statements++;
     emit(s, (uint64_t)t->kind | (uint64_t)t->op << 8 | (uint64_t)t->dtype << 24 |
-                (uint64_t)t->reverse << 32 | (uint64_t)t->space << 40 |
-                (uint64_t)t->order << 48);
+                (uint64_t)t->reverse << 32 | (uint64_t)t->order << 48);
     emit(s, t->n_in);
     for (uint32_t i = 0; i < t->n_in; i++)
         emit_value(s, t->in[i]);
     bool is_left_out = s->without_numbers && nest_is_number(t);
     emit(s, is_left_out ? 0 : (uint64_t)t->bits[0]);
     emit(s, is_left_out ? 0 : (uint64_t)t->bits[1]);
-    emit(s, (uint64_t)t->tile);
     emit(s, t->n_axes);
     for (uint32_t i = 0; i < t->n_axes; i++)
         if (t->axes[i] < s->nest->axes.count) {
@@ -186,8 +184,7 @@ static struct serial serialise(struct arena *arena, const struct nest *n, bool w
             bool local = b->role == NEST_LOCAL;
             if (local != (pass == 1))
                 continue;
-            emit(&s,
-                 (uint64_t)b->role << 8 | (uint64_t)(local ? b->space : 0) << 16 | b->dtype);
+            emit(&s, (uint64_t)b->role << 8 | b->dtype);
             emit(&s, (uint64_t)b->count);
         }
     emit_block(&s, 0);

@@ -93,35 +93,19 @@ static bool parse_axes(struct nest_parser *p, struct loop_head *h)
     return true;
 }
 
-static bool parse_tile(struct nest_parser *p, struct loop_head *h, int64_t *points)
-{
-    struct lex_word w;
-    if (!lex_expect_keyword(p->l, "by") || !lex_signed(p->l, points))
-        return false;
-    if (!lex_keyword(p->l, "at"))
-        return true;
-    if (!lex_identifier(p->l, &w))
-        return false;
-    vec_push(p->l->arena, &h->axes, nest_axis(&p->b, lex_copy(p->l, w), *points));
-    vec_push(p->l->arena, &h->names, w);
-    return true;
-}
-
 static bool parse_loop(struct nest_parser *p, enum nest_kind kind)
 {
     struct lexer *l = p->l;
     struct loop_head h = {0};
     uint32_t open = p->open.count, n = 0;
     struct nest_combine *combines = NULL;
-    int64_t points = 0;
-    if (!parse_axes(p, &h) || (kind == NEST_TILE && !parse_tile(p, &h, &points)))
+    if (!parse_axes(p, &h))
         return false;
     bool reverse = kind == NEST_SCAN && lex_keyword(l, "reverse");
     if (!nest_parse_where(p) || !lex_expect(l, "{"))
         return false;
     nest_id id = nest_open(&p->b, kind, (int)h.axes.count, h.axes.at);
     p->b.nest->statements.at[id].reverse = reverse;
-    p->b.nest->statements.at[id].tile = points;
     for (uint32_t i = 0; i < h.axes.count; i++)
         nest_parse_open_axis(p, h.names.at[i], h.axes.at[i], id);
     if (!parse_block(p, kind == NEST_SCAN))
@@ -277,11 +261,8 @@ static bool parse_statement(struct nest_parser *p)
     static const struct {
         const char *word;
         enum nest_kind kind;
-    } loops[] = {{"par", NEST_PAR},
-                 {"map", NEST_MAP},
-                 {"fold", NEST_FOLD},
-                 {"scan", NEST_SCAN},
-                 {"tile", NEST_TILE}};
+    } loops[] = {
+        {"par", NEST_PAR}, {"map", NEST_MAP}, {"fold", NEST_FOLD}, {"scan", NEST_SCAN}};
     static const struct {
         const char *word;
         bool (*parse)(struct nest_parser *);
@@ -289,8 +270,7 @@ static bool parse_statement(struct nest_parser *p)
                   {"seq", parse_seq},
                   {"if", parse_if},
                   {"while", parse_while},
-                  {"contract", nest_parse_contract},
-                  {"barrier", nest_parse_barrier}};
+                  {"contract", nest_parse_contract}};
     if (*l->at == '%')
         return nest_parse_scalar(p);
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)

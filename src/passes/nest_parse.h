@@ -33,10 +33,9 @@ bool nest_parse_buffer(struct nest_parser *p, bool local);
 bool nest_parse_axis(struct nest_parser *p, struct lex_word *name, nest_id *out);
 void nest_parse_open_axis(struct nest_parser *p, struct lex_word name, nest_id axis,
                           nest_id statement);
-// Statements, the last three behind their first word.
+// Statements, the last two behind their first word.
 bool nest_parse_scalar(struct nest_parser *p);
 bool nest_parse_put(struct nest_parser *p);
 bool nest_parse_contract(struct nest_parser *p);
-bool nest_parse_barrier(struct nest_parser *p);
 
 #endif

@@ -140,7 +140,7 @@ bool nest_parse_buffer(struct nest_parser *p, bool local)
     struct lex_word w;
     jot_dtype dtype;
     int64_t count;
-    enum nest_role role = NEST_IN;
+    enum nest_role role = local ? NEST_LOCAL : NEST_IN;
     nest_id known;
     if (!lex_identifier(l, &w))
         return false;
@@ -158,20 +158,7 @@ bool nest_parse_buffer(struct nest_parser *p, bool local)
     if (!lex_dtype(l, &dtype) || !lex_expect(l, "[") || !lex_signed(l, &count) ||
         !lex_expect(l, "]"))
         return false;
-    nest_id id;
-    if (local) {
-        struct lex_word space;
-        if (!lex_expect(l, "@") || !lex_identifier(l, &space))
-            return false;
-        int s = 0;
-        while (s <= NEST_MEMORY && !lex_equal(space, nest_space_names[s]))
-            s++;
-        if (s > NEST_MEMORY)
-            return lex_fail(l, "expected a space such as point or tile");
-        id = nest_local(&p->b, lex_copy(l, w), dtype, count, (enum nest_space)s);
-    } else {
-        id = nest_buffer(&p->b, lex_copy(l, w), dtype, count, role);
-    }
+    nest_id id = nest_buffer(&p->b, lex_copy(l, w), dtype, count, role);
     hash_insert(l->arena, &p->buffers, hash_bytes(0, w.at, w.length), id);
     return true;
 }
@@ -315,7 +302,7 @@ bool nest_parse_scalar(struct nest_parser *p)
     return ok && bind_results(p, n, numbers);
 }
 
-// --- put, contract, barrier
+// --- put, contract
 
 // A guard stands on the line of its put; on the next line the word starts a statement.
 static bool guard_follows(struct lexer *l)
@@ -401,7 +388,7 @@ bool nest_parse_contract(struct nest_parser *p)
     const char *head = l->at;
     uint32_t open = p->open.count;
     VEC(nest_id) axes = {0};
-    nest_id tile = NEST_NONE, buffer[3], axis;
+    nest_id buffer[3], axis;
     struct nest_index index[3];
     struct lex_word w;
     while (*l->at && *l->at != '\n' && !lex_equal(lex_peek_word(l), "for") &&
@@ -409,30 +396,13 @@ bool nest_parse_contract(struct nest_parser *p)
         struct lex_word skipped = lex_peek_word(l);
         l->at += skipped.length ? skipped.length : *l->at != 0;
     }
-    if (lex_keyword(l, "for"))
-        do {
-            if (!nest_parse_axis(p, &w, &axis))
-                return false;
-            vec_push(l->arena, &axes, axis);
-            nest_parse_open_axis(p, w, axis, NEST_NONE);
-        } while (lex_char(l, ','));
-    if (!lex_expect_keyword(l, "over") || !lex_identifier(l, &w))
-        return false;
-    l->at = w.at;
-    struct nest_parser_axis loop;
-    const char *after = w.at + w.length;
-    while (*after == ' ')
-        after++;
-    if (*after == '<') {
-        if (!nest_parse_axis(p, &w, &axis))
+    bool is_summed = false, is_last = !lex_keyword(l, "for");
+    for (; !is_summed; is_last = !is_summed && !lex_char(l, ',')) {
+        is_summed = is_last;
+        if ((is_summed && !lex_expect_keyword(l, "over")) || !nest_parse_axis(p, &w, &axis))
             return false;
         vec_push(l->arena, &axes, axis);
         nest_parse_open_axis(p, w, axis, NEST_NONE);
-    } else {
-        lex_identifier(l, &w);
-        if (!find_axis(p, w, &loop))
-            return false;
-        tile = loop.statement;
     }
     if (!nest_parse_where(p))
         return false;
@@ -446,23 +416,6 @@ bool nest_parse_contract(struct nest_parser *p)
         return lex_fail(l, "expected 'for' or 'over'");
     l->at = end;
     p->open.count = open;
-    nest_contract(&p->b, buffer, index, (int)axes.count, axes.at, tile);
+    nest_contract(&p->b, buffer, index, (int)axes.count, axes.at);
     return true;
 }
-
-bool nest_parse_barrier(struct nest_parser *p)
-{
-    struct lex_word w;
-    if (!lex_identifier(p->l, &w))
-        return false;
-    for (int s = 0; s <= NEST_MEMORY; s++)
-        if (lex_equal(w, nest_space_names[s])) {
-            if (!nest_parse_where(p))
-                return false;
-            nest_barrier(&p->b, (enum nest_space)s);
-            return true;
-        }
-    return lex_fail(p->l, "expected a space such as point or tile");
-}
-
-// --- loops

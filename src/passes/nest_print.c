@@ -349,18 +349,12 @@ static void add_axis(struct printer *p, nest_id axis)
 static void print_contract(struct printer *p, const struct nest_statement *t)
 {
     uint32_t open = p->open.count;
-    uint32_t kept = t->fold == NEST_NONE && t->n_axes ? t->n_axes - 1 : t->n_axes;
     struct strbuf *text = p->s, axes = strbuf_make(p->arena);
     p->s = &axes; // The axes have their names before the indices are written.
-    for (uint32_t i = 0; i < kept; i++) {
-        add(p, i ? ", " : " for ");
+    for (uint32_t i = 0; i < t->n_axes; i++) {
+        add(p, i + 1 == t->n_axes ? " over " : i ? ", " : " for ");
         add_axis(p, t->axes[i]);
     }
-    add(p, " over ");
-    if (t->fold != NEST_NONE)
-        add_loop_name(p, t->fold);
-    else if (t->n_axes)
-        add_axis(p, t->axes[kept]);
     p->s = text;
     add(p, "contract ");
     add_element(p, t->buffer, &t->index);
@@ -393,24 +387,16 @@ static void add_combines(struct printer *p, const struct nest_statement *t)
 static void print_loop(struct printer *p, const struct nest_statement *t)
 {
     static const char *const words[] = {
-        [NEST_PAR] = "par",   [NEST_MAP] = "map",   [NEST_FOLD] = "fold",
-        [NEST_SCAN] = "scan", [NEST_TILE] = "tile",
+        [NEST_PAR] = "par",
+        [NEST_MAP] = "map",
+        [NEST_FOLD] = "fold",
+        [NEST_SCAN] = "scan",
     };
     uint32_t open = p->open.count;
     add(p, words[t->kind]);
-    uint32_t shown = t->kind == NEST_TILE && t->n_axes ? 1 : t->n_axes;
-    for (uint32_t i = 0; i < shown; i++) {
+    for (uint32_t i = 0; i < t->n_axes; i++) {
         add(p, i ? ", " : " ");
         add_axis(p, t->axes[i]);
-    }
-    if (t->kind == NEST_TILE) {
-        add(p, " by ");
-        add_signed(p->s, t->tile);
-        if (t->n_axes > 1) {
-            open_axis(p, t->axes[1]);
-            add(p, " at ");
-            add(p, axis_name(p, t->axes[1]));
-        }
     }
     add(p, t->reverse ? " reverse" : "");
     add_where(p, t);
@@ -530,7 +516,6 @@ static void print_statement(struct printer *p, const struct nest_statement *t)
     case NEST_MAP:
     case NEST_FOLD:
     case NEST_SCAN:
-    case NEST_TILE:
         print_loop(p, t);
         break;
     case NEST_YIELD:
@@ -549,11 +534,6 @@ static void print_statement(struct printer *p, const struct nest_statement *t)
         break;
     case NEST_CONTRACT:
         print_contract(p, t);
-        break;
-    case NEST_BARRIER:
-        add(p, "barrier ");
-        add(p, nest_space_names[t->space]);
-        end_line(p, t);
         break;
     default:
         add(p, "?\n");
@@ -605,7 +585,7 @@ static void print_locals(struct printer *p)
             continue;
         strbuf_printf(p->s, "  local %s: ", p->buffer_names[i]);
         add_dtype(p, (int)b->dtype);
-        strbuf_printf(p->s, "[%lld] @ %s\n", (long long)b->count, nest_space_names[b->space]);
+        strbuf_printf(p->s, "[%lld]\n", (long long)b->count);
     }
 }
 

@@ -53,8 +53,7 @@ static void search_block(struct search *s, uint32_t block)
 
 static bool has_independent_iterations(enum nest_kind kind)
 {
-    return kind == NEST_PAR || kind == NEST_MAP || kind == NEST_FOLD || kind == NEST_SCAN ||
-           kind == NEST_TILE;
+    return kind == NEST_PAR || kind == NEST_MAP || kind == NEST_FOLD || kind == NEST_SCAN;
 }
 
 void nest_local_scopes(const struct nest *n, nest_id *out)

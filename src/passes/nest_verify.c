@@ -7,12 +7,11 @@
 #include <stdio.h>
 
 static const char *const kind_names[NEST_KIND_COUNT] = {
-    [NEST_OP] = "op",           [NEST_CONST] = "const", [NEST_INDEX] = "index",
-    [NEST_LOAD] = "load",       [NEST_PUT] = "put",     [NEST_PAR] = "par",
-    [NEST_MAP] = "map",         [NEST_FOLD] = "fold",   [NEST_SCAN] = "scan",
-    [NEST_YIELD] = "yield",     [NEST_SEQ] = "seq",     [NEST_WHILE] = "while",
-    [NEST_IF] = "if",           [NEST_TILE] = "tile",   [NEST_CONTRACT] = "contract",
-    [NEST_BARRIER] = "barrier",
+    [NEST_OP] = "op",       [NEST_CONST] = "const",       [NEST_INDEX] = "index",
+    [NEST_LOAD] = "load",   [NEST_PUT] = "put",           [NEST_PAR] = "par",
+    [NEST_MAP] = "map",     [NEST_FOLD] = "fold",         [NEST_SCAN] = "scan",
+    [NEST_YIELD] = "yield", [NEST_SEQ] = "seq",           [NEST_WHILE] = "while",
+    [NEST_IF] = "if",       [NEST_CONTRACT] = "contract",
 };
 
 // "put y" or "add".
@@ -225,27 +224,13 @@ static void check_scan(struct verifier *v, const struct nest_statement *s)
         nest_fault(v, "a scan has one axis and one yield, not %u and %u", s->n_axes, yields);
 }
 
-static void check_tile(struct verifier *v, const struct nest_statement *s)
-{
-    if (s->n_axes < 1 || s->n_axes > 2 || s->tile < 1)
-        nest_fault(v, "a tile has one or two axes and groups of at least one point");
-    else if (s->n_axes == 2 && v->nest->axes.at[s->axes[1]].extent != s->tile)
-        nest_fault(v, "the axis of places has extent %lld in groups of %lld",
-                   (long long)v->nest->axes.at[s->axes[1]].extent, (long long)s->tile);
-    if (is_inside(v, BIT(NEST_TILE) | BIT(NEST_MAP) | BIT(NEST_FOLD) | BIT(NEST_SCAN)))
-        nest_fault(v, "a tile is not inside a tile or an inner loop");
-}
-
 static void check_loop(struct verifier *v, const struct nest_statement *s)
 {
     nest_id id = v->statement;
     if (!open_axes(v, s))
         return;
-    if (s->kind == NEST_PAR &&
-        is_inside(v, BIT(NEST_TILE) | BIT(NEST_MAP) | BIT(NEST_FOLD) | BIT(NEST_SCAN)))
-        nest_fault(v, "a par is not inside a tile or an inner loop");
-    if (s->kind == NEST_TILE)
-        check_tile(v, s);
+    if (s->kind == NEST_PAR && is_inside(v, BIT(NEST_MAP) | BIT(NEST_FOLD) | BIT(NEST_SCAN)))
+        nest_fault(v, "a par is not inside an inner loop");
     if (s->kind == NEST_SCAN)
         check_scan(v, s);
     if (s->kind == NEST_FOLD && s->n_axes == 0)
@@ -363,26 +348,11 @@ static void check_if(struct verifier *v, const struct nest_statement *s)
         verify_define(v, s->result + i, verify_dtype_of(v, s->result + i));
 }
 
-// --- tiles
-
-// Statements that all points of a group do together stand where all points come.
-static bool is_uniform(const struct verifier *v)
-{
-    return !is_inside(v, BIT(NEST_MAP) | BIT(NEST_FOLD) | BIT(NEST_SCAN) | BIT(NEST_IF) |
-                             BIT(NEST_WHILE));
-}
-
 static void check_contract(struct verifier *v, const struct nest_statement *s)
 {
     const struct nest *n = v->nest;
-    bool over_tile = s->fold != NEST_NONE;
-    if (over_tile && (s->fold >= n->statements.count || !encloses(v, s->fold) ||
-                      n->statements.at[s->fold].kind != NEST_TILE))
-        nest_fault(v, "the loop it sums over is not a tile around it");
-    if (!over_tile && s->n_axes == 0)
+    if (s->n_axes == 0)
         nest_fault(v, "it has no axis to sum over");
-    if (is_inside(v, BIT(NEST_TILE)) && !is_uniform(v))
-        nest_fault(v, "not all points of the group come to it");
     if (!open_axes(v, s))
         return;
     bool known = add_access(v, s, s->source[0], &s->source_index[0], false) &&
@@ -395,16 +365,6 @@ static void check_contract(struct verifier *v, const struct nest_statement *s)
     if (a != b || a == JOT_BOOL)
         nest_fault(v, "its factors are %s and %s", verify_dtype_text(a), verify_dtype_text(b));
     verify_accumulated(v, IR_fma, a, (int)n->buffers.at[s->buffer].dtype);
-}
-
-static void check_barrier(struct verifier *v, const struct nest_statement *s)
-{
-    if ((unsigned)s->space > NEST_MEMORY || s->space == NEST_POINT)
-        nest_fault(v, "there is nothing to wait for in one point");
-    else if (!is_uniform(v))
-        nest_fault(v, "not all points of the group come to it");
-    else if (is_inside(v, BIT(NEST_PAR)) && !is_inside(v, BIT(NEST_TILE)))
-        nest_fault(v, "the points of a par do not wait for each other");
 }
 
 // --- the walk
@@ -436,7 +396,6 @@ static void check_statement(struct verifier *v, const struct nest_statement *s)
     case NEST_MAP:
     case NEST_FOLD:
     case NEST_SCAN:
-    case NEST_TILE:
         check_loop(v, s);
         break;
     case NEST_YIELD:
@@ -451,9 +410,6 @@ static void check_statement(struct verifier *v, const struct nest_statement *s)
         break;
     case NEST_CONTRACT:
         check_contract(v, s);
-        break;
-    case NEST_BARRIER:
-        check_barrier(v, s);
         break;
     default:
         nest_fault(v, "there is no statement kind %d", (int)s->kind);
@@ -500,8 +456,7 @@ static void check_buffers(struct verifier *v)
 {
     for (uint32_t i = 0; i < v->nest->buffers.count; i++) {
         const struct nest_buffer *b = &v->nest->buffers.at[i];
-        if (!dtype_is_valid((int)b->dtype) || b->count < 0 || (unsigned)b->role > NEST_LOCAL ||
-            (unsigned)b->space > NEST_MEMORY)
+        if (!dtype_is_valid((int)b->dtype) || b->count < 0 || (unsigned)b->role > NEST_LOCAL)
             nest_fault(v, "buffer %s has no size, type or place", b->name);
     }
 }

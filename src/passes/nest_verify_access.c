@@ -36,19 +36,6 @@ static void add_motion(struct motions *m, wide factor, int64_t length)
         m->at[m->count++] = (struct motion){factor, length};
 }
 
-// The points of a tile as groups and places: n = points * group + place.
-static void add_tile(struct motions *m, const struct verifier *v, const struct nest_index *x,
-                     const struct nest_statement *s, bool groups, bool places)
-{
-    int64_t n = extent(v, s->axes[0]);
-    wide along = nest_index_factor(x, s->axes[0]);
-    wide place = along + (s->n_axes > 1 ? nest_index_factor(x, s->axes[1]) : 0);
-    if (groups)
-        add_motion(m, along * s->tile, n / s->tile + (n % s->tile != 0));
-    if (places)
-        add_motion(m, place, n < s->tile ? n : s->tile);
-}
-
 static void add_axes(struct motions *m, const struct verifier *v, const struct nest_index *x,
                      uint32_t count, const nest_id *axes)
 {
@@ -58,15 +45,8 @@ static void add_axes(struct motions *m, const struct verifier *v, const struct n
 
 // --- ranges
 
-static bool has_place(const struct nest_statement *s)
-{
-    return s->kind == NEST_TILE && s->n_axes == 2;
-}
-
-// Whether the access stays inside.  Of a tile with places the whole groups are looked at, or the
-// last one that is smaller.
-static bool is_inside(const struct verifier *v, const struct nest_access *a, bool last_group,
-                      wide *out)
+// Whether the access stays inside.
+static bool is_inside(const struct verifier *v, const struct nest_access *a, wide *out)
 {
     const struct nest_index *x = a->index;
     const struct nest_statement *own = statement(v, a->statement);
@@ -74,19 +54,7 @@ static bool is_inside(const struct verifier *v, const struct nest_access *a, boo
     wide low = x->constant;
     for (uint32_t i = 0; i < a->depth; i++) {
         const struct nest_statement *s = statement(v, a->path[i]);
-        if (!has_place(s)) {
-            add_axes(&m, v, x, s->n_axes, s->axes);
-            continue;
-        }
-        int64_t n = extent(v, s->axes[0]), groups = n / s->tile, rest = n % s->tile;
-        wide along = nest_index_factor(x, s->axes[0]);
-        if (last_group ? !rest : !groups)
-            return true;
-        if (last_group)
-            low += along * s->tile * groups;
-        else
-            add_motion(&m, along * s->tile, groups);
-        add_motion(&m, along + nest_index_factor(x, s->axes[1]), last_group ? rest : s->tile);
+        add_axes(&m, v, x, s->n_axes, s->axes);
     }
     if (own->kind == NEST_CONTRACT)
         add_axes(&m, v, x, own->n_axes, own->axes);
@@ -106,11 +74,8 @@ static void check_range(struct verifier *v, const struct nest_access *a)
 {
     if (!a->is_sure || nest_index_has_values(a->index))
         return;
-    bool places = false;
-    for (uint32_t i = 0; i < a->depth; i++)
-        places |= has_place(statement(v, a->path[i]));
     wide at;
-    if (is_inside(v, a, false, &at) && (!places || is_inside(v, a, true, &at)))
+    if (is_inside(v, a, &at))
         return;
     const struct nest_buffer *b = &v->nest->buffers.at[a->buffer];
     nest_fault(v, "%s[%lld] is %s: its %lld elements count from 0", b->name, (long long)at,
@@ -147,15 +112,11 @@ static uint32_t *scope_depths(struct verifier *v)
 static void check_point_local(struct verifier *v, const struct nest_access *a, uint32_t scope)
 {
     const struct nest_buffer *b = &v->nest->buffers.at[a->buffer];
-    if (b->role != NEST_LOCAL || b->space != NEST_POINT)
-        return;
-    for (uint32_t i = scope; i < a->depth; i++) {
-        enum nest_kind kind = statement(v, a->path[i])->kind;
-        if (kind == NEST_PAR || kind == NEST_TILE) {
+    for (uint32_t i = scope; b->role == NEST_LOCAL && i < a->depth; i++)
+        if (statement(v, a->path[i])->kind == NEST_PAR) {
             nest_fault(v, "%s belongs to a point and is used by several", b->name);
             return;
         }
-    }
 }
 
 // --- one point to an element
@@ -178,20 +139,14 @@ static struct motions put_motions(struct verifier *v, const struct nest_access *
 {
     struct motions m = {0};
     const struct nest_statement *own = statement(v, a->statement);
-    bool contract = own->kind == NEST_CONTRACT;
-    bool shared = v->nest->buffers.at[a->buffer].space != NEST_POINT;
     for (uint32_t i = 0; i < a->depth; i++) {
         const struct nest_statement *s = statement(v, a->path[i]);
-        if (a->path[i] == a->fold)
-            continue;
-        if (s->kind == NEST_TILE)
-            add_tile(&m, v, a->index, s, i >= scope, !contract && (i >= scope || shared));
-        else if (i >= scope &&
-                 (s->kind == NEST_PAR || s->kind == NEST_MAP || s->kind == NEST_FOLD))
+        if (i >= scope && a->path[i] != a->fold &&
+            (s->kind == NEST_PAR || s->kind == NEST_MAP || s->kind == NEST_FOLD))
             add_axes(&m, v, a->index, s->n_axes, s->axes);
     }
-    if (contract)
-        add_axes(&m, v, a->index, own->n_axes - (a->fold == NEST_NONE), own->axes);
+    if (own->kind == NEST_CONTRACT)
+        add_axes(&m, v, a->index, own->n_axes - 1, own->axes);
     return m;
 }
 
@@ -243,18 +198,9 @@ static void check_accumulating(struct verifier *v, const struct nest_access *a, 
 static void check_summed_axis(struct verifier *v, const struct nest_access *a)
 {
     const struct nest_statement *s = statement(v, a->statement);
-    if (s->kind == NEST_CONTRACT && a->is_put && a->fold == NEST_NONE &&
+    if (s->kind == NEST_CONTRACT && a->is_put &&
         nest_index_factor(a->index, s->axes[s->n_axes - 1]))
         nest_fault(v, "its index uses the axis that it sums over");
-    // One contract serves the group: nothing in it may depend on the point but what it sums over.
-    for (uint32_t i = 0; s->kind == NEST_CONTRACT && i < a->depth; i++) {
-        const struct nest_statement *t = statement(v, a->path[i]);
-        for (uint32_t j = 0; t->kind == NEST_TILE && a->path[i] != s->fold && j < t->n_axes;
-             j++)
-            if (nest_index_factor(a->index, t->axes[j]))
-                nest_fault(v, "it is done once a group and its index uses axis %s of a point",
-                           v->nest->axes.at[t->axes[j]].name);
-    }
 }
 
 // --- reads of what others write

@@ -97,7 +97,7 @@ static void visit_block(struct overwrite *o, uint32_t block, struct access *at)
         } else if (s->kind == NEST_PUT && s->buffer == o->to && !o->looks_at_loads) {
             o->put = *at;
             o->fits = ++o->puts == 1 && !s->op && s->guard == NEST_NONE;
-        } else if (s->kind == NEST_TILE || s->kind == NEST_CONTRACT) {
+        } else if (s->kind == NEST_CONTRACT) {
             o->fits = false;
         } else if (s->body != NEST_NONE) {
             if (at->depth == MAX_DEPTH) {

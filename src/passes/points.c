@@ -249,8 +249,7 @@ static bool columns_stay_own(const struct points *p, uint32_t step, const struct
 static bool has_plain_buffers(const struct nest *n)
 {
     for (uint32_t i = 0; i < n->buffers.count; i++)
-        if (n->buffers.at[i].role == NEST_INOUT || n->buffers.at[i].role == NEST_PART ||
-            (n->buffers.at[i].role == NEST_LOCAL && n->buffers.at[i].space != NEST_POINT))
+        if (n->buffers.at[i].role == NEST_INOUT || n->buffers.at[i].role == NEST_PART)
             return false;
     return true;
 }

@@ -140,7 +140,7 @@ static nest_id write_factor(struct points_copy *c, const struct points_step *t, 
     if (local_of(c, t, value, from) != NEST_NONE)
         return local_of(c, t, value, from);
     nest_id near = nest_local(c->b, "factor", t->nest->values.at[value].dtype,
-                              t->nest->axes.at[from].extent, NEST_POINT);
+                              t->nest->axes.at[from].extent);
     nest_id i = points_copy_axis(c, from);
     nest_open(c->b, NEST_MAP, 1, &i);
     copy_value(c, t, value);

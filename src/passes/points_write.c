@@ -30,7 +30,7 @@ static nest_id buffer_of(struct writer *w, uint32_t memory, bool is_written)
     if (w->buffer_of[memory] == NEST_NONE) {
         if (w->p->is_local[memory]) {
             w->buffer_of[memory] =
-                nest_local(&w->b, m->name, m->dtype, points_width(w->p, memory), NEST_POINT);
+                nest_local(&w->b, m->name, m->dtype, points_width(w->p, memory));
         } else {
             w->buffer_of[memory] = nest_buffer(&w->b, m->name, m->dtype, m->count,
                                                is_written ? NEST_OUT : NEST_IN);
@@ -70,7 +70,7 @@ static void open_copy(struct writer *w, uint32_t step)
     for (nest_id i = 0; i < t->nest->buffers.count; i++) {
         const struct nest_buffer *x = &t->nest->buffers.at[i];
         if (x->role == NEST_LOCAL) {
-            c->buffers[i] = nest_local(&w->b, x->name, x->dtype, x->count, NEST_POINT);
+            c->buffers[i] = nest_local(&w->b, x->name, x->dtype, x->count);
             continue;
         }
         uint32_t memory = w->p->program->steps.at[step].memories[argument++];
@@ -97,7 +97,7 @@ static nest_id factor_of(struct writer *w, uint32_t memory)
     if (w->p->is_local[memory])
         return buffer;
     int64_t width = points_width(w->p, memory);
-    nest_id near = nest_local(&w->b, m->name, m->dtype, width, NEST_POINT);
+    nest_id near = nest_local(&w->b, m->name, m->dtype, width);
     nest_id j = nest_axis(&w->b, "j", width);
     nest_open(&w->b, NEST_MAP, 1, &j);
     nest_id v = nest_load(
@@ -121,7 +121,7 @@ static void write_layer(struct writer *w, const struct nest_step *s)
                   (struct nest_index[]){form(w, 1, (struct nest_term[]){{1, j, false}}),
                                         form(w, 1, (struct nest_term[]){{1, k, false}}),
                                         form(w, 2, matrix)},
-                  2, (nest_id[]){j, k}, NEST_NONE);
+                  2, (nest_id[]){j, k});
 }
 
 static void write_gradient(struct writer *w, const struct nest_step *s)

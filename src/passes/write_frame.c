@@ -367,7 +367,7 @@ void write_elements(struct writer *w, ir_id v, struct view view, const struct si
 
 nest_id write_new_local(struct writer *w, jot_dtype d, int64_t count)
 {
-    return nest_local(&w->e.b, "state", d, count, NEST_POINT);
+    return nest_local(&w->e.b, "state", d, count);
 }
 
 void write_copy_local(struct writer *w, nest_id to, nest_id from)

@@ -149,7 +149,7 @@ void write_fill_row(struct writer *w, ir_id v, const form_id *at, nest_id guard,
         return;
     if (r->local == NEST_NONE)
         r->local = nest_local(&w->e.b, "row", ir_dtype_of(s->g, v),
-                              axes_product(s, inner_atoms(w, v)), NEST_POINT);
+                              axes_product(s, inner_atoms(w, v)));
     r->loop = w->e.value_scope.at[value];
     r->at = arena_copy(s->scratch, at, (size_t)ir_rank_of(s->g, v) * sizeof *at);
     w->e.at = r->loop;

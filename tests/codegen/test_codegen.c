@@ -59,7 +59,7 @@ START_TEST(local_rows)
         char text[2000];
         sprintf(text,
                 "kernel rows(x: %s[%d], y: out %s[%d], z: out %s[%d]) {\n"
-                "  local e: %s[%d] @ point\n  local p: %s[%d] @ point\n  par i < 3 {\n"
+                "  local e: %s[%d]\n  local p: %s[%d]\n  par i < 3 {\n"
                 "    fold j < %d {\n      %%0 = load x[%d*i + j] : %s\n"
                 "      %%1 = mul %%0, %%0 : %s\n      put e[j] = %%1\n"
                 "      yield reduce_max %%1 free\n    } -> %%2 : %s\n"

@@ -221,8 +221,8 @@ END_TEST
 static const char network[] =
     "kernel net(x: %s[%d], w: %s[%d], y: out %s[%d], g: out %s[%d], q: out %s[%d], "
     "s: out %s[1], r: out %s[%d]) {\n"
-    "  local a: %s[%d] @ point\n  local z: %s[%d] @ point\n  local h: %s[%d] @ point\n"
-    "  local u: %s[%d] @ point\n"
+    "  local a: %s[%d]\n  local z: %s[%d]\n  local h: %s[%d]\n"
+    "  local u: %s[%d]\n"
     "  fold n < %d {\n"
     "    map k < %d {\n      %%0 = load x[%d*n + k] : %s\n      put a[k] = %%0\n    }\n"
     "    contract z[j] = a[k2], w[%d*k2 + j] for j < %d over k2 < %d\n"
@@ -251,7 +251,7 @@ static void check_network(const char *d, int n, int inputs, int outputs)
 // A sum of what a point has of its own and a row of memory, which is quick to read along the row.
 static const char row_sums[] =
     "kernel rows(x: %s[%d], w: %s[%d], y: out %s[%d]) {\n"
-    "  local a: %s[%d] @ point\n  local z: %s[%d] @ point\n"
+    "  local a: %s[%d]\n  local z: %s[%d]\n"
     "  par n < %d {\n"
     "    map k < %d {\n      %%0 = load x[%d*n + k] : %s\n      put a[k] = %%0\n    }\n"
     "    %s\n"
@@ -437,7 +437,7 @@ START_TEST(products_of_rows_with_locals)
     strbuf_printf(
         &s,
         "kernel rows(x: f32[%d], w: f32[24000], y: out f32[%d], z: out f32[%d]) {\n"
-        "  local row: f32[300] @ point\n  local twice: f32[300] @ point\n"
+        "  local row: f32[300]\n  local twice: f32[300]\n"
         "  par i < %d {\n    fold k < 300 {\n      %%0 = load x[300*i + k] : f32\n"
         "      put row[k] = %%0\n      yield reduce_max %%0 free\n    } -> %%1 : f32\n",
         300 * n, 80 * n, n, n);

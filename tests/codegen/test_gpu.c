@@ -310,7 +310,7 @@ static const char *points_with_loops(int points)
     strbuf_printf(
         &text,
         "kernel steps(x: f32[%d], w: f32[32], y: out f32[%d]) {\n"
-        "  local h: f32[32] @ point\n  %%0 = const 0x00000009 : i32\n"
+        "  local h: f32[32]\n  %%0 = const 0x00000009 : i32\n"
         "  par i < %d {\n    %%1 = load x[i] : f32\n"
         "    seq t < 9 carry %%2 = %%1 {\n"
         "      map j < 32 {\n        %%3 = load w[j] : f32\n        %%4 = mul %%3, %%2 : f32\n"
@@ -596,7 +596,7 @@ END_TEST
 START_TEST(threads_keep_rows)
 {
     static const char text[] = "kernel f(x: f32[67108864], y: out f32[67108864]) {\n"
-                               "  local e: f32[8192] @ point\n"
+                               "  local e: f32[8192]\n"
                                "  par i < 8192 {\n"
                                "    fold j < 8192 {\n"
                                "      %%0 = load x[8192*i + j] : f32\n"

@@ -12,8 +12,7 @@ static const char *network(const char *type, int points)
     strbuf_printf(&s, "w: %s[400], c: out %s[20], g: out %s[400], e: out %s[1]) {\n", type,
                   type, type, type);
     for (int i = 0; i < 3; i++)
-        strbuf_printf(&s, "  local %s: %s[20] @ point\n", (const char *[]){"in", "z", "h"}[i],
-                      type);
+        strbuf_printf(&s, "  local %s: %s[20]\n", (const char *[]){"in", "z", "h"}[i], type);
     strbuf_printf(&s, "  fold n < %d {\n", points);
     static const char body[] = "    map i < 20 {\n"
                                "      %0 = load x[20*n + i] : T\n"
@@ -227,7 +226,7 @@ END_TEST
 // more lanes would be computed again.
 #define TAPE(n)                                                                                \
     "kernel tape(x: f32[16], y: out f32[16]) {\n"                                              \
-    "  local row: f32[" n "] @ point\n"                                                        \
+    "  local row: f32[" n "]\n"                                                                \
     "  par i < 16 {\n"                                                                         \
     "    %0 = load x[i] : f32\n"                                                               \
     "    seq t < " n " carry %1 = %0 {\n"                                                      \
@@ -260,9 +259,9 @@ END_TEST
 #define ATTENTION(f)                                                                           \
     "kernel attention(q: bf16[4194304], k: bf16[4194304], v: bf16[4194304], y: out "           \
     "bf16[4194304]) {\n"                                                                       \
-    "  local score: f32[1024] @ point\n"                                                       \
-    "  local row: f32[1024] @ point\n"                                                         \
-    "  local weight: bf16[1024] @ point\n"                                                     \
+    "  local score: f32[1024]\n"                                                               \
+    "  local row: f32[1024]\n"                                                                 \
+    "  local weight: bf16[1024]\n"                                                             \
     "  %0 = const 0x3e000000 : f32\n"                                                          \
     "  par b < 64, i < 1024 {\n"                                                               \
     "    map j < 1024 {\n"                                                                     \
@@ -327,12 +326,12 @@ END_TEST
 #define ATTENTION_GRADIENT                                                                     \
     "kernel attention_gradient(q: bf16[8388608], k: bf16[8388608], v: bf16[8388608], dy: "     \
     "bf16[8388608], dq: out bf16[8388608], dk: out bf16[8388608], dv: out bf16[8388608]) {\n"  \
-    "  local score: f32[1024] @ point\n"                                                       \
-    "  local weight: bf16[1048576] @ point\n"                                                  \
-    "  local change: bf16[1048576] @ point\n"                                                  \
-    "  local product: f32[1024] @ point\n"                                                     \
-    "  local row: f32[1024] @ point\n"                                                         \
-    "  local row_2: f32[1024] @ point\n"                                                       \
+    "  local score: f32[1024]\n"                                                               \
+    "  local weight: bf16[1048576]\n"                                                          \
+    "  local change: bf16[1048576]\n"                                                          \
+    "  local product: f32[1024]\n"                                                             \
+    "  local row: f32[1024]\n"                                                                 \
+    "  local row_2: f32[1024]\n"                                                               \
     "  %0 = const 0x4100 : bf16\n"                                                             \
     "  %1 = convert %0 : f32\n"                                                                \
     "  %2 = const 0x3f80 : bf16\n"                                                             \

@@ -437,8 +437,8 @@ END_TEST
 // State vectors in locals of a point: constant places, places that data choose, guarded puts.
 static const char locals[] =
     "kernel locals(x: %d[%B], n: i32[%B], y: out %d[%B], z: out %d[%B]) {"
-    "  local s: %d[3] @ point"
-    "  local r: %d[40] @ point"
+    "  local s: %d[3]"
+    "  local r: %d[40]"
     "  par b < %B {"
     "    %0 = load x[b] : %d"
     "    %1 = load n[b] : i32"
@@ -476,9 +476,9 @@ END_TEST
 // What one loop keeps of its steps for the next: of every type, in order and where lanes say.
 static const char tapes[] =
     "kernel tapes(x: %d[%B], n: i32[%B], y: out %d[%B], z: out c64[%B], q: out bool[%B]) {"
-    "  local s: %d[200] @ point"
-    "  local c: c64[200] @ point"
-    "  local f: bool[200] @ point"
+    "  local s: %d[200]"
+    "  local c: c64[200]"
+    "  local f: bool[200]"
     "  %0 = const 0x00000000 : i32"
     "  %1 = const 0x000000c7 : i32"
     "  par b < %B {"

@@ -168,7 +168,7 @@ static const struct {
     {"of many that are whole groups", MANY("30"), "par i < 5, j < 256 {\n"},
     {"rows with what is theirs, in locals and maps",
      "kernel k(x: f32[4096], w: f32[1048576], y: inout f32[4096]) {\n"
-     "  local row: f32[1024] @ point\n  par i < 2 {\n"
+     "  local row: f32[1024]\n  par i < 2 {\n"
      "    fold k < 1024 {\n      %0 = load x[1024*i + k] : f32\n      put row[k] = %0\n"
      "      yield reduce_max %0 free\n    } -> %1 : f32\n"
      "    map j < 1024 {\n      fold k < 1024 {\n        %2 = load row[k] : f32\n"
@@ -223,8 +223,8 @@ END_TEST
 
 // The map of a loop over points, x: f32[4096], and what stands there once rows are staged; or the same.
 #define POINTS(map)                                                                            \
-    "kernel k(x: f32[4096], w: f32[64], y: out f32[4096]) {\n  local a: f32[8] @ point\n"      \
-    "  local z: f32[8] @ point\n  par n < 512 {\n    map i < 8 {\n"                            \
+    "kernel k(x: f32[4096], w: f32[64], y: out f32[4096]) {\n  local a: f32[8]\n"              \
+    "  local z: f32[8]\n  par n < 512 {\n    map i < 8 {\n"                                    \
     "      %0 = load x[8*n + i] : f32\n      put a[i] = %0\n    }\n"                           \
     "    contract z[j] = a[k], w[j + 8*k] for j < 8 over k < 8\n" map "  }\n}\n"
 static const struct {

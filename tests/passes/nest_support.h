@@ -11,8 +11,8 @@
 #include <stdlib.h>
 
 static const char *const nest_files[] = {
-    "attention",   "contract", "cumsum", "energy_grad", "everything", "layer_grad",
-    "scatter_add", "softmax",  "spring", "spring_grad", "stencil",
+    "attention",   "contract", "cumsum", "energy_grad", "everything",
+    "scatter_add", "softmax",  "spring", "spring_grad",
 };
 #define NEST_FILES (sizeof nest_files / sizeof *nest_files)
 

@@ -97,7 +97,7 @@ static const struct {
      2},
     {"a row of the whole kernel becomes memory",
      "kernel k0_kept(x: f32[60], y: out f32[60], z: out f32[1]) {\n"
-     "  local row: f32[60] @ point\n"
+     "  local row: f32[60]\n"
      "  fold i < 60 {\n    %0 = load x[i] : f32\n    %1 = neg %0 : f32\n    put row[i] = %1\n"
      "    yield reduce_sum %1 sum64\n  } -> %2 : f32\n"
      "  scan j < 60 {\n    %3 = load row[j] : f32\n    %4 = div %3, %2 : f32\n"
@@ -105,7 +105,7 @@ static const struct {
      2},
     {"a row of a point becomes memory",
      "kernel k0_kept(x: f32[60], y: out f32[60], z: out f32[3]) {\n"
-     "  local row: f32[20] @ point\n"
+     "  local row: f32[20]\n"
      "  par b < 3 {\n"
      "    map i < 20 {\n      %0 = load x[20*b + i] : f32\n      %1 = neg %0 : f32\n"
      "      put row[i] = %1\n    }\n"
@@ -128,7 +128,7 @@ static const struct {
      "    put z[c] = %8\n  }\n}\n",
      4},
     {"a row of points that lie beside one another becomes memory that lies so",
-     "kernel k0_columns(x: f32[60], y: out f32[60]) {\n  local row: f32[2] @ point\n"
+     "kernel k0_columns(x: f32[60], y: out f32[60]) {\n  local row: f32[2]\n"
      "  par c < 30 {\n"
      "    fold i < 2 {\n      %1 = load x[30*i + c] : f32\n      %2 = exp %1 : f32\n"
      "      put row[i] = %2\n      yield reduce_max %2 free\n    } -> %3 : f32\n"

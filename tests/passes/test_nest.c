@@ -62,13 +62,13 @@ static struct nest *build_row_sums(bool shuffled, const char *name)
     nest_id x, y, c = 0, r;
     x = nest_buffer(&b, "x", JOT_F32, 12, NEST_IN);
     if (shuffled) {
-        nest_local(&b, "t", JOT_F32, 3, NEST_POINT);
+        nest_local(&b, "t", JOT_F32, 3);
         c = nest_axis(&b, "inner", 4);
     }
     y = nest_buffer(&b, "y", JOT_F32, 3, NEST_OUT);
     r = nest_axis(&b, "r", 3);
     if (!shuffled) {
-        nest_local(&b, "scratch", JOT_F32, 3, NEST_POINT);
+        nest_local(&b, "scratch", JOT_F32, 3);
         c = nest_axis(&b, "c", 4);
     }
     nest_open(&b, NEST_PAR, 1, &r);
@@ -89,7 +89,7 @@ START_TEST(builder)
     struct nest *n = build_row_sums(false, "row sums");
     check_faultless(arena, n);
     ck_assert_str_eq(print_nest(arena, n), "kernel row_sums(x: f32[12], y: out f32[3]) {\n"
-                                           "  local scratch: f32[3] @ point\n"
+                                           "  local scratch: f32[3]\n"
                                            "  par r < 3 {\n"
                                            "    fold c < 4 {\n"
                                            "      %0 = load x[4*r + c] : f32\n"
@@ -201,7 +201,7 @@ static void check_change(const char *text, const char *from, const char *to)
 START_TEST(equality_sees_everything)
 {
     static const char *const base =
-        "kernel f(x: f32[8], y: out f32[8]) {\n  local t: f32[8] @ point\n  par i < 2 {\n"
+        "kernel f(x: f32[8], y: out f32[8]) {\n  local t: f32[8]\n  par i < 2 {\n"
         "    map j < 4 {\n      %0 = load x[4*i + j + 0] : f32\n"
         "      %1 = const 0x3f800000 : f32\n      %2 = sub %0, %1 : f32\n"
         "      put y[4*i + j] = %2\n    }\n  }\n}\n";
@@ -211,7 +211,6 @@ START_TEST(equality_sees_everything)
         {"x: f32[8]", "x: f32[9]"},
         {"{\n  local", "no_jam {\n  local"},
         {"{\n  local", "more_lanes no_stages {\n  local"},
-        {"@ point", "@ tile"},
         {"t: f32[8]", "t: f64[8]"},
         {"par i", "map i"},
         {"i < 2", "i < 1"},
@@ -238,7 +237,7 @@ START_TEST(equality_sees_everything)
         "  scan s < 4 {\n    yield reduce_sum %1 serial -> %3 : f32\n    put y[s] = %3 if %2\n "
         " }\n"
         "  if %2 {\n    yield %1\n  } else {\n    yield %3\n  } -> %4\n"
-        "  barrier grid\n}\n";
+        "}\n";
     check_change(other, "in @n", "in @m");
     check_change(other, "if %0 :", ":");
     check_change(other, "if %2\n", "if %0\n");
@@ -248,12 +247,11 @@ START_TEST(equality_sees_everything)
     check_change(other, "in @n", "if %0 in @n");
     check_change(other, "in @n sum64", "in @n free");
     check_change(other, "%1 serial", "%1 free");
-    check_change(other, "barrier grid", "barrier block");
     check_change(other, "yield %3\n  }", "yield %1\n  }");
     check_change(other, "if %2 {", "if %0 {");
     struct nest *n = parse_nest(arena, base);
     struct nest *named = parse_nest(
-        arena, "kernel g(a: f32[8], b: out f32[8]) {\n  local c: f32[8] @ point\n"
+        arena, "kernel g(a: f32[8], b: out f32[8]) {\n  local c: f32[8]\n"
                "  par p < 2 {\n    map q < 4 !7 {\n      %7 = load a[q + 4*p] : f32 !3\n"
                "      %1 = const 0x3f800000 : f32\n      %2 = sub %7, %1 : f32\n"
                "      put b[4*p + q] = %2\n    }\n  }\n}\n");
@@ -373,12 +371,10 @@ END_TEST
 // --- fuzz
 
 static const char *const words[] = {
-    "%0",         "%1",     " = ",        "{",          "}",
-    "yield ",     "put ",   "if ",        "->",         "carry ",
-    "9999999999", "-",      "*",          "[",          "]",
-    "in @i",      " : f32", "reduce_sum", "fma ",       "argmax ",
-    "over ",      "for ",   "while ",     "seq i < 3 ", "tile i < 3 by 2 ",
-    "\n",         "0x",     "local ",     "!",          "\""};
+    "%0",      "%1",         " = ",        "{",       "}",     "yield ", "put ",   "if ",
+    "->",      "carry ",     "9999999999", "-",       "*",     "[",      "]",      "in @i",
+    " : f32",  "reduce_sum", "fma ",       "argmax ", "over ", "for ",   "while ", "seq i < 3 ",
+    "local b", "\n",         "0x",         "local ",  "!",     "\""};
 
 // Another digit, or another of the names of one letter.
 static void change_letter(char *text)

@@ -14,8 +14,7 @@ static struct nest *parse_body(const char *body)
     struct strbuf s = strbuf_make(arena);
     strbuf_add(&s, "kernel f(x: f32[64], i: i32[64], g: bool[64], h: f16[64], y: out f32[64], "
                    "z: out f16[64], w: out i64[64]) {\n"
-                   "  local t: f32[64] @ point\n  local s: f32[64] @ tile\n"
-                   "  local m: f32[64] @ memory\n"
+                   "  local t: f32[64]\n  local m: f32[64]\n"
                    "  %0 = const 0x3f800000 : f32\n  %1 = const 0x00000001 : i32\n"
                    "  %2 = const 0x01 : bool\n  %3 = const 0x0000000000000001 : i64\n"
                    "  %4 = const 0x3c00 : f16\n");
@@ -88,12 +87,7 @@ FAULT_TEST(ranges, {"map a < 64 {\n%5 = load x[a] : f32\n}\n", NULL},
            {"map a < 64 {\n%5 = load x[a + %1] : f32\n}\n", NULL},
            {"map a < 0 {\n%5 = load x[a + 100] : f32\n}\n", NULL},
            {"map a < 8, b < 8 {\nput y[8*a + b] = %0\n}\n", NULL},
-           {"map a < 8, b < 8 {\nput y[9*a + b] = %0\n}\n", "y[70] is put"},
-           {"tile a < 64 by 8 at p {\nput y[a] = %0\n%5 = load x[a - p] : f32\n}\n", NULL},
-           {"tile a < 64 by 8 at p {\nput y[a] = %0\n%5 = load x[a - p + 8] : f32\n}\n",
-            "x[64]"},
-           {"tile a < 10 by 8 at p {\n%5 = load x[4*a - 3*p] : f32\n}\n", NULL},
-           {"tile a < 10 by 8 at p {\n%5 = load x[8*a - 7*p] : f32\n}\n", "x[65]"})
+           {"map a < 8, b < 8 {\nput y[9*a + b] = %0\n}\n", "y[70] is put"})
 
 FAULT_TEST(types, {"put y[0] = %1\n", "its value is i32, not f32"},
            {"put y[0] = %0 if %1\n", "its guard is i32, not bool"},
@@ -122,11 +116,6 @@ FAULT_TEST(
     {"par a < 8 {\nmap b < 8 {\nput t[b] = %0\n}\n%5 = load t[0] : f32\nput y[a] = %5\n}\n",
      NULL},
     {"par a < 8 {\nmap b < 8 {\nput y[b] = %0\n}\n}\n", "every iteration"},
-    {"tile a < 64 by 8 at p {\nput s[p] = %0\n%5 = load s[p] : f32\nput y[a] = %5\n}\n", NULL},
-    {"tile a < 64 by 8 at p {\nput s[0] = %0\n%5 = load s[0] : f32\nput y[a] = %5\n}\n",
-     "every"},
-    {"tile a < 64 by 8 at p {\nput y[p] = %0\n}\n", "every iteration"},
-    {"tile a < 64 by 8 at p {\nput t[0] = %0\n%5 = load t[0] : f32\nput y[a] = %5\n}\n", NULL},
     {"par a < 8 {\nput t[a] = %0\n}\npar b < 8 {\n%5 = load t[b] : f32\nput y[b] = %5\n}\n",
      "belongs to a point"})
 
@@ -238,16 +227,7 @@ FAULT_TEST(levels, {"map a < 8 @vector 8 {\nput y[a] = %0\n}\n", NULL},
             "elements of axis a go one by one"})
 
 FAULT_TEST(places, {"map a < 8 {\npar b < 8 {\n}\n}\n", "a par is not inside"},
-           {"seq a < 8 {\npar b < 8 {\nput y[b] = %0\n}\nbarrier grid\n}\n", NULL},
-           {"map a < -1 {\n}\n", "a negative extent"},
-           {"map a < 8 {\ntile b < 8 by 4 {\n}\n}\n", "a tile is not inside"},
-           {"tile b < 8 by 0 {\n}\n", "groups of at least one point"},
-           {"tile b < 8 by 4 {\nmap a < 2 {\nbarrier tile\n}\n}\n",
-            "not all points of the group"},
-           {"tile b < 8 by 4 {\nseq a < 2 {\nbarrier tile\n}\n}\n", NULL},
-           {"tile b < 8 by 4 {\nif %2 {\nbarrier tile\n}\n}\n", "not all points of the group"},
-           {"par b < 8 {\nbarrier block\n}\n", "do not wait for each other"},
-           {"barrier point\n", "nothing to wait for"})
+           {"map a < -1 {\n}\n", "a negative extent"})
 
 FAULT_TEST(contracts,
            {"contract y[8*i + j] = x[8*i + k], x[8*k + j] for i < 8, j < 8 over k < 8\n", NULL},
@@ -262,12 +242,7 @@ FAULT_TEST(contracts,
            {"contract y[8*i + k] = x[8*i + k], x[8*k + j] for i < 8, j < 8 over k < 8\n",
             "sums over"},
            {"contract y[i + j] = x[8*i + k], x[8*k + j] for i < 8, j < 8 over k < 8\n",
-            "several iter"},
-           {"tile n < 64 by 8 {\ncontract y[0] = x[n], x[n] over n\n}\n", NULL},
-           {"tile n < 64 by 8 {\ncontract y[n] = x[n], x[n] over n\n}\n", "uses axis n"},
-           {"tile n < 64 by 8 {\ncontract s[k] = x[n], x[k] for k < 8 over j < 8\n}\n",
-            "uses axis n of a point"},
-           {"map n < 8 {\ncontract y[0] = x[n], x[n] over n\n}\n", "not a tile around it"})
+            "several iter"})
 
 // What no text can say.
 START_TEST(built_faults)

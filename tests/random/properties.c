@@ -95,7 +95,7 @@ static double work_of(const struct nest *n, uint32_t block)
         for (uint32_t k = 0; k < s->n_axes; k++)
             times *= (double)n->axes.at[s->axes[k]].extent;
         bool is_loop = s->kind == NEST_PAR || s->kind == NEST_MAP || s->kind == NEST_FOLD ||
-                       s->kind == NEST_SCAN || s->kind == NEST_TILE;
+                       s->kind == NEST_SCAN;
         work += is_loop ? 1 + times * work_of(n, s->body) : 1;
     }
     return work;

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Statements.  Outside a tile there is one lane and statements run one after another.  In a tile
-// the points of a group are lanes: a statement that has a barrier or a contract in it is done by
-// all lanes in step, any other by one lane after another.
+// Statements, one after another.  Of a loop with an axis of lanes each is done for all lanes before the next.
 #include "nest_eval.h"
 #include "nest_eval_memory.h"
 
@@ -171,7 +169,7 @@ struct step {
     nest_id loop;
     uint32_t width;
     struct lane *lanes;
-    struct toucher *now;  // by lane
+    uint32_t *point;      // by lane
     int64_t *iterations;  // by lane: its number in the sequence
     uint32_t first, last; // accumulations of the loop
 };
@@ -184,7 +182,7 @@ static struct step step_make(struct machine_state *m, struct lane *l, nest_id id
     nest_id axis = nest_vector_axis(nest, s);
     struct step t = {.loop = id, .width = axis == NEST_NONE ? 1 : nest->axes.at[axis].vector};
     t.lanes = arena_array(m->arena, struct lane, t.width);
-    t.now = arena_array(m->arena, struct toucher, t.width);
+    t.point = arena_array(m->arena, uint32_t, t.width);
     t.iterations = arena_array(m->arena, int64_t, t.width);
     for (uint32_t p = 0; p < t.width; p++) {
         t.lanes[p] = *l;
@@ -231,7 +229,7 @@ static jot_status step_run(struct machine_state *m, struct step *t, uint32_t cou
     const struct nest_block *b = &m->nest->blocks.at[statement(m, t->loop)->body];
     for (uint32_t i = 0; i < b->statements.count; i++)
         for (uint32_t p = 0; p < count; p++) {
-            m->now = t->now[p];
+            m->point = t->point[p];
             for (uint32_t a = t->first; a < t->last; a++)
                 m->accumulations.at[a].position = t->iterations[p];
             JOT_TRY(run_statement(m, &t->lanes[p], b->statements.at[i]));
@@ -245,21 +243,19 @@ static jot_status run_points(struct machine_state *m, struct lane *l, nest_id id
     nest_id axis = nest_vector_axis(m->nest, s);
     int64_t n = volume(m, s->n_axes, s->axes), along = axis == NEST_NONE ? 1 : extent(m, axis);
     bool outermost = s->kind == NEST_PAR && !m->in_points;
-    struct toucher before = m->now;
+    uint32_t before = m->point;
     if (outermost)
-        m->first_group = m->last_group + 1;
+        m->first_point = m->last_point + 1;
     m->in_points |= s->kind == NEST_PAR;
     struct step t = step_make(m, l, id);
     for (int64_t other = 0; n && other < n / along; other++)
         for (int64_t place = 0; place < along; place += t.width) {
             uint32_t count = step_begin(m, &t, other, place);
             for (uint32_t p = 0; p < count; p++)
-                t.now[p] = outermost ? (struct toucher){.group = ++m->last_group,
-                                                        .phase = ++m->last_phase}
-                                     : before;
+                t.point[p] = outermost ? ++m->last_point : before;
             JOT_TRY(step_run(m, &t, count));
         }
-    m->now = before;
+    m->point = before;
     if (outermost)
         m->in_points = false;
     return JOT_OK;
@@ -325,7 +321,7 @@ static jot_status run_fold(struct machine_state *m, struct lane *l, nest_id id)
     const struct nest_statement *s = statement(m, id);
     int64_t n = volume(m, s->n_axes, s->axes), last = extent(m, s->axes[s->n_axes - 1]);
     struct running *state = running_of(m, id, n);
-    struct toucher now = m->now;
+    uint32_t point = m->point;
     struct step t = step_make(m, l, id);
     t.first = m->accumulations.count;
     accumulations_open(m, id, n);
@@ -335,7 +331,7 @@ static jot_status run_fold(struct machine_state *m, struct lane *l, nest_id id)
         for (int64_t place = 0; place < along; place += t.width) {
             uint32_t count = step_begin(m, &t, other, place);
             for (uint32_t p = 0; p < count; p++)
-                t.now[p] = now;
+                t.point[p] = point;
             JOT_TRY(step_run(m, &t, count));
             for (uint32_t p = 0; p < count; p++)
                 combine_iteration(m, &t.lanes[p], s, state, t.iterations[p], n);
@@ -450,7 +446,7 @@ static jot_status run_if(struct machine_state *m, struct lane *l,
     return JOT_OK;
 }
 
-// --- tiles
+// --- contracts
 
 static jot_status contract_term(struct machine_state *m, struct lane *l,
                                 const struct nest_statement *s, struct eval_number *sum)
@@ -466,27 +462,7 @@ static jot_status contract_term(struct machine_state *m, struct lane *l,
     return JOT_OK;
 }
 
-// Adds what the points of the group have to the sums of the tile.
-static jot_status contract_over_tile(struct machine_state *m, struct lane *lanes, uint32_t n,
-                                     nest_id id)
-{
-    const struct nest_statement *s = statement(m, id);
-    struct accumulation *a = accumulation_find(m, id);
-    jot_dtype d = m->nest->buffers.at[s->source[0]].dtype;
-    int64_t count = volume(m, s->n_axes, s->axes);
-    for (uint32_t p = 0; p < n; p++)
-        for (int64_t i = 0; i < count; i++) {
-            struct lane *l = &lanes[p];
-            set_axes(m, l, s->n_axes, s->axes, i);
-            int64_t at = index_at(m, l, &s->index);
-            JOT_TRY(check_place(m, s->buffer, at));
-            a->position = l->axes[statement(m, s->fold)->axes[0]];
-            JOT_TRY(contract_term(m, l, s, accumulation_lane(m, a, at, IR_fma, d)));
-        }
-    return JOT_OK;
-}
-
-static jot_status contract_own(struct machine_state *m, struct lane *l,
+static jot_status run_contract(struct machine_state *m, struct lane *l,
                                const struct nest_statement *s)
 {
     uint32_t kept = s->n_axes - 1;
@@ -506,110 +482,6 @@ static jot_status contract_own(struct machine_state *m, struct lane *l,
         eval_store(m->nest->buffers.at[s->buffer].dtype, to, 0, sum);
     }
     return JOT_OK;
-}
-
-static jot_status run_contract(struct machine_state *m, struct lane *lanes, uint32_t n,
-                               nest_id id)
-{
-    const struct nest_statement *s = statement(m, id);
-    // All points do it together: none of them has written what it reads since the last barrier.
-    m->now.lane = UINT32_MAX - 1;
-    jot_status status =
-        s->fold == NEST_NONE ? contract_own(m, lanes, s) : contract_over_tile(m, lanes, n, id);
-    m->now.lane = 0;
-    return status;
-}
-
-static jot_status run_group(struct machine_state *m, struct lane *lanes, uint32_t n,
-                            uint32_t block);
-
-static jot_status run_group_seq(struct machine_state *m, struct lane *lanes, uint32_t n,
-                                const struct nest_statement *s)
-{
-    int64_t count = extent(m, s->axes[0]);
-    for (uint32_t p = 0; p < n; p++)
-        copy_values(m, &lanes[p], s->n_in, s->first_carry, s->in);
-    for (int64_t i = 0; i < count; i++) {
-        for (uint32_t p = 0; p < n; p++)
-            lanes[p].axes[s->axes[0]] = s->reverse ? count - 1 - i : i;
-        JOT_TRY(run_group(m, lanes, n, s->body));
-        for (uint32_t p = 0; p < n; p++)
-            copy_values(m, &lanes[p], s->n_in, s->first_carry, s->yields);
-    }
-    for (uint32_t p = 0; p < n; p++)
-        move_values(&lanes[p], s->n_in, s->result, s->first_carry);
-    return JOT_OK;
-}
-
-static jot_status run_group(struct machine_state *m, struct lane *lanes, uint32_t n,
-                            uint32_t block)
-{
-    const struct nest_block *b = &m->nest->blocks.at[block];
-    for (uint32_t i = 0; i < b->statements.count; i++) {
-        nest_id id = b->statements.at[i];
-        const struct nest_statement *s = statement(m, id);
-        if (!m->is_group_wide[id]) {
-            for (uint32_t p = 0; p < n; p++) {
-                m->now.lane = p;
-                JOT_TRY(run_statement(m, &lanes[p], id));
-            }
-        } else if (s->kind == NEST_BARRIER) {
-            m->now.phase = ++m->last_phase;
-        } else if (s->kind == NEST_CONTRACT) {
-            JOT_TRY(run_contract(m, lanes, n, id));
-        } else if (s->kind == NEST_SEQ) {
-            JOT_TRY(run_group_seq(m, lanes, n, s));
-        } else {
-            return status_fail(JOT_ERR_INTERNAL,
-                               "kernel %s: a barrier that not all points reach", m->nest->name);
-        }
-    }
-    return JOT_OK;
-}
-
-static struct lane *make_lanes(struct machine_state *m, uint32_t n)
-{
-    struct lane *lanes = arena_array(m->arena, struct lane, n);
-    const struct nest *nest = m->nest;
-    for (uint32_t p = 0; p < n; p++) {
-        lanes[p].values = arena_array(m->arena, struct cell, nest->values.count + 1);
-        lanes[p].axes = arena_array(m->arena, int64_t, nest->axes.count + 1);
-        lanes[p].locals = arena_array(m->arena, struct instance, nest->buffers.count + 1);
-        for (uint32_t b = 0; b < nest->buffers.count; b++)
-            if (nest->buffers.at[b].role == NEST_LOCAL &&
-                nest->buffers.at[b].space == NEST_POINT)
-                instance_make(m, &lanes[p].locals[b], b);
-    }
-    return lanes;
-}
-
-static jot_status run_tile(struct machine_state *m, struct lane *l, nest_id id)
-{
-    const struct nest_statement *s = statement(m, id);
-    int64_t n = extent(m, s->axes[0]);
-    struct lane *lanes = make_lanes(m, (uint32_t)(n < s->tile ? n : s->tile));
-    struct toucher before = m->now;
-    bool outermost = !m->in_points;
-    m->first_group = m->last_group + 1;
-    m->in_points = true;
-    accumulations_open(m, id, n);
-    for (int64_t start = 0; start < n; start += s->tile) {
-        uint32_t count = (uint32_t)(n - start < s->tile ? n - start : s->tile);
-        m->now = (struct toucher){.group = ++m->last_group, .phase = ++m->last_phase};
-        for (uint32_t p = 0; p < count; p++) {
-            memcpy(lanes[p].values, l->values, m->nest->values.count * sizeof(struct cell));
-            memcpy(lanes[p].axes, l->axes, m->nest->axes.count * sizeof(int64_t));
-            lanes[p].axes[s->axes[0]] = start + p;
-            if (s->n_axes > 1)
-                lanes[p].axes[s->axes[1]] = p;
-            forget_locals(m, &lanes[p], id);
-        }
-        JOT_TRY(run_group(m, lanes, count, s->body));
-    }
-    m->now = before;
-    m->first_group = m->last_group + 1; // What the tile did is done.
-    m->in_points = !outermost;
-    return accumulations_close(m, l, id);
 }
 
 // --- the walk
@@ -647,12 +519,8 @@ static jot_status run_statement(struct machine_state *m, struct lane *l, nest_id
         return run_while(m, l, s);
     case NEST_IF:
         return run_if(m, l, s);
-    case NEST_TILE:
-        return run_tile(m, l, id);
     case NEST_CONTRACT:
-        return contract_own(m, l, statement(m, id)); // a point's own: one over a tile is in it
-    case NEST_BARRIER:
-        return JOT_OK; // One point is always in step with itself.
+        return run_contract(m, l, s);
     default:
         return status_fail(JOT_ERR_INTERNAL, "statement kind %d", (int)s->kind);
     }
@@ -667,23 +535,6 @@ static jot_status run_block(struct machine_state *m, struct lane *l, uint32_t bl
 }
 
 // --- a run
-
-static bool find_group_wide(struct machine_state *m, uint32_t block)
-{
-    if (block == NEST_NONE)
-        return false;
-    bool any = false;
-    const struct nest_block *b = &m->nest->blocks.at[block];
-    for (uint32_t i = 0; i < b->statements.count; i++) {
-        nest_id id = b->statements.at[i];
-        const struct nest_statement *s = statement(m, id);
-        bool body = find_group_wide(m, s->body), other = find_group_wide(m, s->other);
-        m->is_group_wide[id] =
-            body || other || s->kind == NEST_BARRIER || s->kind == NEST_CONTRACT;
-        any |= m->is_group_wide[id];
-    }
-    return any;
-}
 
 static const struct ir_attrs *make_attrs(struct arena *arena, const struct nest_statement *s)
 {
@@ -717,7 +568,6 @@ static jot_status run(struct arena *arena, const struct nest *n, void *const *bu
         .nest = n,
         .shared = arena_array(arena, struct instance, n->buffers.count + 1),
         .scope = arena_array(arena, nest_id, n->buffers.count + 1),
-        .is_group_wide = arena_array(arena, bool, n->statements.count + 1),
         .attrs = arena_array(arena, const struct ir_attrs *, n->statements.count + 1),
         .running = arena_array(arena, struct running *, n->statements.count + 1),
     };
@@ -732,7 +582,6 @@ static jot_status run(struct arena *arena, const struct nest *n, void *const *bu
             m.shared[b].data = buffers[given++];
     }
     nest_local_scopes(n, m.scope);
-    find_group_wide(&m, 0);
     for (uint32_t i = 0; i < n->statements.count; i++)
         if (n->statements.at[i].kind == NEST_OP)
             m.attrs[i] = make_attrs(arena, &n->statements.at[i]);

@@ -43,13 +43,9 @@ static void *address(const struct machine_state *m, const struct instance *i, ne
 }
 
 // Whether what `other` did is not ordered with what is done now.
-static bool races(const struct machine_state *m, struct toucher other)
+static bool races(const struct machine_state *m, uint32_t other)
 {
-    if (!m->in_points || other.group < m->first_group)
-        return false;
-    if (other.group != m->now.group)
-        return true;
-    return other.phase == m->now.phase && other.lane != m->now.lane;
+    return m->in_points && other >= m->first_point && other != m->point;
 }
 
 jot_status touch_read(struct machine_state *m, struct lane *l, nest_id buffer, int64_t at,
@@ -69,14 +65,10 @@ jot_status touch_read(struct machine_state *m, struct lane *l, nest_id buffer, i
         return status_fail(JOT_ERR_INTERNAL,
                            "kernel %s: %s[%lld] is read while another point writes it",
                            m->nest->name, name, (long long)at);
-    // A reader that is not the last one is forgotten, but for a race within the phase: the lane of
-    // no point stands for several.
-    bool several = e->is_read && e->reader.phase == m->now.phase &&
-                   e->reader.group == m->now.group && e->reader.lane != m->now.lane;
+    // A reader that is not the last one is forgotten: the number of no point stands for several.
+    bool several = e->is_read && races(m, e->reader);
     e->is_read = true;
-    e->reader = m->now;
-    if (several)
-        e->reader.lane = UINT32_MAX;
+    e->reader = several ? UINT32_MAX : m->point;
     return JOT_OK;
 }
 
@@ -97,7 +89,7 @@ jot_status touch_write(struct machine_state *m, struct lane *l, nest_id buffer, 
                            "kernel %s: %s[%lld] is written while another point reads it",
                            m->nest->name, name, (long long)at);
     e->is_written = true;
-    e->writer = m->now;
+    e->writer = m->point;
     return JOT_OK;
 }
 
@@ -112,8 +104,7 @@ static void find_accumulating(struct machine_state *m, uint32_t block, nest_id l
     for (uint32_t i = 0; i < b->statements.count; i++) {
         nest_id id = b->statements.at[i];
         const struct nest_statement *s = &m->nest->statements.at[id];
-        bool accumulates = (s->kind == NEST_PUT && s->op) || s->kind == NEST_CONTRACT;
-        if (accumulates && s->fold == loop)
+        if (s->kind == NEST_PUT && s->op && s->fold == loop)
             vec_push(m->arena, &m->accumulations,
                      (struct accumulation){
                          .statement = id,
@@ -172,8 +163,7 @@ static jot_status store_results(struct machine_state *m, struct lane *l, struct 
     const struct nest_statement *s = &m->nest->statements.at[a->statement];
     const struct nest_buffer *b = &m->nest->buffers.at[s->buffer];
     int64_t block = fold_block(a->length), blocks = (a->length + block - 1) / block;
-    enum ir_op op =
-        s->op == IR_fma || s->kind == NEST_CONTRACT ? IR_reduce_sum : (enum ir_op)s->op;
+    enum ir_op op = s->op == IR_fma ? IR_reduce_sum : (enum ir_op)s->op;
     struct eval_fold empty = eval_fold_make(m->arena, op, b->dtype, 1);
     for (int64_t i = 0; i < b->count; i++) {
         struct eval_fold *f = a->folds[i];

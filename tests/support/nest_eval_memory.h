@@ -7,18 +7,14 @@
 #include "ir/eval_fold.h"
 #include "passes/nest.h"
 
-// Who touches an element: points of different groups never share what is written, points of one
-// group do across phases.  Groups are numbered through the run.
-struct toucher {
-    uint32_t group, phase, lane;
-};
-
+// Which points touch an element: those of a par never share what is written.  They are numbered through
+// the run.
 struct element {
     bool is_written, is_read;
-    struct toucher writer, reader;
+    uint32_t writer, reader;
 };
 
-// A buffer, or a local of one point or group.
+// A buffer, or a local of one point.
 struct instance {
     unsigned char *data;
     struct element *elements; // NULL for inputs
@@ -33,7 +29,7 @@ struct cell {
 struct lane {
     struct cell *values;
     int64_t *axes;
-    struct instance *locals; // by buffer; those of space point inside a tile
+    struct instance *locals; // by buffer; of iterations that go at once
 };
 
 // What accumulates over a loop: one fold for each element that got something.
@@ -56,14 +52,13 @@ struct machine_state {
     const struct nest *nest;
     struct instance *shared;       // by buffer
     nest_id *scope;                // by buffer
-    bool *is_group_wide;           // by statement: done by all points of a group together
     const struct ir_attrs **attrs; // by statement
     struct running **running;      // by statement: folds and yields
     bool scan_starts;              // in the first iteration of the scan around
     VEC(struct accumulation) accumulations;
-    struct toucher now;
-    uint32_t first_group; // of the innermost loop over points: earlier writes are settled
-    uint32_t last_group, last_phase;
+    uint32_t point;
+    uint32_t first_point; // of the loop over points: earlier writes are settled
+    uint32_t last_point;
     bool in_points;
 };
 
@@ -77,7 +72,7 @@ jot_status touch_read(struct machine_state *m, struct lane *l, nest_id buffer, i
 jot_status touch_write(struct machine_state *m, struct lane *l, nest_id buffer, int64_t at,
                        void **out);
 
-// Accumulations of the puts and contracts in a loop.
+// Accumulations of the puts in a loop.
 void accumulations_open(struct machine_state *m, nest_id loop, int64_t length);
 struct accumulation *accumulation_find(struct machine_state *m, nest_id statement);
 // The accumulator of the element at the position of the loop.

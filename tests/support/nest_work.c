@@ -40,7 +40,6 @@ static int64_t block_work(const struct nest *n, uint32_t block)
         case NEST_FOLD:
         case NEST_SCAN:
         case NEST_SEQ:
-        case NEST_TILE:
             sum += extent_of(n, s) * (block_work(n, s->body) + s->n_combines);
             break;
         default:

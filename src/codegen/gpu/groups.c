@@ -186,8 +186,7 @@ void gpu_share_out(struct cg_lowering *l, uint32_t block)
 bool gpu_is_loop(enum nest_kind kind)
 {
     return kind == NEST_PAR || kind == NEST_MAP || kind == NEST_FOLD || kind == NEST_SCAN ||
-           kind == NEST_SEQ || kind == NEST_WHILE || kind == NEST_IF || kind == NEST_TILE ||
-           kind == NEST_CONTRACT;
+           kind == NEST_SEQ || kind == NEST_WHILE || kind == NEST_IF || kind == NEST_CONTRACT;
 }
 
 // Bytes of the locals that the threads of a group share.

@@ -416,9 +416,9 @@ static void lower_late_puts(struct cg_lowering *l, uint32_t at, struct cg_kernel
 static const char *serial_text(struct cg_lowering *l, const struct choice *c)
 {
     static const char *const names[NEST_KIND_COUNT] = {
-        [NEST_PAR] = "points",  [NEST_MAP] = "points",  [NEST_FOLD] = "terms",
-        [NEST_SCAN] = "terms",  [NEST_SEQ] = "steps",   [NEST_WHILE] = "a while",
-        [NEST_IF] = "a branch", [NEST_TILE] = "points", [NEST_CONTRACT] = "a product"};
+        [NEST_PAR] = "points",  [NEST_MAP] = "points",        [NEST_FOLD] = "terms",
+        [NEST_SCAN] = "terms",  [NEST_SEQ] = "steps",         [NEST_WHILE] = "a while",
+        [NEST_IF] = "a branch", [NEST_CONTRACT] = "a product"};
     struct gpu_serial s = {.loop = NEST_NONE};
     if (c->role == BY_ONE)
         gpu_serial_find(l, NEST_NONE, l->gpu->group > 1, &s);

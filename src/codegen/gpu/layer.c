@@ -36,7 +36,7 @@ static bool find_layer(struct cg_lowering *l, const struct nest_statement *s, st
     jot_dtype d = l->nest->buffers.at[s->buffer].dtype;
     nest_id j = s->axes[0], k = s->axes[1];
     const struct nest_index *w = &s->source_index[1];
-    if (s->fold != NEST_NONE || s->n_axes != 2 || l->lanes > 1 || gpu_is_together(l) ||
+    if (s->n_axes != 2 || l->lanes > 1 || gpu_is_together(l) ||
         (d != JOT_F32 && d != JOT_F64) || !is_axis(&s->index, j) ||
         !is_axis(&s->source_index[0], k))
         return false;

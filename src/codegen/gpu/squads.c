@@ -94,7 +94,7 @@ static bool note_contract(struct cg_lowering *l, struct squads *q,
                           const struct nest_statement *s)
 {
     const struct nest_index *x = &s->source_index[1];
-    if (s->fold != NEST_NONE || s->n_axes != 2 || !is_at(&s->index, s->axes[0]) ||
+    if (s->n_axes != 2 || !is_at(&s->index, s->axes[0]) ||
         !is_at(&s->source_index[0], s->axes[1]) || !is_f32(l, s->buffer, NEST_LOCAL) ||
         !is_f32(l, s->source[0], NEST_LOCAL) || !is_f32(l, s->source[1], NEST_IN))
         return false;

@@ -207,9 +207,6 @@ bool cg_gpu_statement(struct cg_lowering *l, nest_id id)
         if (!gpu_layer(l, s))
             contract(l, s);
         return true;
-    case NEST_BARRIER:
-        gpu_sync(l);
-        return true;
     default:
         return false;
     }
