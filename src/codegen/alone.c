@@ -184,12 +184,9 @@ static void know_statement(struct lane_values *v, const struct nest_statement *x
 
 static void know_block(struct lane_values *v, uint32_t block)
 {
-    if (block >= v->l->nest->blocks.count)
-        return;
-    const struct nest_block *b = &v->l->nest->blocks.at[block];
-    for (uint32_t k = 0; k < b->statements.count; k++)
-        if (!v->l->hoisted[b->statements.at[k]])
-            know_statement(v, cg_statement(v->l, b->statements.at[k]));
+    nest_for_each (s, v->l->nest, block)
+        if (!v->l->hoisted[nest_id_of(v->l->nest, s)])
+            know_statement(v, s);
 }
 
 static struct cg_value *values_of_lane(struct cg_lowering *l, const struct nest_statement *s,

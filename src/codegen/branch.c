@@ -46,9 +46,7 @@ static bool is_cheap(const struct cg_lowering *l, uint32_t block)
     int cost = 0;
     if (block == NEST_NONE)
         return true;
-    const struct nest_block *b = &l->nest->blocks.at[block];
-    for (uint32_t i = 0; i < b->statements.count; i++) {
-        const struct nest_statement *s = cg_statement(l, b->statements.at[i]);
+    nest_for_each (s, l->nest, block) {
         if (s->kind != NEST_OP && s->kind != NEST_CONST && s->kind != NEST_INDEX)
             return false;
         cost += s->kind == NEST_OP ? cost_of_op(s->op, s->dtype) : 0;

@@ -17,10 +17,8 @@
 static void collect_puts(const struct cg_lowering *l, uint32_t block, nest_id fold,
                          nest_id *puts, uint32_t *n)
 {
-    const struct nest_block *b = &l->nest->blocks.at[block];
-    for (uint32_t i = 0; i < b->statements.count; i++) {
-        nest_id id = b->statements.at[i];
-        const struct nest_statement *s = cg_statement(l, id);
+    nest_for_each (s, l->nest, block) {
+        nest_id id = nest_id_of(l->nest, s);
         if (s->kind == NEST_PUT && s->op != 0 && s->fold == fold)
             puts[(*n)++] = id;
         if (s->body != NEST_NONE)
@@ -34,10 +32,8 @@ static void collect_puts(const struct cg_lowering *l, uint32_t block, nest_id fo
 static bool path_to(const struct cg_lowering *l, uint32_t block, nest_id put, nest_id *path,
                     int *n)
 {
-    const struct nest_block *b = &l->nest->blocks.at[block];
-    for (uint32_t i = 0; i < b->statements.count; i++) {
-        nest_id id = b->statements.at[i];
-        const struct nest_statement *s = cg_statement(l, id);
+    nest_for_each (s, l->nest, block) {
+        nest_id id = nest_id_of(l->nest, s);
         if (id == put)
             return true;
         if (s->kind != NEST_IF && s->body != NEST_NONE) {

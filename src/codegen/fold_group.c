@@ -26,15 +26,12 @@ static bool streams(const struct cg_lowering *l, const struct nest_statement *fo
 // A term is few operations, beside which the accesses of an accumulator count.
 static bool is_short(const struct cg_lowering *l, const struct nest_statement *fold)
 {
-    const struct nest_block *b = &l->nest->blocks.at[fold->body];
-    for (uint32_t i = 0; i < b->statements.count; i++) {
-        const struct nest_statement *s = cg_statement(l, b->statements.at[i]);
+    nest_for_each (s, l->nest, fold->body)
         if (s->kind == NEST_LOAD
                 ? streams(l, fold, s)
                 : s->kind != NEST_CONST && s->kind != NEST_INDEX &&
                       (s->kind != NEST_OP || cost_is_expensive(s->op, s->dtype)))
             return false;
-    }
     return cg_may_repeat(l, fold, COST_FOLD_GROUP);
 }
 

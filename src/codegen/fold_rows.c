@@ -31,17 +31,10 @@ static enum stage of_block(const struct cg_lowering *l, const struct staged *t, 
 static enum stage of_operands(const struct cg_lowering *l, const struct staged *t,
                               const struct nest_statement *s)
 {
-    enum stage last = s->guard == NEST_NONE ? BEFORE : t->of_value[s->guard];
-    for (uint32_t i = 0; i < s->n_in; i++)
-        last = later(last, t->of_value[s->in[i]]);
-    for (uint32_t i = 0; i < s->index.count; i++)
-        if (s->index.terms[i].is_value)
-            last = later(last, t->of_value[s->index.terms[i].id]);
-    for (uint32_t i = 0; s->kind != NEST_FOLD && i < s->n_combines; i++)
-        for (uint32_t k = 0; k < s->combines[i].n; k++)
-            last = later(last, t->of_value[s->combines[i].value[k]]);
-    for (uint32_t i = 0; i < s->n_yields; i++)
-        last = later(last, t->of_value[s->yields[i]]);
+    enum stage last = BEFORE;
+    nest_id v;
+    for (uint32_t k = 0; (v = nest_use(s, k)) != NEST_NONE; k++)
+        last = later(last, t->of_value[v]);
     if (s->body != NEST_NONE)
         last = later(last, of_block(l, t, s->body));
     if (s->other != NEST_NONE)
@@ -51,24 +44,20 @@ static enum stage of_operands(const struct cg_lowering *l, const struct staged *
 
 static enum stage of_block(const struct cg_lowering *l, const struct staged *t, uint32_t block)
 {
-    const struct nest_block *b = &l->nest->blocks.at[block];
     enum stage last = BEFORE;
-    for (uint32_t i = 0; i < b->statements.count; i++)
-        last = later(last, of_operands(l, t, cg_statement(l, b->statements.at[i])));
+    nest_for_each (s, l->nest, block)
+        last = later(last, of_operands(l, t, s));
     return last;
 }
 
 // Memory that elements of the tile would share.
 static bool writes_locals(const struct cg_lowering *l, uint32_t block)
 {
-    const struct nest_block *b = &l->nest->blocks.at[block];
-    for (uint32_t i = 0; i < b->statements.count; i++) {
-        const struct nest_statement *s = cg_statement(l, b->statements.at[i]);
+    nest_for_each (s, l->nest, block)
         if ((s->kind == NEST_PUT && s->op == 0) || s->kind == NEST_IF ||
             (s->body != NEST_NONE && writes_locals(l, s->body)) ||
             (s->other != NEST_NONE && writes_locals(l, s->other)))
             return true;
-    }
     return false;
 }
 

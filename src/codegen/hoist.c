@@ -10,14 +10,9 @@ struct loop {
 
 static bool uses_axes(const struct loop *p, const struct nest_index *x)
 {
-    for (uint32_t i = 0; i < x->count; i++) {
-        const struct nest_term *t = &x->terms[i];
-        if (t->is_value && p->varies[t->id])
+    for (int k = 0; k < p->n_axes; k++)
+        if (nest_index_factor(x, p->axes[k]))
             return true;
-        for (int k = 0; !t->is_value && k < p->n_axes; k++)
-            if (t->id == p->axes[k])
-                return true;
-    }
     return false;
 }
 
@@ -30,12 +25,7 @@ static bool is_uniform(const struct cg_lowering *l, const struct nest_statement 
         return false;
     if (reads && l->nest->buffers.at[s->buffer].role != NEST_IN)
         return false;
-    for (uint32_t i = 0; i < s->n_in; i++)
-        if (p->varies[s->in[i]])
-            return false;
-    if (reads && s->guard != NEST_NONE && p->varies[s->guard])
-        return false;
-    return !uses_axes(p, &s->index);
+    return !nest_takes(s, p->varies) && !uses_axes(p, &s->index);
 }
 
 static void hoist_block(struct cg_lowering *l, struct loop *p, uint32_t block)
@@ -43,9 +33,8 @@ static void hoist_block(struct cg_lowering *l, struct loop *p, uint32_t block)
     const struct nest_block *b = &l->nest->blocks.at[block];
     nest_id *kept = arena_array(l->arena, nest_id, b->statements.count + 1);
     uint32_t n = 0;
-    for (uint32_t i = 0; i < b->statements.count; i++) {
-        nest_id id = b->statements.at[i];
-        const struct nest_statement *s = cg_statement(l, id);
+    nest_for_each (s, l->nest, block) {
+        nest_id id = nest_id_of(l->nest, s);
         bool uniform = is_uniform(l, s, p);
         l->hoisted[id] = false;
         if (uniform)

@@ -176,21 +176,19 @@ static void lower_points_kernel(struct cg_lowering *l, nest_id loop, struct cg_k
 static bool has_loops_of_points(const struct nest *n, uint32_t loops)
 {
     nest_id *scopes = arena_array(n->arena, nest_id, n->buffers.count + 1);
-    const struct nest_block *body = &n->blocks.at[0];
     double most = 0;
     nest_local_scopes(n, scopes);
     for (uint32_t i = 0; i < n->buffers.count; i++)
         if (n->buffers.at[i].role == NEST_LOCAL && scopes[i] == NEST_NONE)
             return false;
-    for (uint32_t i = 0; i < body->statements.count; i++) {
-        const struct nest_statement *s = &n->statements.at[body->statements.at[i]];
+    nest_for_each (s, n, 0) {
         bool is_points = s->kind == NEST_PAR || s->kind == NEST_MAP;
         if (!is_points && s->kind != NEST_OP && s->kind != NEST_CONST &&
             s->kind != NEST_INDEX &&
             (s->kind != NEST_LOAD || n->buffers.at[s->buffer].role != NEST_IN))
             return false;
         if (is_points)
-            most = fmax(most, map_cost(n, body->statements.at[i], NULL));
+            most = fmax(most, map_cost(n, nest_id_of(n, s), NULL));
     }
     return loops > 1 && loops <= CG_KERNEL_STEPS && most > PARALLEL_COST;
 }

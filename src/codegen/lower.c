@@ -112,11 +112,10 @@ static void lower_put(struct cg_lowering *l, nest_id id, const struct nest_state
 // Strictly from left to right: the running values stand in memory that is promoted to registers.
 static void lower_scan(struct cg_lowering *l, const struct nest_statement *s)
 {
-    const struct nest_block *body = &l->nest->blocks.at[s->body];
     const struct nest_statement *yield = NULL;
-    for (uint32_t i = 0; i < body->statements.count; i++)
-        if (cg_statement(l, body->statements.at[i])->kind == NEST_YIELD)
-            yield = cg_statement(l, body->statements.at[i]);
+    nest_for_each (t, l->nest, s->body)
+        if (t->kind == NEST_YIELD)
+            yield = t;
     if (!yield || s->n_axes != 1) {
         cg_fail(l, "a scan without a yield, or over several axes");
         return;
@@ -144,10 +143,9 @@ static void lower_scan(struct cg_lowering *l, const struct nest_statement *s)
         cg_loop_open(l, cg_int(l->module, 0), cg_int(l->module, n), cg_int(l->module, 1));
     l->axes[s->axes[0]] =
         s->reverse ? LLVMBuildSub(b, cg_int(l->module, n - 1), loop.index, "") : loop.index;
-    for (uint32_t k = 0; k < body->statements.count; k++) {
-        const struct nest_statement *inner = cg_statement(l, body->statements.at[k]);
+    nest_for_each (inner, l->nest, s->body) {
         if (inner != yield) {
-            cg_lower_statement(l, body->statements.at[k]);
+            cg_lower_statement(l, nest_id_of(l->nest, inner));
             continue;
         }
         for (uint32_t i = 0; i < yield->n_combines; i++) {
@@ -364,11 +362,7 @@ static bool is_local_of_lanes(const struct cg_lowering *l, nest_id buffer)
 // Whether what the lanes of an axis load and put inside a loop over time differs from lane to lane.
 static bool has_lanes_in_time(const struct cg_lowering *l, uint32_t block, bool in_time)
 {
-    if (block >= l->nest->blocks.count)
-        return false;
-    const struct nest_block *b = &l->nest->blocks.at[block];
-    for (uint32_t i = 0; i < b->statements.count; i++) {
-        const struct nest_statement *s = cg_statement(l, b->statements.at[i]);
+    nest_for_each (s, l->nest, block) {
         bool over_time = in_time || s->kind == NEST_SEQ || s->kind == NEST_WHILE;
         if (in_time && s->kind == NEST_PUT && !is_local_of_lanes(l, s->buffer))
             return true;
@@ -442,9 +436,7 @@ static void lower_side_by_side(struct cg_lowering *l, const struct nest_statemen
 static nest_id crossing_axis(const struct cg_lowering *l, const struct nest_statement *s,
                              nest_id axis)
 {
-    const struct nest_block *b = &l->nest->blocks.at[s->body];
-    for (uint32_t i = 0; i < b->statements.count; i++) {
-        const struct nest_statement *x = cg_statement(l, b->statements.at[i]);
+    nest_for_each (x, l->nest, s->body) {
         if (x->kind != NEST_LOAD && x->kind != NEST_PUT)
             continue;
         int64_t along = nest_index_factor(&x->index, axis);
@@ -495,10 +487,8 @@ static int64_t count_statements(const struct cg_lowering *l, uint32_t block)
         return 0;
     const struct nest_block *b = &l->nest->blocks.at[block];
     int64_t n = b->statements.count;
-    for (uint32_t i = 0; i < b->statements.count; i++) {
-        const struct nest_statement *s = cg_statement(l, b->statements.at[i]);
+    nest_for_each (s, l->nest, block)
         n += count_statements(l, s->body) + count_statements(l, s->other);
-    }
     return n;
 }
 

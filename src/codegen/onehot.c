@@ -22,12 +22,9 @@ enum variation { SAME, BY_MARKS, BY_INDEX };
 static const struct nest_statement *index_of(const struct cg_lowering *l, uint32_t block,
                                              nest_id value)
 {
-    const struct nest_block *b = &l->nest->blocks.at[block];
-    for (uint32_t i = 0; i < b->statements.count; i++) {
-        const struct nest_statement *s = cg_statement(l, b->statements.at[i]);
+    nest_for_each (s, l->nest, block)
         if (s->kind == NEST_INDEX && s->result == value)
             return s;
-    }
     return NULL;
 }
 
@@ -63,11 +60,9 @@ static bool is_plain_put(const struct cg_lowering *l, const struct nest_statemen
 // Finds the marks; false when lanes differ by anything else.
 static bool find_marks(const struct cg_lowering *l, uint32_t block, struct cg_onehot *o)
 {
-    const struct nest_block *b = &l->nest->blocks.at[block];
     enum variation *varies = arena_array(l->arena, enum variation, l->nest->values.count + 1);
-    for (uint32_t i = 0; i < b->statements.count; i++) {
-        nest_id id = b->statements.at[i];
-        const struct nest_statement *s = cg_statement(l, id);
+    nest_for_each (s, l->nest, block) {
+        nest_id id = nest_id_of(l->nest, s);
         if (l->hoisted[id] || s->kind == NEST_CONST)
             continue;
         if (s->kind == NEST_INDEX) {
@@ -106,12 +101,10 @@ struct cg_onehot *cg_onehot_make(struct cg_lowering *l, uint32_t block)
     struct cg_onehot *o = arena_new(l->arena, struct cg_onehot);
     if (l->mask || l->tile_axis != NEST_NONE || !find_marks(l, block, o))
         return NULL;
-    const struct nest_block *b = &l->nest->blocks.at[block];
     unsigned lanes = l->lanes;
     l->lanes = 1;
-    for (uint32_t i = 0; i < b->statements.count; i++) {
-        nest_id id = b->statements.at[i];
-        const struct nest_statement *s = cg_statement(l, id);
+    nest_for_each (s, l->nest, block) {
+        nest_id id = nest_id_of(l->nest, s);
         if (is_mark(o, id))
             l->values[s->result] = (struct cg_value){LLVMConstNull(l->module->i1), NULL};
         else if (!l->hoisted[id] && s->kind != NEST_PUT && s->kind != NEST_INDEX)
@@ -145,19 +138,17 @@ static LLVMValueRef is_here(struct cg_lowering *l, uint32_t block, nest_id mark)
 void cg_onehot_lower(struct cg_lowering *l, uint32_t block, const struct cg_onehot *o)
 {
     LLVMBuilderRef b = l->m.b;
-    const struct nest_block *body = &l->nest->blocks.at[block];
     LLVMValueRef any = is_here(l, block, o->marks[0]);
     for (int k = 1; k < o->n_marks; k++)
         any = LLVMBuildOr(b, any, is_here(l, block, o->marks[k]), "");
     struct cg_branch some = cg_if_open(l, any);
     cg_lower_block(l, block);
     cg_else_open(l, &some);
-    for (uint32_t i = 0; i < body->statements.count; i++) {
-        const struct nest_statement *s = cg_statement(l, body->statements.at[i]);
+    nest_for_each (s, l->nest, block) {
         for (uint32_t k = 0; k < s->n_results; k++)
             l->values[s->result + k] = o->plain[s->result + k];
         if (s->kind == NEST_PUT)
-            cg_lower_statement(l, body->statements.at[i]);
+            cg_lower_statement(l, nest_id_of(l->nest, s));
     }
     cg_if_close(l, &some);
 }

@@ -68,10 +68,8 @@ static int64_t cost_of(const struct nest_statement *x)
 
 static void look_at(struct packer *p, uint32_t block)
 {
-    const struct nest_block *b = &p->l->nest->blocks.at[block];
-    for (uint32_t i = 0; i < b->statements.count; i++) {
-        const struct nest_statement *x = cg_statement(p->l, b->statements.at[i]);
-        if (p->l->hoisted[b->statements.at[i]])
+    nest_for_each (x, p->l->nest, block) {
+        if (p->l->hoisted[nest_id_of(p->l->nest, x)])
             continue;
         bool reads = x->kind == NEST_LOAD && p->l->nest->buffers.at[x->buffer].role == NEST_IN;
         p->is_simple &=

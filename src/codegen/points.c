@@ -19,9 +19,8 @@ bool cg_is_network(const struct cg_lowering *l, nest_id loop)
     const struct nest_statement *s = cg_statement(l, loop);
     if (l->gpu || (s->kind != NEST_PAR && s->kind != NEST_FOLD) || s->n_axes != 1)
         return false;
-    const struct nest_block *b = &l->nest->blocks.at[s->body];
-    for (uint32_t i = 0; i < b->statements.count; i++)
-        if (cg_statement(l, b->statements.at[i])->kind == NEST_CONTRACT)
+    nest_for_each (t, l->nest, s->body)
+        if (t->kind == NEST_CONTRACT)
             return true;
     return false;
 }
@@ -51,8 +50,7 @@ static nest_id row_of(const struct cg_lowering *l, const struct nest_block *b, n
     for (uint32_t i = 0; i < b->statements.count; i++) {
         const struct nest_statement *s = cg_statement(l, b->statements.at[i]);
         if (s->kind == NEST_LOAD && s->result == value)
-            return s->guard == NEST_NONE && s->index.constant == 0 && s->index.count == 1 &&
-                           nest_index_factor(&s->index, axis) == 1 &&
+            return s->guard == NEST_NONE && nest_index_is_axis(&s->index, axis) &&
                            l->nest->buffers.at[s->buffer].role == NEST_LOCAL
                        ? s->buffer
                        : NEST_NONE;
@@ -88,11 +86,9 @@ static bool is_products(const struct cg_lowering *l, nest_id map, nest_id fold)
     const struct nest_statement *s = cg_statement(l, map);
     if (s->kind != NEST_MAP)
         return false;
-    const struct nest_block *b = &l->nest->blocks.at[s->body];
     struct cg_product p;
-    for (uint32_t i = 0; i < b->statements.count; i++)
-        if (cg_statement(l, b->statements.at[i])->kind != NEST_LOAD &&
-            !find_product(l, map, b->statements.at[i], fold, &p))
+    nest_for_each (t, l->nest, s->body)
+        if (t->kind != NEST_LOAD && !find_product(l, map, nest_id_of(l->nest, t), fold, &p))
             return false;
     return true;
 }
@@ -416,13 +412,10 @@ void cg_lower_contract(struct cg_lowering *l, const struct nest_statement *s)
     struct cg_buffer *to = &l->buffers[s->buffer], *from = &l->buffers[s->source[0]];
     jot_dtype d = l->nest->buffers.at[s->buffer].dtype;
     nest_id j = s->axes[0], k = s->axes[1];
-    const struct nest_index *c = &s->index, *x = &s->source_index[0], *w = &s->source_index[1];
-    bool fits = s->n_axes == 2 && l->lanes > 1 && to->row && from->row &&
-                l->nest->buffers.at[s->source[1]].role != NEST_LOCAL && c->count == 1 &&
-                x->count == 1 && nest_index_factor(c, j) == 1 && nest_index_factor(x, k) == 1 &&
-                !c->constant && !x->constant && (d == JOT_F32 || d == JOT_F64);
-    for (uint32_t i = 0; i < w->count; i++)
-        fits = fits && !w->terms[i].is_value && (w->terms[i].id == j || w->terms[i].id == k);
+    const struct nest_index *w = &s->source_index[1];
+    bool fits = nest_is_layer(s) && l->lanes > 1 && to->row && from->row &&
+                l->nest->buffers.at[s->source[1]].role != NEST_LOCAL &&
+                (d == JOT_F32 || d == JOT_F64);
     if (!fits) {
         cg_fail(l, "the host code generator has no form for this product");
         return;

@@ -36,10 +36,8 @@ static bool is_row(const struct cg_lowering *l, const struct nest_statement *s, 
 static void note_loads(struct cg_lowering *l, uint32_t block, nest_id axis, nest_id loop,
                        nest_id *last, nest_id *first_loop)
 {
-    const struct nest_block *b = &l->nest->blocks.at[block];
-    for (uint32_t i = 0; i < b->statements.count; i++) {
-        nest_id id = b->statements.at[i];
-        const struct nest_statement *s = cg_statement(l, id);
+    nest_for_each (s, l->nest, block) {
+        nest_id id = nest_id_of(l->nest, s);
         bool is_loop = s->kind == NEST_FOLD || s->kind == NEST_MAP;
         if (is_loop)
             note_loads(l, s->body, axis, loop == NEST_NONE ? id : loop, last, first_loop);

@@ -117,11 +117,7 @@ static void count(struct live *p, const struct nest_statement *s)
 
 static void walk(struct live *p, uint32_t block)
 {
-    if (block == NEST_NONE)
-        return;
-    const struct nest_block *b = &p->l->nest->blocks.at[block];
-    for (uint32_t i = 0; i < b->statements.count; i++) {
-        const struct nest_statement *s = cg_statement(p->l, b->statements.at[i]);
+    nest_for_each (s, p->l->nest, block) {
         p->place++;
         read(p, s);
         count(p, s);
@@ -187,12 +183,10 @@ static const bool *find_tapes(const struct cg_lowering *l)
     for (uint32_t i = 0; i < l->nest->statements.count; i++)
         if (cg_statement(l, i)->kind == NEST_SEQ)
             is_time[cg_statement(l, i)->axes[0]] = true;
-    for (uint32_t i = 0; i < l->nest->statements.count; i++) {
-        const struct nest_statement *s = cg_statement(l, i);
+    nest_for_all (s, l->nest)
         for (uint32_t k = 0; s->buffer != NEST_NONE && k < s->index.count; k++)
             if (!s->index.terms[k].is_value && is_time[s->index.terms[k].id])
                 is_tape[s->buffer] = true;
-    }
     return is_tape;
 }
 

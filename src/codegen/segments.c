@@ -51,11 +51,7 @@ static void cut(struct cuts *c, int64_t at)
 
 static void find_cuts(const struct cg_lowering *l, uint32_t block, struct cuts *c)
 {
-    if (block >= l->nest->blocks.count)
-        return;
-    const struct nest_block *b = &l->nest->blocks.at[block];
-    for (uint32_t i = 0; i < b->statements.count; i++) {
-        const struct nest_statement *s = cg_statement(l, b->statements.at[i]);
+    nest_for_each (s, l->nest, block) {
         struct comparison x;
         c->statements++;
         if (read_comparison(l, s, &x) && x.axis == c->axis) {

@@ -18,14 +18,9 @@
 static uint32_t count_uses(const struct cg_lowering *l, uint32_t block, nest_id buffer)
 {
     uint32_t n = 0;
-    if (block == NEST_NONE)
-        return n;
-    const struct nest_block *b = &l->nest->blocks.at[block];
-    for (uint32_t i = 0; i < b->statements.count; i++) {
-        const struct nest_statement *s = cg_statement(l, b->statements.at[i]);
+    nest_for_each (s, l->nest, block)
         n += (s->buffer == buffer) + count_uses(l, s->body, buffer) +
              count_uses(l, s->other, buffer);
-    }
     return n;
 }
 
@@ -432,13 +427,11 @@ static bool is_strip_put(struct cg_lowering *l, const struct nest_statement *seq
 
 int64_t cg_strip_find(struct cg_lowering *l, const struct nest_statement *seq)
 {
-    const struct nest_block *b = &l->nest->blocks.at[seq->body];
     int64_t steps = CG_STRIP;
     bool moves = false;
     while (steps > 1 && (cg_extent(l, seq) % steps || !gpu_is_short(l, seq->body, steps)))
         steps /= 2;
-    for (uint32_t i = 0; i < b->statements.count; i++) {
-        const struct nest_statement *s = cg_statement(l, b->statements.at[i]);
+    nest_for_each (s, l->nest, seq->body) {
         if (s->kind > NEST_PUT)
             return 1;
         bool is_access = s->kind == NEST_LOAD || s->kind == NEST_PUT;
@@ -451,9 +444,8 @@ int64_t cg_strip_find(struct cg_lowering *l, const struct nest_statement *seq)
         return cg_extent(l, seq) % (CG_STRIP / l->lanes) ? 1 : CG_STRIP / l->lanes;
     if (!moves || l->lanes > 1)
         return 1;
-    for (uint32_t i = 0; i < b->statements.count; i++) {
-        nest_id id = b->statements.at[i];
-        const struct nest_statement *s = cg_statement(l, id);
+    nest_for_each (s, l->nest, seq->body) {
+        nest_id id = nest_id_of(l->nest, s);
         if (!l->hoisted[id] && is_strip_put(l, seq, s, steps))
             l->stacks[id].memory = cg_alloca(
                 l, cg_memory_type(l->module, l->nest->buffers.at[s->buffer].dtype), steps);

@@ -50,9 +50,8 @@ unsigned cg_units(const struct cg_lowering *l, nest_id map)
     const struct nest_statement *s = cg_statement(l, map);
     if (s->kind != NEST_MAP || s->n_axes != 1 || l->lanes == 1)
         return 1;
-    const struct nest_block *b = &l->nest->blocks.at[s->body];
-    for (uint32_t i = 0; i < b->statements.count; i++)
-        if (!has_form(l, cg_statement(l, b->statements.at[i]), s->axes[0]))
+    nest_for_each (t, l->nest, s->body)
+        if (!has_form(l, t, s->axes[0]))
             return 1;
     // An eighth of the registers for a value: others that it is made of are there too.
     unsigned n = l->module->registers / 8 * l->module->vector_bytes / 64;
@@ -115,19 +114,17 @@ static void lower_statement(struct cg_lowering *l, nest_id id, nest_id unit, uns
 void cg_lower_units(struct cg_lowering *l, nest_id map, unsigned n)
 {
     const struct nest_statement *s = cg_statement(l, map);
-    const struct nest_block *b = &l->nest->blocks.at[s->body];
     struct cg_value *outside =
         arena_copy(l->arena, l->values, l->nest->values.count * sizeof *l->values);
     struct cg_loop loop = cg_loop_open(
         l, cg_int(l->module, 0), cg_int(l->module, cg_extent(l, s)), cg_int(l->module, n));
     l->axes[s->axes[0]] = loop.index;
     LLVMValueRef wide = repeat(l, l->mask, n);
-    for (uint32_t i = 0; i < b->statements.count; i++) {
-        const struct nest_statement *x = cg_statement(l, b->statements.at[i]);
+    nest_for_each (x, l->nest, s->body) {
         for (uint32_t k = 0; k < x->n_in; k++)
             if (cg_lanes_of(l->values[x->in[k]].re) == l->lanes)
                 l->values[x->in[k]].re = repeat(l, l->values[x->in[k]].re, n);
-        lower_statement(l, b->statements.at[i], s->axes[0], n, wide);
+        lower_statement(l, nest_id_of(l->nest, x), s->axes[0], n, wide);
     }
     cg_loop_close(l, &loop);
     memcpy(l->values, outside, l->nest->values.count * sizeof *l->values);

@@ -23,22 +23,6 @@ static void mark(struct search *s, nest_id value)
     s->changed = true;
 }
 
-static bool any_varies(const struct search *s, uint32_t n, const nest_id *values)
-{
-    for (uint32_t i = 0; i < n; i++)
-        if (s->varies[values[i]])
-            return true;
-    return false;
-}
-
-static bool index_varies(const struct search *s, const struct nest_index *x)
-{
-    for (uint32_t i = 0; i < x->count; i++)
-        if (x->terms[i].is_value ? s->varies[x->terms[i].id] : x->terms[i].id == s->axis)
-            return true;
-    return false;
-}
-
 static void search_block(struct search *s, uint32_t block);
 
 // Carries vary with what they start from and with what a step makes of them; those of a while also
@@ -73,8 +57,7 @@ static void search_statement(struct search *s, const struct nest_statement *t)
         return;
     if (is_simple(t->kind)) {
         bool load = t->kind == NEST_LOAD;
-        if (any_varies(s, t->n_in, t->in) || index_varies(s, &t->index) ||
-            (load && t->guard != NEST_NONE && s->varies[t->guard]) ||
+        if (nest_takes(t, s->varies) || nest_index_factor(&t->index, s->axis) ||
             (load && s->own[t->buffer]))
             for (uint32_t i = 0; i < t->n_results; i++)
                 mark(s, t->result + i);
@@ -93,11 +76,8 @@ static void search_statement(struct search *s, const struct nest_statement *t)
 
 static void search_block(struct search *s, uint32_t block)
 {
-    if (block >= s->l->nest->blocks.count)
-        return;
-    const struct nest_block *b = &s->l->nest->blocks.at[block];
-    for (uint32_t i = 0; i < b->statements.count; i++)
-        search_statement(s, cg_statement(s->l, b->statements.at[i]));
+    nest_for_each (t, s->l->nest, block)
+        search_statement(s, t);
 }
 
 // Adds the uses of each buffer in the block; a put that accumulates over the loop around it is stored
@@ -105,11 +85,7 @@ static void search_block(struct search *s, uint32_t block)
 static void count_uses(const struct cg_lowering *l, uint32_t block, nest_id loop,
                        uint32_t *uses)
 {
-    if (block >= l->nest->blocks.count)
-        return;
-    const struct nest_block *b = &l->nest->blocks.at[block];
-    for (uint32_t i = 0; i < b->statements.count; i++) {
-        const struct nest_statement *s = cg_statement(l, b->statements.at[i]);
+    nest_for_each (s, l->nest, block) {
         bool accumulates = s->kind == NEST_PUT && s->op && s->fold == loop;
         if (s->buffer != NEST_NONE && !accumulates)
             uses[s->buffer]++;

@@ -35,11 +35,7 @@ static bool is_own_of_lanes(const struct nest *n, const struct nest_block *body,
 
 static bool uses_body(const struct nest *n, const struct nest_block *body, uint32_t block)
 {
-    if (block >= n->blocks.count)
-        return false;
-    const struct nest_block *b = &n->blocks.at[block];
-    for (uint32_t i = 0; i < b->statements.count; i++) {
-        const struct nest_statement *s = &n->statements.at[b->statements.at[i]];
+    nest_for_each (s, n, block) {
         bool uses = s->kind != NEST_OP && s->kind != NEST_CONST && s->kind != NEST_INDEX &&
                     s->kind != NEST_LOAD; // anything else is not looked into
         uses |= s->kind == NEST_LOAD && is_own_of_lanes(n, body, s->buffer);

@@ -18,11 +18,7 @@
 static void measure(const struct nest *n, uint32_t block, unsigned *bytes, double *ops,
                     double *expensive)
 {
-    if (block == NEST_NONE)
-        return;
-    const struct nest_block *b = &n->blocks.at[block];
-    for (uint32_t i = 0; i < b->statements.count; i++) {
-        const struct nest_statement *s = nest_statement_at(n, b->statements.at[i]);
+    nest_for_each (s, n, block) {
         if (s->kind == NEST_OP || s->kind == NEST_LOAD || s->kind == NEST_CONST) {
             unsigned wide = dtype_get(dtype_real(s->dtype))->bytes;
             *bytes = wide > *bytes ? wide : *bytes;
@@ -54,9 +50,7 @@ struct steps {
 static void look_at_steps(const struct nest *n, uint32_t block, nest_id axis, bool in_time,
                           struct steps *steps)
 {
-    const struct nest_block *b = &n->blocks.at[block];
-    for (uint32_t i = 0; i < b->statements.count; i++) {
-        const struct nest_statement *s = nest_statement_at(n, b->statements.at[i]);
+    nest_for_each (s, n, block)
         if (s->kind == NEST_SEQ)
             look_at_steps(n, s->body, axis, true, steps);
         else if (s->body != NEST_NONE || (in_time && s->kind == NEST_PUT))
@@ -66,7 +60,6 @@ static void look_at_steps(const struct nest *n, uint32_t block, nest_id axis, bo
                 nest_index_has_values(&s->index) || nest_index_factor(&s->index, axis) != 0;
         else if (in_time && s->kind == NEST_OP)
             steps->ops += cost_of_op(s->op, s->dtype);
-    }
 }
 
 // How many lanes of 4 bytes go through loops over time as one.  A processor that looks ahead to the
@@ -82,12 +75,9 @@ static unsigned lanes_in_step(const struct nest *n, uint32_t block, nest_id axis
 static uint32_t most_combines(const struct nest *n, const struct nest_statement *s)
 {
     uint32_t most = s->kind == NEST_FOLD ? s->n_combines : 1;
-    const struct nest_block *b = &n->blocks.at[s->body];
-    for (uint32_t i = 0; i < b->statements.count; i++) {
-        const struct nest_statement *x = nest_statement_at(n, b->statements.at[i]);
+    nest_for_each (x, n, s->body)
         if (x->kind == NEST_FOLD && x->n_combines > most)
             most = x->n_combines;
-    }
     return most;
 }
 
@@ -164,13 +154,9 @@ static void walk_loop(struct nest *n, nest_id loop, struct place at,
 
 static void walk(struct nest *n, uint32_t block, struct place at, const struct map_host *host)
 {
-    if (block == NEST_NONE)
-        return;
-    const struct nest_block *b = &n->blocks.at[block];
-    for (uint32_t i = 0; i < b->statements.count; i++) {
-        const struct nest_statement *s = nest_statement_at(n, b->statements.at[i]);
+    nest_for_each (s, n, block) {
         if (s->kind == NEST_PAR || s->kind == NEST_MAP || s->kind == NEST_FOLD) {
-            walk_loop(n, b->statements.at[i], at, host);
+            walk_loop(n, nest_id_of(n, s), at, host);
             continue;
         }
         struct place inside = at;

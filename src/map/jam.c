@@ -43,13 +43,8 @@ static bool any_varies(const struct found *f, uint32_t count, const nest_id *val
 
 static bool statement_varies(const struct found *f, const struct nest_statement *s)
 {
-    if (nest_index_factor(&s->index, f->axis) || any_varies(f, s->n_in, s->in) ||
-        (s->guard != NEST_NONE && f->varies[s->guard]))
-        return true;
-    for (uint32_t i = 0; i < s->index.count; i++)
-        if (s->index.terms[i].is_value && f->varies[s->index.terms[i].id])
-            return true;
-    return s->kind == NEST_LOAD && f->has_copies[s->buffer];
+    return nest_index_factor(&s->index, f->axis) || nest_takes(s, f->varies) ||
+           (s->kind == NEST_LOAD && f->has_copies[s->buffer]);
 }
 
 static void mark(const struct found *f, nest_id first, uint32_t count, bool does)
@@ -105,10 +100,8 @@ static bool look_at_fold(struct found *f, nest_id id, nest_id points)
 // stands that has no copies side by side, or they are not worth it.
 static bool look(struct found *f, uint32_t block, nest_id points, nest_id fold)
 {
-    const struct nest_block *b = &f->n->blocks.at[block];
-    for (uint32_t i = 0; i < b->statements.count; i++) {
-        nest_id id = b->statements.at[i];
-        const struct nest_statement *s = nest_statement_at(f->n, id);
+    nest_for_each (s, f->n, block) {
+        nest_id id = nest_id_of(f->n, s);
         bool does = statement_varies(f, s), is_loop = s->body != NEST_NONE;
         f->is_inside[id] = true;
         for (uint32_t k = 0; is_loop && k < s->n_axes; k++)
@@ -446,9 +439,7 @@ static struct nest *jammed(const struct nest *n, const struct choice *choices)
 // Whether it has nothing but points, folds and plain statements.
 static bool may_be_copied(const struct nest *n, uint32_t block)
 {
-    const struct nest_block *b = &n->blocks.at[block];
-    for (uint32_t i = 0; i < b->statements.count; i++) {
-        const struct nest_statement *s = nest_statement_at(n, b->statements.at[i]);
+    nest_for_each (s, n, block) {
         bool is_loop = s->kind == NEST_PAR || s->kind == NEST_MAP || s->kind == NEST_FOLD;
         if (is_loop ? !may_be_copied(n, s->body) : s->kind > NEST_PUT || s->fold != NEST_NONE)
             return false;

@@ -87,11 +87,8 @@ static double statement_cost(const struct pricing *p, const struct nest_statemen
 static double block_cost(const struct pricing *p, uint32_t block, nest_id axis)
 {
     double cost = 0;
-    if (block == NEST_NONE)
-        return cost;
-    const struct nest_block *b = &p->n->blocks.at[block];
-    for (uint32_t i = 0; i < b->statements.count; i++)
-        cost += statement_cost(p, nest_statement_at(p->n, b->statements.at[i]), axis);
+    nest_for_each (s, p->n, block)
+        cost += statement_cost(p, s, axis);
     return cost;
 }
 
@@ -103,15 +100,10 @@ static bool is_loop(enum nest_kind kind)
 
 static bool has_loops(const struct nest *n, uint32_t block)
 {
-    if (block == NEST_NONE)
-        return false;
-    const struct nest_block *b = &n->blocks.at[block];
-    for (uint32_t i = 0; i < b->statements.count; i++) {
-        const struct nest_statement *s = nest_statement_at(n, b->statements.at[i]);
+    nest_for_each (s, n, block)
         if (is_loop(s->kind) ||
             (s->kind == NEST_IF && (has_loops(n, s->body) || has_loops(n, s->other))))
             return true;
-    }
     return false;
 }
 
@@ -143,13 +135,10 @@ bool map_folds_by_lane(const struct nest *n, const struct nest_statement *s,
 // Of the body of the loop s in lanes of its axis.
 static double body_cost(const struct pricing *p, const struct nest_statement *s, nest_id axis)
 {
-    const struct nest_block *b = &p->n->blocks.at[s->body];
     double cost = 0;
-    for (uint32_t i = 0; i < b->statements.count; i++) {
-        const struct nest_statement *x = nest_statement_at(p->n, b->statements.at[i]);
+    nest_for_each (x, p->n, s->body)
         cost += folds_by_lane(p, s, x, axis) ? best_cost(p, x, NULL) + LANE_OVERHEAD
                                              : statement_cost(p, x, axis);
-    }
     return cost;
 }
 

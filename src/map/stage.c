@@ -95,8 +95,7 @@ bool map_is_copy(const struct nest *n, const struct nest_statement *map, nest_id
     const struct nest_statement *near = n->buffers.at[x->buffer].role == NEST_LOCAL ? x : y;
     return is_far(n, near == x ? y : x, point, map->axes[0]) && near->guard == NEST_NONE &&
            !near->op && n->buffers.at[near->buffer].role == NEST_LOCAL &&
-           near->index.count == 1 && !near->index.constant &&
-           nest_index_factor(&near->index, map->axes[0]) == 1;
+           nest_index_is_axis(&near->index, map->axes[0]);
 }
 
 // Loads that are staged come in front of the map, puts behind it; a place that is loaded twice goes once.
@@ -134,15 +133,12 @@ static void stage_map(struct stage *g, nest_id map)
 // The loop over the points of a network, or NEST_NONE.
 static nest_id find_points(const struct nest *n)
 {
-    const struct nest_block *b = &n->blocks.at[0];
-    for (uint32_t i = 0; i < b->statements.count; i++) {
-        const struct nest_statement *s = &n->statements.at[b->statements.at[i]];
+    nest_for_each (s, n, 0) {
         if ((s->kind != NEST_PAR && s->kind != NEST_FOLD) || s->n_axes != 1)
             continue;
-        const struct nest_block *body = &n->blocks.at[s->body];
-        for (uint32_t k = 0; k < body->statements.count; k++)
-            if (n->statements.at[body->statements.at[k]].kind == NEST_CONTRACT)
-                return b->statements.at[i];
+        nest_for_each (t, n, s->body)
+            if (t->kind == NEST_CONTRACT)
+                return nest_id_of(n, s);
     }
     return NEST_NONE;
 }

@@ -59,11 +59,7 @@ static void search_inside(struct search *s, const struct nest_statement *t)
 
 static void search_block(struct search *s, uint32_t block)
 {
-    if (block >= s->n->blocks.count)
-        return;
-    const struct nest_block *b = &s->n->blocks.at[block];
-    for (uint32_t i = 0; i < b->statements.count; i++) {
-        const struct nest_statement *t = nest_statement_at(s->n, b->statements.at[i]);
+    nest_for_each (t, s->n, block) {
         if (t->body != NEST_NONE || t->other != NEST_NONE) {
             search_inside(s, t);
             continue;
@@ -83,15 +79,10 @@ static void search_block(struct search *s, uint32_t block)
 
 static bool has_places(const struct nest *n, uint32_t block)
 {
-    if (block >= n->blocks.count)
-        return false;
-    const struct nest_block *b = &n->blocks.at[block];
-    for (uint32_t i = 0; i < b->statements.count; i++) {
-        const struct nest_statement *s = nest_statement_at(n, b->statements.at[i]);
+    nest_for_each (s, n, block)
         if (nest_index_has_values(&s->index) || has_places(n, s->body) ||
             has_places(n, s->other))
             return true;
-    }
     return false;
 }
 

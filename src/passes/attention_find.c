@@ -46,8 +46,7 @@ static bool is_fold_of(const struct nest_statement *s, enum ir_op op)
 const struct nest_statement *attention_put_of(const struct nest *n, nest_id buffer)
 {
     const struct nest_statement *put = NULL;
-    for (uint32_t i = 0; i < n->statements.count; i++) {
-        const struct nest_statement *s = nest_statement_at(n, i);
+    nest_for_all (s, n) {
         if (s->kind != NEST_PUT || s->buffer != buffer)
             continue;
         if (put)
@@ -57,23 +56,19 @@ const struct nest_statement *attention_put_of(const struct nest *n, nest_id buff
     return put;
 }
 
-static bool is_place(const struct nest_index *x, nest_id axis)
-{
-    return !x->constant && x->count == 1 && !x->terms[0].is_value && x->terms[0].id == axis &&
-           x->terms[0].factor == 1;
-}
-
 struct attention_named attention_without_rows(const struct nest *n, nest_id score,
                                               struct attention_named v)
 {
     for (int depth = 0; depth < 8; depth++) {
         const struct nest_statement *load = nest_maker_of(n, v.value);
         if (load->kind != NEST_LOAD || load->buffer == score || load->guard != NEST_NONE ||
-            n->buffers.at[load->buffer].role != NEST_LOCAL || !is_place(&load->index, v.axis))
+            n->buffers.at[load->buffer].role != NEST_LOCAL ||
+            !nest_index_is_axis(&load->index, v.axis))
             return v;
         const struct nest_statement *put = attention_put_of(n, load->buffer);
         if (!put || put->op || put->guard != NEST_NONE || put->index.count != 1 ||
-            put->index.terms[0].is_value || !is_place(&put->index, put->index.terms[0].id))
+            put->index.terms[0].is_value ||
+            !nest_index_is_axis(&put->index, put->index.terms[0].id))
             return v;
         v = (struct attention_named){put->in[0], put->index.terms[0].id};
     }
@@ -143,7 +138,7 @@ static bool find_scores(struct finder *f, struct attention *a)
     const struct nest_statement *fold = nest_statement_at(f->nest, b->statements.at[0]),
                                 *put = nest_statement_at(f->nest, b->statements.at[1]);
     if (!attention_find_product(f->nest, fold, loads) || put->kind != NEST_PUT || put->op ||
-        put->in[0] != fold->result || !is_place(&put->index, map->axes[0]))
+        put->in[0] != fold->result || !nest_index_is_axis(&put->index, map->axes[0]))
         return false;
     a->q = loads[0];
     a->k = loads[1];
@@ -160,9 +155,7 @@ static bool find_scores(struct finder *f, struct attention *a)
 // Only scalars, puts of rows, and the yield; no place of a load is a value.
 bool attention_is_straight(const struct nest *n, const struct nest_statement *loop)
 {
-    const struct nest_block *b = &n->blocks.at[loop->body];
-    for (uint32_t i = 0; i < b->statements.count; i++) {
-        const struct nest_statement *s = nest_statement_at(n, b->statements.at[i]);
+    nest_for_each (s, n, loop->body) {
         if (!nest_is_scalar(s) && s->kind != NEST_YIELD &&
             (s->kind != NEST_PUT || s->op || n->buffers.at[s->buffer].role != NEST_LOCAL))
             return false;
@@ -175,13 +168,11 @@ bool attention_is_straight(const struct nest *n, const struct nest_statement *lo
 // Of locals the fold of the largest reads the scores alone, at their place.
 bool attention_reads_scores_only(const struct nest *n, const struct attention *a)
 {
-    const struct nest_block *b = &n->blocks.at[a->largest->body];
-    for (uint32_t i = 0; i < b->statements.count; i++) {
-        const struct nest_statement *s = nest_statement_at(n, b->statements.at[i]);
+    nest_for_each (s, n, a->largest->body)
         if (s->kind == NEST_LOAD && n->buffers.at[s->buffer].role == NEST_LOCAL &&
-            (s->buffer != a->score || s->guard != NEST_NONE || !is_place(&s->index, a->key)))
+            (s->buffer != a->score || s->guard != NEST_NONE ||
+             !nest_index_is_axis(&s->index, a->key)))
             return false;
-    }
     return true;
 }
 
@@ -215,7 +206,7 @@ static bool find_softmax(struct finder *f, struct attention *a, nest_id *out_wei
     a->value = a->largest->combines[0].value[0];
     const struct nest_statement *put = last_of(n, map->body);
     if (!attention_reads_scores_only(n, a) || put->kind != NEST_PUT ||
-        !is_place(&put->index, map->axes[0]))
+        !nest_index_is_axis(&put->index, map->axes[0]))
         return false;
     *out_weight = put->buffer;
     const struct nest_statement *div =
@@ -238,7 +229,7 @@ static bool find_result(struct finder *f, struct attention *a, nest_id weight)
     const struct nest_statement *fold =
         nest_maker_of(n, attention_without_convert(n, a->put->in[0]));
     if (!attention_find_product(n, fold, loads) || loads[0]->buffer != weight ||
-        !is_place(&loads[0]->index, fold->axes[0]))
+        !nest_index_is_axis(&loads[0]->index, fold->axes[0]))
         return false;
     a->v = loads[1];
     a->key_of_v = fold->axes[0];

@@ -264,11 +264,9 @@ nest_id attention_rows_buffer(const struct attention_rows *r, uint32_t memory)
 const struct nest_statement *attention_rows_access(const struct attention_rows *r,
                                                    nest_id buffer)
 {
-    for (uint32_t i = 0; i < r->from->statements.count; i++) {
-        const struct nest_statement *s = &r->from->statements.at[i];
+    nest_for_all (s, r->from)
         if ((s->kind == NEST_LOAD || s->kind == NEST_PUT) && s->buffer == buffer)
             return s;
-    }
     return NULL;
 }
 
@@ -292,12 +290,10 @@ static bool walks(const struct attention_rows *r, const struct nest_statement *s
 
 bool attention_rows_walks(const struct attention_rows *r, nest_id buffer, int64_t width)
 {
-    for (uint32_t i = 0; i < r->from->statements.count; i++) {
-        const struct nest_statement *s = &r->from->statements.at[i];
+    nest_for_all (s, r->from)
         if ((s->kind == NEST_LOAD || s->kind == NEST_PUT) && s->buffer == buffer &&
             !walks(r, s, width))
             return false;
-    }
     return true;
 }
 

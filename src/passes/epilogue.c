@@ -164,15 +164,13 @@ static bool is_pointwise(struct epilogue *e)
 {
     const struct nest *n = e->nest;
     const struct nest_statement *loop = NULL;
-    for (uint32_t i = 0; i < n->statements.count; i++) {
-        const struct nest_statement *s = &n->statements.at[i];
+    nest_for_all (s, n)
         if (s->kind == NEST_PAR && !loop)
             loop = s;
         else if (s->kind == NEST_PUT && !e->put && s->op == 0 && s->guard == NEST_NONE)
             e->put = s;
         else if (s->kind != NEST_OP && s->kind != NEST_CONST && s->kind != NEST_LOAD)
             return false;
-    }
     int64_t count = e->gemm.m * e->gemm.n, stride = 1;
     if (!loop || !e->put || e->put->index.constant || e->put->index.count != loop->n_axes ||
         n->buffers.at[e->put->buffer].count != count)

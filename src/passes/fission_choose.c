@@ -10,11 +10,9 @@ bool fission_is_anchored(const struct fission *f, const struct nest_statement *s
 
 bool fission_is_plain(const struct nest *n)
 {
-    for (uint32_t i = 0; i < n->statements.count; i++) {
-        const struct nest_statement *s = &n->statements.at[i];
+    nest_for_all (s, n)
         if (s->kind == NEST_CONTRACT || (s->kind == NEST_PUT && s->op))
             return false;
-    }
     return true;
 }
 
@@ -79,11 +77,8 @@ static bool takes(const struct fission *f, const struct nest_statement *s, const
 
 static bool block_takes(const struct fission *f, uint32_t block, const bool *values)
 {
-    if (block >= f->n->blocks.count)
-        return false;
-    const struct nest_block *b = &f->n->blocks.at[block];
-    for (uint32_t i = 0; i < b->statements.count; i++)
-        if (takes(f, fission_statement(f, b->statements.at[i]), values))
+    nest_for_each (s, f->n, block)
+        if (takes(f, s, values))
             return true;
     return false;
 }
@@ -91,25 +86,16 @@ static bool block_takes(const struct fission *f, uint32_t block, const bool *val
 // Whether the statement takes any of the values.
 static bool takes(const struct fission *f, const struct nest_statement *s, const bool *values)
 {
-    bool does = s->guard != NEST_NONE && values[s->guard];
-    for (uint32_t k = 0; k < s->n_in; k++)
-        does |= values[s->in[k]];
-    for (uint32_t k = 0; k < s->index.count; k++)
-        does |= s->index.terms[k].is_value && values[s->index.terms[k].id];
-    for (uint32_t k = 0; k < s->n_combines; k++)
-        does |= values[s->combines[k].value[0]] ||
-                (s->combines[k].n == 2 && values[s->combines[k].value[1]]);
-    return does || block_takes(f, s->body, values) || block_takes(f, s->other, values);
+    return nest_takes(s, values) || block_takes(f, s->body, values) ||
+           block_takes(f, s->other, values);
 }
 
 // Whether loops wait for a fold: else parts of it, and maps, are functions of one kernel already.
 static bool has_loops_in_turn(const struct fission *f)
 {
-    const struct nest_block *b = &f->n->blocks.at[f->block];
     bool *of_fold = arena_array(f->arena, bool, f->n->values.count + 1);
     uint32_t folds = 0;
-    for (uint32_t i = 0; i < b->statements.count; i++) {
-        const struct nest_statement *s = fission_statement(f, b->statements.at[i]);
+    nest_for_each (s, f->n, f->block) {
         bool does = takes(f, s, of_fold);
         folds += s->kind == NEST_FOLD;
         if (folds > 1 || (does && fission_is_loop(s)))
@@ -176,13 +162,10 @@ static struct nest_lines lines_of(const struct fission *f, const struct nest_sta
 // Whether the body only computes, from operands alone.
 static bool is_of_operands(const struct fission *f, uint32_t block)
 {
-    const struct nest_block *b = &f->n->blocks.at[block];
-    for (uint32_t i = 0; i < b->statements.count; i++) {
-        const struct nest_statement *s = fission_statement(f, b->statements.at[i]);
+    nest_for_each (s, f->n, block)
         if (s->kind >= NEST_PUT ||
             (s->kind == NEST_LOAD && f->n->buffers.at[s->buffer].role != NEST_IN))
             return false;
-    }
     return true;
 }
 
@@ -213,8 +196,7 @@ bool fission_wants_apart(const struct fission *f, nest_id id, bool *is_along)
 // Whether what one of its loops puts is read, which leaves all of the kernel to one thread.
 static bool has_updates(const struct nest *n)
 {
-    for (uint32_t i = 0; i < n->statements.count; i++) {
-        const struct nest_statement *s = &n->statements.at[i];
+    nest_for_all (s, n) {
         enum nest_role role = s->kind == NEST_LOAD ? n->buffers.at[s->buffer].role : NEST_IN;
         if (role == NEST_OUT || role == NEST_INOUT)
             return true;
@@ -226,14 +208,12 @@ static bool has_updates(const struct nest *n)
 // stands beside them.
 bool fission_is_wanted(const struct fission *f)
 {
-    const struct nest_block *b = &f->n->blocks.at[f->block];
     int64_t points = points_of(f), elements = 0;
     uint32_t loops = 0, scans = 0;
     bool has_terms = false, has_long_scan = false, is_apart = false;
     double shared = 0;
-    for (uint32_t i = 0; i < b->statements.count; i++) {
-        nest_id id = b->statements.at[i];
-        const struct nest_statement *s = fission_statement(f, id);
+    nest_for_each (s, f->n, f->block) {
+        nest_id id = nest_id_of(f->n, s);
         loops += fission_is_loop(s);
         scans += s->kind == NEST_SCAN;
         has_long_scan |= s->kind == NEST_SCAN && nest_extent(f->n, s) > COST_LONG_SCAN;

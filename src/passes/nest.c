@@ -382,3 +382,61 @@ int64_t nest_index_factor(const struct nest_index *x, nest_id axis)
             return x->terms[i].factor;
     return 0;
 }
+
+bool nest_index_is_axis(const struct nest_index *x, nest_id axis)
+{
+    return x->count == 1 && !x->constant && nest_index_factor(x, axis) == 1;
+}
+
+bool nest_is_layer(const struct nest_statement *s)
+{
+    const struct nest_index *b = &s->source_index[1];
+    bool is = s->n_axes == 2 && nest_index_is_axis(&s->index, s->axes[0]) &&
+              nest_index_is_axis(&s->source_index[0], s->axes[1]);
+    for (uint32_t i = 0; is && i < b->count; i++)
+        is = !b->terms[i].is_value &&
+             (b->terms[i].id == s->axes[0] || b->terms[i].id == s->axes[1]);
+    return is;
+}
+
+// --- uses
+
+// Value number *k of an index, whose values stand last; else takes their number from *k.
+static nest_id use_in_index(const struct nest_index *x, uint32_t *k)
+{
+    uint32_t first = x->count;
+    while (first && x->terms[first - 1].is_value)
+        first--;
+    if (*k < x->count - first)
+        return x->terms[first + *k].id;
+    *k -= x->count - first;
+    return NEST_NONE;
+}
+
+nest_id nest_use(const struct nest_statement *s, uint32_t k)
+{
+    if (k < s->n_in)
+        return s->in[k];
+    k -= s->n_in;
+    if (s->guard != NEST_NONE && k-- == 0)
+        return s->guard;
+    if (k < s->n_yields)
+        return s->yields[k];
+    k -= s->n_yields;
+    for (uint32_t i = 0; i < s->n_combines; k -= s->combines[i++].n)
+        if (k < s->combines[i].n)
+            return s->combines[i].value[k];
+    nest_id v = use_in_index(&s->index, &k);
+    for (int i = 0; v == NEST_NONE && i < 2; i++)
+        v = use_in_index(&s->source_index[i], &k);
+    return v;
+}
+
+bool nest_takes(const struct nest_statement *s, const bool *values)
+{
+    nest_id v;
+    for (uint32_t k = 0; (v = nest_use(s, k)) != NEST_NONE; k++)
+        if (values[v])
+            return true;
+    return false;
+}

@@ -281,6 +281,46 @@ static inline const struct nest_statement *nest_maker_of(const struct nest *n, n
 {
     return nest_statement_at(n, n->values.at[value].statement);
 }
+static inline nest_id nest_id_of(const struct nest *n, const struct nest_statement *s)
+{
+    return (nest_id)(s - n->statements.at);
+}
+
+struct nest_walk {
+    const struct nest *nest;
+    const struct nest_block *block;
+    uint32_t next;
+    bool is_inside; // the body of nest_for_each, which a break leaves so
+};
+static inline struct nest_walk nest_walk_make(const struct nest *n, uint32_t block)
+{
+    return (struct nest_walk){n, block < n->blocks.count ? &n->blocks.at[block] : NULL, 0,
+                              false};
+}
+static inline bool nest_walk_goes_on(const struct nest_walk *w)
+{
+    return !w->is_inside && w->block && w->next < w->block->statements.count;
+}
+static inline const struct nest_statement *nest_walk_enter(struct nest_walk *w)
+{
+    w->is_inside = true;
+    return nest_statement_at(w->nest, w->block->statements.at[w->next++]);
+}
+static inline const struct nest_statement *nest_walk_leave(struct nest_walk *w)
+{
+    w->is_inside = false;
+    return NULL;
+}
+// Each statement s of the nest, and of a block; NEST_NONE is an empty one.
+#define nest_for_all(s, n)                                                                     \
+    for (const struct nest_statement *s = (n)->statements.at,                                  \
+                                     *s##_end = s + (n)->statements.count;                     \
+         s < s##_end; s++)
+#define nest_for_each(s, n, block)                                                             \
+    for (struct nest_walk s##_walk = nest_walk_make((n), (block));                             \
+         nest_walk_goes_on(&s##_walk);)                                                        \
+        for (const struct nest_statement *s = nest_walk_enter(&s##_walk); s;                   \
+             s = nest_walk_leave(&s##_walk))
 // Whether it makes a value and does nothing else.
 static inline bool nest_is_scalar(const struct nest_statement *s)
 {
@@ -308,6 +348,17 @@ static inline bool nest_index_has_values(const struct nest_index *x)
 {
     return x->count && x->terms[x->count - 1].is_value;
 }
+
+// Whether a place is that of the axis, x[a], with nothing beside it.
+bool nest_index_is_axis(const struct nest_index *x, nest_id axis);
+// Whether a contract is a product of a matrix with a vector, c[j] = sum of a[k] b[.. j .. k].
+bool nest_is_layer(const struct nest_statement *contract);
+
+// Value number k that a statement takes, NEST_NONE behind the last: operands, guard, what it yields and
+// combines, and values in its places.  What its bodies take is not among them.
+nest_id nest_use(const struct nest_statement *s, uint32_t k);
+// Whether it takes any of the values.
+bool nest_takes(const struct nest_statement *s, const bool *values);
 
 // By buffer: the loop of which each iteration has a local of its own (see above), NEST_NONE for the
 // whole kernel and for buffers that are not locals.

@@ -16,9 +16,8 @@ static int64_t extent_of(const struct nest *n, const struct nest_statement *s)
 
 static bool has_loop(const struct nest *n, uint32_t block)
 {
-    const struct nest_block *b = &n->blocks.at[block];
-    for (uint32_t i = 0; i < b->statements.count; i++)
-        if (n->statements.at[b->statements.at[i]].kind > NEST_PUT)
+    nest_for_each (s, n, block)
+        if (s->kind > NEST_PUT)
             return true;
     return false;
 }

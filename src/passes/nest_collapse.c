@@ -10,8 +10,7 @@
 static bool walk_as_one(const struct nest *n, nest_id a, nest_id b)
 {
     int64_t extent = n->axes.at[b].extent;
-    for (uint32_t i = 0; i < n->statements.count; i++) {
-        const struct nest_statement *s = &n->statements.at[i];
+    nest_for_all (s, n) {
         const struct nest_index *all[] = {&s->index, &s->source_index[0], &s->source_index[1]};
         for (int k = 0; k < 3; k++)
             if (nest_index_factor(all[k], a) != nest_index_factor(all[k], b) * extent)

@@ -545,10 +545,9 @@ static void print_block(struct printer *p, uint32_t block)
 {
     if (block >= p->nest->blocks.count)
         return;
-    const struct nest_block *b = &p->nest->blocks.at[block];
     p->depth++;
-    for (uint32_t i = 0; i < b->statements.count; i++)
-        print_statement(p, &p->nest->statements.at[b->statements.at[i]]);
+    nest_for_each (s, p->nest, block)
+        print_statement(p, s);
     p->depth--;
 }
 

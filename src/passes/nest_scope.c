@@ -30,12 +30,8 @@ static void use(struct search *s, nest_id buffer, uint32_t depth)
 
 static void search_block(struct search *s, uint32_t block)
 {
-    if (block >= s->nest->blocks.count)
-        return;
-    const struct nest_block *b = &s->nest->blocks.at[block];
-    for (uint32_t i = 0; i < b->statements.count; i++) {
-        nest_id id = b->statements.at[i];
-        const struct nest_statement *t = &s->nest->statements.at[id];
+    nest_for_each (t, s->nest, block) {
+        nest_id id = nest_id_of(s->nest, t);
         uint32_t depth = s->path.count;
         // What accumulates over a loop is stored behind it.
         for (uint32_t k = 0; t->fold != NEST_NONE && k < s->path.count; k++)

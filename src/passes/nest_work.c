@@ -37,23 +37,17 @@ double nest_work(const struct nest *n, uint32_t block)
 
 bool nest_has_time(const struct nest *n, uint32_t block)
 {
-    if (block >= n->blocks.count)
-        return false;
-    const struct nest_block *b = &n->blocks.at[block];
-    for (uint32_t i = 0; i < b->statements.count; i++) {
-        const struct nest_statement *s = &n->statements.at[b->statements.at[i]];
+    nest_for_each (s, n, block)
         if (s->kind == NEST_SEQ || s->kind == NEST_WHILE || nest_has_time(n, s->body) ||
             nest_has_time(n, s->other))
             return true;
-    }
     return false;
 }
 
 static bool accumulates(const struct nest *n, nest_id fold)
 {
-    for (uint32_t i = 0; i < n->statements.count; i++)
-        if (n->statements.at[i].kind == NEST_PUT && n->statements.at[i].op &&
-            n->statements.at[i].fold == fold)
+    nest_for_all (s, n)
+        if (s->kind == NEST_PUT && s->op && s->fold == fold)
             return true;
     return false;
 }
@@ -61,10 +55,8 @@ static bool accumulates(const struct nest *n, nest_id fold)
 // Plain statements, and short loops of such.
 static bool is_leaf(const struct nest *n, const struct nest_statement *s)
 {
-    const struct nest_block *b = &n->blocks.at[s->body];
-    for (uint32_t i = 0; i < b->statements.count; i++) {
-        nest_id id = b->statements.at[i];
-        const struct nest_statement *t = &n->statements.at[id];
+    nest_for_each (t, n, s->body) {
+        nest_id id = nest_id_of(n, t);
         int64_t most = t->kind == NEST_FOLD  ? FOLD_LANES
                        : t->kind == NEST_MAP ? NEST_LEAF_POINTS
                                              : 0;
@@ -130,11 +122,7 @@ static void look(const struct nest *n, uint32_t block, double times,
                  const struct nest_statement *points, const struct nest_statement *inner,
                  struct nest_lines *all)
 {
-    if (block >= n->blocks.count)
-        return;
-    const struct nest_block *b = &n->blocks.at[block];
-    for (uint32_t i = 0; i < b->statements.count; i++) {
-        const struct nest_statement *s = &n->statements.at[b->statements.at[i]];
+    nest_for_each (s, n, block) {
         if ((s->kind == NEST_LOAD || s->kind == NEST_PUT) && inner &&
             n->buffers.at[s->buffer].role != NEST_LOCAL) {
             struct nest_lines one = nest_lines_of(n, points, inner, s);

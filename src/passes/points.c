@@ -25,9 +25,7 @@
 
 static bool is_plain(const struct nest *n, uint32_t block)
 {
-    const struct nest_block *b = &n->blocks.at[block];
-    for (uint32_t i = 0; i < b->statements.count; i++) {
-        const struct nest_statement *s = &n->statements.at[b->statements.at[i]];
+    nest_for_each (s, n, block) {
         bool is_loop = s->kind == NEST_MAP || s->kind == NEST_FOLD;
         if (s->kind > NEST_FOLD || s->kind == NEST_PAR || (is_loop && !is_plain(n, s->body)))
             return false;
@@ -46,9 +44,8 @@ static uint32_t block_count(const struct nest *n, uint32_t block)
 
 static bool has_loops(const struct nest *n, uint32_t block)
 {
-    const struct nest_block *b = &n->blocks.at[block];
-    for (uint32_t i = 0; i < b->statements.count; i++) {
-        enum nest_kind kind = n->statements.at[b->statements.at[i]].kind;
+    nest_for_each (s, n, block) {
+        enum nest_kind kind = s->kind;
         if (kind == NEST_MAP || kind == NEST_FOLD)
             return true;
     }
@@ -81,9 +78,7 @@ static void find_loop(const struct points *p, struct points_step *t)
         t->width = first / p->n;
         t->kind = t->width <= LARGEST_SIDE ? POINTS_MAP : POINTS_OTHER;
     } else if (ends && nest_extent(n, s) <= MOST_COLUMNS) {
-        const struct nest_block *inner = &n->blocks.at[s->body];
-        for (uint32_t i = 0; i < inner->statements.count; i++) {
-            const struct nest_statement *f = &n->statements.at[inner->statements.at[i]];
+        nest_for_each (f, n, s->body) {
             if (f->kind == NEST_MAP || (f->kind == NEST_FOLD && t->kind != POINTS_OTHER)) {
                 t->kind = POINTS_OTHER;
                 return;
@@ -94,7 +89,7 @@ static void find_loop(const struct points *p, struct points_step *t)
                 has_loops(n, f->body))
                 return;
             t->kind = POINTS_COLUMNS;
-            t->fold = inner->statements.at[i];
+            t->fold = nest_id_of(n, f);
             t->axis = f->axes[0];
         }
     }
@@ -188,9 +183,7 @@ static bool stays_own(const struct points *p, uint32_t step, uint32_t block,
                       const struct sets *of)
 {
     const struct points_step *t = &p->steps[step];
-    const struct nest_block *b = &t->nest->blocks.at[block];
-    for (uint32_t i = 0; i < b->statements.count; i++) {
-        const struct nest_statement *s = &t->nest->statements.at[b->statements.at[i]];
+    nest_for_each (s, t->nest, block) {
         if (s->kind == NEST_MAP || s->kind == NEST_FOLD || s->kind == NEST_PAR) {
             if (!stays_own(p, step, s->body, of))
                 return false;
@@ -207,9 +200,7 @@ static bool stays_own(const struct points *p, uint32_t step, uint32_t block,
 static bool goes_on(const struct points *p, uint32_t step, const struct sets *of)
 {
     const struct points_step *t = &p->steps[step];
-    const struct nest_block *b = &t->nest->blocks.at[t->nest->statements.at[t->loop].body];
-    for (uint32_t i = 0; i < b->statements.count; i++) {
-        const struct nest_statement *s = &t->nest->statements.at[b->statements.at[i]];
+    nest_for_each (s, t->nest, t->nest->statements.at[t->loop].body) {
         uint32_t m = s->kind == NEST_LOAD ? memory_of(p, step, s->buffer) : NEST_NONE;
         if (m != NEST_NONE && of->made[m] && !of->shared[m])
             return false;
@@ -281,10 +272,7 @@ static bool fits(const struct points *p, uint32_t step, const struct sets *of)
 static void share_puts(const struct points *p, uint32_t step, uint32_t block, struct sets *of)
 {
     const struct points_step *t = &p->steps[step];
-    const struct nest_block *b = &t->nest->blocks.at[block];
-    for (uint32_t i = 0; i < b->statements.count; i++) {
-        nest_id id = b->statements.at[i];
-        const struct nest_statement *s = &t->nest->statements.at[id];
+    nest_for_each (s, t->nest, block) {
         // What stands around the sums of columns runs in a kernel afterwards.
         bool is_late =
             t->kind == POINTS_COLUMNS && block != t->nest->statements.at[t->fold].body;
@@ -509,8 +497,7 @@ bool points_is_network(const struct nest *n)
 {
     bool has_layer = false, has_sum = false;
     jot_dtype d = JOT_F32;
-    for (uint32_t i = 0; i < n->statements.count; i++) {
-        const struct nest_statement *s = &n->statements.at[i];
+    nest_for_all (s, n) {
         has_layer |= s->kind == NEST_CONTRACT;
         if (s->kind != NEST_PUT || !s->op)
             continue;
@@ -522,29 +509,23 @@ bool points_is_network(const struct nest *n)
         d = put;
         has_sum = true;
     }
-    const struct nest_block *body = &n->blocks.at[0];
-    for (uint32_t i = 0; i < body->statements.count; i++) {
-        const struct nest_statement *s = &n->statements.at[body->statements.at[i]];
+    nest_for_each (s, n, 0)
         for (uint32_t k = 0; s->kind == NEST_FOLD && k < s->n_combines; k++) {
             const struct nest_combine *c = &s->combines[k];
             if ((c->op != IR_fma && c->op != IR_reduce_sum) || (has_sum && c->dtype != d))
                 return false;
         }
-    }
     return has_layer;
 }
 
 static int64_t accumulated_in(const struct nest *n, uint32_t block)
 {
-    const struct nest_block *b = &n->blocks.at[block];
     int64_t count = 0;
-    for (uint32_t i = 0; i < b->statements.count; i++) {
-        const struct nest_statement *s = &n->statements.at[b->statements.at[i]];
+    nest_for_each (s, n, block)
         if (s->kind == NEST_PUT)
             count += s->op != 0;
         else if (s->kind == NEST_PAR || s->kind == NEST_MAP || s->kind == NEST_FOLD)
             count += nest_extent(n, s) * accumulated_in(n, s->body);
-    }
     return count;
 }
 

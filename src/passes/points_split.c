@@ -13,23 +13,19 @@
 
 static bool is_mixed(const struct nest *n, int64_t points)
 {
-    const struct nest_block *b = &n->blocks.at[0];
     const struct nest_statement *fold = NULL;
     bool stores = false;
     for (nest_id i = 0; i < n->buffers.count; i++)
         if (n->buffers.at[i].role > NEST_OUT)
             return false;
-    for (uint32_t i = 0; i < b->statements.count; i++) {
-        const struct nest_statement *s = &n->statements.at[b->statements.at[i]];
+    nest_for_each (s, n, 0) {
         if (s->kind > NEST_PUT && (s->kind != NEST_FOLD || fold))
             return false;
         fold = s->kind == NEST_FOLD ? s : fold;
     }
     if (!fold || fold->n_axes < 2 || n->axes.at[fold->axes[0]].extent != points)
         return false;
-    const struct nest_block *body = &n->blocks.at[fold->body];
-    for (uint32_t i = 0; i < body->statements.count; i++) {
-        const struct nest_statement *s = &n->statements.at[body->statements.at[i]];
+    nest_for_each (s, n, fold->body) {
         if (s->kind > NEST_PUT || (s->kind == NEST_PUT && s->op))
             return false;
         stores = stores || s->kind == NEST_PUT;
@@ -39,12 +35,9 @@ static bool is_mixed(const struct nest *n, int64_t points)
 
 static bool is_written(const struct nest *n, uint32_t block, nest_id buffer)
 {
-    const struct nest_block *b = &n->blocks.at[block];
-    for (uint32_t i = 0; i < b->statements.count; i++) {
-        const struct nest_statement *s = &n->statements.at[b->statements.at[i]];
+    nest_for_each (s, n, block)
         if (s->kind == NEST_PUT && s->buffer == buffer)
             return true;
-    }
     return false;
 }
 
@@ -61,7 +54,6 @@ static struct nest_step half(struct points *p, uint32_t step, bool is_stores)
     while (n->statements.at[top->statements.at[at]].kind != NEST_FOLD)
         at++;
     const struct nest_statement *fold = &n->statements.at[top->statements.at[at]];
-    const struct nest_block *body = &n->blocks.at[fold->body];
     VEC(uint32_t) memories = {0};
     for (nest_id i = 0; i < n->buffers.count; i++) {
         const struct nest_buffer *x = &n->buffers.at[i];
@@ -75,9 +67,9 @@ static struct nest_step half(struct points *p, uint32_t step, bool is_stores)
     for (uint32_t i = 0; i < fold->n_axes; i++)
         axes[i] = points_copy_axis(&c, fold->axes[i]);
     nest_open(&b, is_stores ? NEST_PAR : NEST_FOLD, (int)fold->n_axes, axes);
-    for (uint32_t i = 0; i < body->statements.count; i++)
-        if (is_stores || n->statements.at[body->statements.at[i]].kind != NEST_PUT)
-            points_copy_statement(&c, body->statements.at[i]);
+    nest_for_each (t, n, fold->body)
+        if (is_stores || t->kind != NEST_PUT)
+            points_copy_statement(&c, nest_id_of(n, t));
     struct nest_combine *combines =
         arena_array(p->scratch, struct nest_combine, fold->n_combines + 1);
     for (uint32_t i = 0; i < fold->n_combines; i++)

@@ -52,12 +52,9 @@ static uint32_t add_sum(struct writer *w, jot_dtype d, int64_t count)
 static bool is_put_in_fold(const struct points_step *t, nest_id buffer)
 {
     const struct nest *n = t->nest;
-    const struct nest_block *b = &n->blocks.at[n->statements.at[t->fold].body];
-    for (uint32_t i = 0; i < b->statements.count; i++) {
-        const struct nest_statement *s = &n->statements.at[b->statements.at[i]];
+    nest_for_each (s, n, n->statements.at[t->fold].body)
         if (s->kind == NEST_PUT && s->buffer == buffer)
             return true;
-    }
     return false;
 }
 

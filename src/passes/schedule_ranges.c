@@ -189,8 +189,7 @@ static bool spare(struct ranges *r, uint32_t i)
 static struct nest_range put_range(const struct nest *n, nest_id buffer)
 {
     int64_t first = INT64_MAX, end = INT64_MIN;
-    for (uint32_t i = 0; i < n->statements.count; i++) {
-        const struct nest_statement *s = &n->statements.at[i];
+    nest_for_all (s, n) {
         if (s->buffer != buffer || (s->kind != NEST_PUT && s->kind != NEST_CONTRACT))
             continue;
         if (s->kind != NEST_PUT || nest_index_has_values(&s->index))

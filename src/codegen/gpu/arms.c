@@ -27,21 +27,10 @@ static nest_id maker_of(const struct cg_lowering *l, nest_id value)
 
 static void count_uses(const struct cg_lowering *l, uint32_t *uses)
 {
-    for (uint32_t i = 0; i < l->nest->statements.count; i++) {
-        const struct nest_statement *s = &l->nest->statements.at[i];
-        for (uint32_t k = 0; k < s->n_in; k++)
-            uses[s->in[k]]++;
-        for (uint32_t k = 0; k < s->n_yields; k++)
-            uses[s->yields[k]]++;
-        for (uint32_t k = 0; k < s->n_combines; k++)
-            for (uint32_t j = 0; j < s->combines[k].n; j++)
-                uses[s->combines[k].value[j]]++;
-        for (uint32_t k = 0; k < s->index.count; k++)
-            if (s->index.terms[k].is_value)
-                uses[s->index.terms[k].id]++;
-        if (s->guard != NEST_NONE)
-            uses[s->guard]++;
-    }
+    nest_id v;
+    nest_for_all (s, l->nest)
+        for (uint32_t k = 0; (v = nest_use(s, k)) != NEST_NONE; k++)
+            uses[v]++;
 }
 
 static bool is_plain(const struct cg_lowering *l, const struct gpu_arms *a, nest_id id,

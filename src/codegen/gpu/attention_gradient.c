@@ -37,13 +37,10 @@ static LLVMValueRef value_of(struct gpu_gradient *c, nest_id value)
 // What stands before the loop has been lowered; nothing else has.
 static void begin_element(struct gpu_gradient *c)
 {
-    const struct nest_block *top = &c->l->nest->blocks.at[0];
     memset(c->is_done, 0, c->l->nest->values.count * sizeof *c->is_done);
-    for (uint32_t i = 0; i < top->statements.count; i++) {
-        const struct nest_statement *s = cg_statement(c->l, top->statements.at[i]);
+    nest_for_each (s, c->l->nest, 0)
         for (uint32_t k = 0; s->kind != NEST_PAR && k < s->n_results; k++)
             c->is_done[s->result + k] = true;
-    }
 }
 
 bool gpu_gradient_has_odd_keys(const struct gpu_gradient *c)
@@ -64,16 +61,13 @@ LLVMValueRef gpu_gradient_apply(struct gpu_gradient *c, LLVMValueRef score, LLVM
                                 LLVMValueRef key)
 {
     struct cg_lowering *l = c->l;
-    const struct nest_block *body = &l->nest->blocks.at[c->g.a.largest->body];
     begin_element(c);
     set_element(c, c->g.a.key, query, key);
-    for (uint32_t i = 0; i < body->statements.count; i++) {
-        const struct nest_statement *s = cg_statement(l, body->statements.at[i]);
+    nest_for_each (s, l->nest, c->g.a.largest->body)
         if (s->kind == NEST_LOAD && s->buffer == c->g.a.score) {
             l->values[s->result].re = score;
             c->is_done[s->result] = true;
         }
-    }
     return value_of(c, c->g.a.value);
 }
 

@@ -100,8 +100,7 @@ static bool is_at_most_one(const struct cg_lowering *l, nest_id value)
     if (s->kind != NEST_LOAD || l->nest->buffers.at[s->buffer].role != NEST_LOCAL)
         return false;
     bool is_put = false;
-    for (uint32_t i = 0; i < l->nest->statements.count; i++) {
-        const struct nest_statement *t = &l->nest->statements.at[i];
+    nest_for_all (t, l->nest) {
         if (t->kind == NEST_CONTRACT && t->buffer == s->buffer)
             return false;
         if (t->kind != NEST_PUT || t->buffer != s->buffer)

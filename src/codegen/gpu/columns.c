@@ -104,10 +104,8 @@ struct parts {
 // Loads of the block that are beside their neighbours neither along the axis nor the same along it.
 static uint32_t count_apart(const struct cg_lowering *l, uint32_t block, nest_id axis)
 {
-    const struct nest_block *b = &l->nest->blocks.at[block];
     uint32_t n = 0;
-    for (uint32_t i = 0; i < b->statements.count; i++) {
-        const struct nest_statement *s = cg_statement(l, b->statements.at[i]);
+    nest_for_each (s, l->nest, block) {
         int64_t factor = s->kind == NEST_LOAD ? nest_index_factor(&s->index, axis) : 0;
         n += factor < -1 || factor > 1;
     }
@@ -127,26 +125,17 @@ static void set_columns(struct cg_lowering *l, struct parts *t, unsigned block, 
 // Whether the statement of the loop's body, or of a map in it, takes anything of the fold.
 static bool is_dependent(const struct parts *t, const struct nest_statement *s)
 {
-    bool is = s->guard != NEST_NONE && t->depends[s->guard];
-    for (uint32_t k = 0; k < s->n_in; k++)
-        is |= t->depends[s->in[k]];
-    for (uint32_t k = 0; (s->kind == NEST_LOAD || s->kind == NEST_PUT) && k < s->index.count;
-         k++)
-        is |= s->index.terms[k].is_value && t->depends[s->index.terms[k].id];
-    return is;
+    return nest_takes(s, t->depends);
 }
 
 static bool is_map_apart(const struct cg_lowering *l, const struct parts *t,
                          const struct nest_statement *map)
 {
-    const struct nest_block *b = &l->nest->blocks.at[map->body];
     if (cg_extent(l, map) == 1) // which may put over what the rest reads
         return false;
-    for (uint32_t i = 0; i < b->statements.count; i++) {
-        const struct nest_statement *s = cg_statement(l, b->statements.at[i]);
+    nest_for_each (s, l->nest, map->body)
         if (s->kind > NEST_PUT || (s->kind == NEST_PUT && s->op) || is_dependent(t, s))
             return false;
-    }
     return true;
 }
 
@@ -359,7 +348,6 @@ static void lower_map(struct cg_lowering *l, const struct parts *t,
 {
     LLVMBuilderRef b = l->m.b;
     const struct nest_statement *loop = t->points.s;
-    const struct nest_block *body = &l->nest->blocks.at[loop->body];
     struct nest_statement both = *map;
     nest_id *axes = arena_array(l->arena, nest_id, map->n_axes + loop->n_axes);
     memcpy(axes, map->axes, map->n_axes * sizeof *axes);
@@ -377,11 +365,9 @@ static void lower_map(struct cg_lowering *l, const struct parts *t,
     struct cg_branch inside =
         cg_if_open(l, LLVMBuildICmp(b, LLVMIntSLT, i, cg_int(l->module, p.count), ""));
     gpu_points_set(l, &p, i);
-    for (uint32_t k = 0; k < body->statements.count; k++) {
-        const struct nest_statement *s = cg_statement(l, body->statements.at[k]);
+    nest_for_each (s, l->nest, loop->body)
         if (s->kind < NEST_PUT && !t->depends[s->result])
-            cg_lower_statement(l, body->statements.at[k]);
-    }
+            cg_lower_statement(l, nest_id_of(l->nest, s));
     cg_lower_block(l, map->body);
     cg_if_close(l, &inside);
     cg_loop_close(l, &chunk);
@@ -392,13 +378,11 @@ static void lower_map(struct cg_lowering *l, const struct parts *t,
 
 static void lower_maps(struct cg_lowering *l, const struct parts *t, struct cg_kernel *out)
 {
-    const struct nest_block *body = &l->nest->blocks.at[t->points.s->body];
     struct cg_kernel_step *step = NULL;
     l->gpu->columns = 0;
     l->gpu->block = MAP_BLOCK;
     l->gpu->group = 1;
-    for (uint32_t i = 0; i < body->statements.count; i++) {
-        const struct nest_statement *s = cg_statement(l, body->statements.at[i]);
+    nest_for_each (s, l->nest, t->points.s->body) {
         if (s->kind != NEST_MAP)
             continue;
         if (!step) {

@@ -49,9 +49,8 @@ static bool is_common(const struct gpu_common *c, const struct nest_statement *s
 
 static bool is_in_body(const struct cg_lowering *l, const struct nest_statement *seq, nest_id v)
 {
-    const struct nest_block *b = &l->nest->blocks.at[seq->body];
-    for (uint32_t i = 0; i < b->statements.count; i++)
-        if (cg_statement(l, b->statements.at[i]) == cg_maker_of(l, v))
+    nest_for_each (s, l->nest, seq->body)
+        if (s == cg_maker_of(l, v))
             return true;
     return false;
 }
@@ -86,10 +85,8 @@ static bool want_index(struct cg_lowering *l, struct gpu_common *c,
 static bool divide(struct cg_lowering *l, struct gpu_common *c,
                    const struct nest_statement *seq)
 {
-    const struct nest_block *b = &l->nest->blocks.at[seq->body];
     double work = 0;
-    for (uint32_t i = 0; i < b->statements.count; i++) {
-        const struct nest_statement *s = cg_statement(l, b->statements.at[i]);
+    nest_for_each (s, l->nest, seq->body) {
         if (s->kind > NEST_PUT || s->kind == NEST_PUT ||
             (s->kind == NEST_LOAD && !gpu_is_read_only(l, s->buffer)))
             return false;
@@ -118,15 +115,13 @@ static bool divide(struct cg_lowering *l, struct gpu_common *c,
 static double find_apart(struct cg_lowering *l, struct gpu_common *c,
                          const struct nest_statement *seq)
 {
-    const struct nest_block *b = &l->nest->blocks.at[seq->body];
     bool *is_apart = arena_array(l->arena, bool, l->nest->statements.count + 1);
     bool *is_tied = arena_array(l->arena, bool, l->nest->values.count + 1);
     double work = 0;
     for (uint32_t i = 0; i < seq->n_in; i++)
         is_tied[seq->first_carry + i] = c->varies[seq->first_carry + i];
-    for (uint32_t i = 0; i < b->statements.count; i++) {
-        nest_id id = b->statements.at[i];
-        const struct nest_statement *s = cg_statement(l, id);
+    nest_for_each (s, l->nest, seq->body) {
+        nest_id id = nest_id_of(l->nest, s);
         bool comes_from_step = s->kind == NEST_LOAD;
         for (uint32_t k = 0; k < s->n_in; k++)
             comes_from_step |= is_tied[s->in[k]];
@@ -145,14 +140,13 @@ static double find_apart(struct cg_lowering *l, struct gpu_common *c,
 struct gpu_common *gpu_common_find(struct cg_lowering *l, nest_id loop)
 {
     const struct nest_statement *points = cg_statement(l, loop);
-    const struct nest_block *b = &l->nest->blocks.at[points->body];
     struct gpu_common *c = arena_array(l->arena, struct gpu_common, 1);
     *c = (struct gpu_common){.loop = NEST_NONE};
-    for (uint32_t i = 0; i < b->statements.count; i++) {
-        enum nest_kind kind = cg_statement(l, b->statements.at[i])->kind;
+    nest_for_each (s, l->nest, points->body) {
+        enum nest_kind kind = s->kind;
         if (kind > NEST_PUT && (kind != NEST_SEQ || c->loop != NEST_NONE))
             return NULL;
-        c->loop = kind == NEST_SEQ ? b->statements.at[i] : c->loop;
+        c->loop = kind == NEST_SEQ ? nest_id_of(l->nest, s) : c->loop;
     }
     if (l->gpu->is_phase || l->gpu->block % GPU_WARP || c->loop == NEST_NONE ||
         cg_extent(l, cg_statement(l, c->loop)) < LEAST_CHUNKS * STEPS)
@@ -284,12 +278,10 @@ static void set_step(const struct lowering *p, LLVMValueRef at)
 static void do_common(const struct lowering *p, LLVMValueRef at, enum part part)
 {
     struct cg_lowering *l = p->l;
-    const struct nest_block *b = &l->nest->blocks.at[p->seq->body];
     set_step(p, at);
     load_carries(p, at, part);
-    for (uint32_t i = 0; i < b->statements.count; i++) {
-        nest_id id = b->statements.at[i];
-        const struct nest_statement *t = cg_statement(l, id);
+    nest_for_each (t, l->nest, p->seq->body) {
+        nest_id id = nest_id_of(l->nest, t);
         bool is_made_anywhere = t->kind == NEST_CONST || t->kind == NEST_INDEX;
         if (!l->hoisted[id] && (is_made_anywhere || is_common(p->c, t)))
             cg_lower_statement(l, id);
@@ -343,14 +335,11 @@ static void take_lane(struct cg_lowering *l, nest_id value, const struct cg_valu
 
 static void take_step(const struct lowering *p, const struct cg_value *all, unsigned k)
 {
-    const struct nest_block *b = &p->l->nest->blocks.at[p->seq->body];
     for (uint32_t i = 0; i < p->c->n_slots; i++)
         take_lane(p->l, p->c->slots[i], all, k);
-    for (uint32_t i = 0; i < b->statements.count; i++) {
-        const struct nest_statement *s = cg_statement(p->l, b->statements.at[i]);
-        for (uint32_t j = 0; p->c->is_apart[b->statements.at[i]] && j < s->n_results; j++)
+    nest_for_each (s, p->l->nest, p->seq->body)
+        for (uint32_t j = 0; p->c->is_apart[nest_id_of(p->l->nest, s)] && j < s->n_results; j++)
             take_lane(p->l, s->result + j, all, k);
-    }
 }
 
 // The rest of the steps of a strip: side by side what does not come from the steps before.

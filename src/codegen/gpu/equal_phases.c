@@ -33,8 +33,7 @@ static int64_t *begins_of(struct arena *arena, const struct nest *n)
     int64_t *begins = arena_array(arena, int64_t, n->buffers.count + 1);
     for (uint32_t i = 0; i < n->buffers.count; i++)
         begins[i] = n->buffers.at[i].role == NEST_IN ? n->buffers.at[i].count : 0;
-    for (uint32_t i = 0; i < n->statements.count; i++) {
-        const struct nest_statement *s = &n->statements.at[i];
+    nest_for_all (s, n) {
         for (int k = 0; s->kind == NEST_CONTRACT && k < 2; k++)
             begins[s->source[k]] = 0;
         if (s->buffer == NEST_NONE)

@@ -157,9 +157,8 @@ struct gpu_alone gpu_alone_make(struct cg_lowering *l, nest_id id, int64_t units
 
 bool gpu_accumulates(const struct cg_lowering *l, nest_id fold)
 {
-    for (uint32_t i = 0; i < l->nest->statements.count; i++)
-        if (l->nest->statements.at[i].kind == NEST_PUT && l->nest->statements.at[i].op &&
-            l->nest->statements.at[i].fold == fold)
+    nest_for_all (s, l->nest)
+        if (s->kind == NEST_PUT && s->op && s->fold == fold)
             return true;
     return false;
 }
@@ -167,10 +166,8 @@ bool gpu_accumulates(const struct cg_lowering *l, nest_id fold)
 // Whether a fold inside is a loop, which would be as many loops.
 static bool has_loop(const struct cg_lowering *l, uint32_t block)
 {
-    const struct nest_block *b = &l->nest->blocks.at[block];
-    for (uint32_t i = 0; i < b->statements.count; i++)
-        if (cg_statement(l, b->statements.at[i])->kind == NEST_FOLD &&
-            !gpu_fold_is_written_out(l, b->statements.at[i]))
+    nest_for_each (s, l->nest, block)
+        if (s->kind == NEST_FOLD && !gpu_fold_is_written_out(l, nest_id_of(l->nest, s)))
             return true;
     return false;
 }

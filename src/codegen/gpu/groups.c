@@ -19,12 +19,8 @@
 // The longest loop in the block that threads can share, which decides how many they are.
 nest_id gpu_longest_loop(const struct cg_lowering *l, uint32_t block, nest_id best)
 {
-    if (block >= l->nest->blocks.count)
-        return best;
-    const struct nest_block *b = &l->nest->blocks.at[block];
-    for (uint32_t i = 0; i < b->statements.count; i++) {
-        nest_id id = b->statements.at[i];
-        const struct nest_statement *s = cg_statement(l, id);
+    nest_for_each (s, l->nest, block) {
+        nest_id id = nest_id_of(l->nest, s);
         if (s->kind == NEST_MAP || s->kind == NEST_PAR || s->kind == NEST_FOLD) {
             bool is_better = best == NEST_NONE ||
                              cg_extent(l, s) > cg_extent(l, cg_statement(l, best)) ||
@@ -41,19 +37,17 @@ nest_id gpu_longest_loop(const struct cg_lowering *l, uint32_t block, nest_id be
 // Arrays that are read and written are for one thread at a time.
 bool gpu_has_updates(const struct nest *nest)
 {
-    for (uint32_t i = 0; i < nest->statements.count; i++) {
-        const struct nest_statement *s = &nest->statements.at[i];
+    nest_for_all (s, nest)
         if (s->kind == NEST_LOAD && nest->buffers.at[s->buffer].role != NEST_IN &&
             nest->buffers.at[s->buffer].role != NEST_LOCAL)
             return true;
-    }
     return false;
 }
 
 bool gpu_has_kind(const struct nest *nest, enum nest_kind kind)
 {
-    for (uint32_t i = 0; i < nest->statements.count; i++)
-        if (nest->statements.at[i].kind == kind)
+    nest_for_all (s, nest)
+        if (s->kind == kind)
             return true;
     return false;
 }
@@ -61,13 +55,9 @@ bool gpu_has_kind(const struct nest *nest, enum nest_kind kind)
 // Operations of one of the threads that share the loops of a block.
 static double work_of(const struct cg_lowering *l, uint32_t block, unsigned threads)
 {
-    if (block >= l->nest->blocks.count)
-        return 0;
-    const struct nest_block *b = &l->nest->blocks.at[block];
     double work = 0;
-    for (uint32_t i = 0; i < b->statements.count; i++) {
-        nest_id id = b->statements.at[i];
-        const struct nest_statement *s = cg_statement(l, id);
+    nest_for_each (s, l->nest, block) {
+        nest_id id = nest_id_of(l->nest, s);
         bool is_loop = s->kind == NEST_MAP || s->kind == NEST_PAR || s->kind == NEST_SCAN ||
                        s->kind == NEST_FOLD;
         bool is_shared = is_loop && (s->kind != NEST_FOLD || gpu_is_team_fold(l, id));
@@ -84,12 +74,8 @@ static double work_of(const struct cg_lowering *l, uint32_t block, unsigned thre
 static double own_elements(const struct cg_lowering *l, uint32_t block,
                            const struct nest_statement *points)
 {
-    if (block >= l->nest->blocks.count)
-        return 0;
-    const struct nest_block *b = &l->nest->blocks.at[block];
     double count = 0;
-    for (uint32_t i = 0; i < b->statements.count; i++) {
-        const struct nest_statement *s = cg_statement(l, b->statements.at[i]);
+    nest_for_each (s, l->nest, block) {
         bool is_own = false;
         if ((s->kind == NEST_LOAD || s->kind == NEST_PUT) &&
             l->nest->buffers.at[s->buffer].role != NEST_LOCAL) {
@@ -149,12 +135,8 @@ bool gpu_groups_wanted(const struct cg_lowering *l, const struct nest_statement 
 static void mark(const struct cg_lowering *l, uint32_t block, uint32_t kinds, bool with_itself,
                  bool inside, bool *marks)
 {
-    if (block >= l->nest->blocks.count)
-        return;
-    const struct nest_block *b = &l->nest->blocks.at[block];
-    for (uint32_t i = 0; i < b->statements.count; i++) {
-        nest_id id = b->statements.at[i];
-        const struct nest_statement *s = cg_statement(l, id);
+    nest_for_each (s, l->nest, block) {
+        nest_id id = nest_id_of(l->nest, s);
         bool within = inside || kinds >> s->kind & 1;
         marks[id] = with_itself ? within : inside;
         mark(l, s->body, kinds, with_itself, within, marks);
@@ -223,10 +205,9 @@ void gpu_group_set(struct cg_lowering *l, nest_id widest, unsigned most)
 // Many points with one short fold each: a warp has several, and each thread more of its row.
 static bool is_narrow(struct cg_lowering *l, nest_id loop, nest_id fold)
 {
-    const struct nest_block *b = &l->nest->blocks.at[cg_statement(l, loop)->body];
     uint32_t loops = 0;
-    for (uint32_t i = 0; i < b->statements.count; i++)
-        loops += gpu_is_loop(cg_statement(l, b->statements.at[i])->kind);
+    nest_for_each (s, l->nest, cg_statement(l, loop)->body)
+        loops += gpu_is_loop(s->kind);
     for (uint32_t i = 0; i < l->nest->buffers.count; i++)
         loops += l->nest->buffers.at[i].role == NEST_LOCAL;
     int64_t points = cg_extent(l, cg_statement(l, loop));

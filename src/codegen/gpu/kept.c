@@ -13,9 +13,7 @@ static bool is_access(const struct nest_statement *s, nest_id buffer)
 // At the place of the loop's own axis, whatever else holds.
 static bool is_at_axis(const struct nest_statement *s, nest_id axis)
 {
-    return s->index.count == 1 && s->index.constant == 0 && !s->index.terms[0].is_value &&
-           s->index.terms[0].id == axis && s->index.terms[0].factor == 1 && !s->op &&
-           s->guard == NEST_NONE;
+    return nest_index_is_axis(&s->index, axis) && !s->op && s->guard == NEST_NONE;
 }
 
 // Whether the group does the loop by its row, each vector of it in code of its own.
@@ -40,9 +38,7 @@ static struct use use_of(const struct cg_lowering *l, nest_id loop, nest_id buff
 {
     struct use use = {0};
     const struct nest_statement *s = cg_statement(l, loop);
-    const struct nest_block *b = &l->nest->blocks.at[s->body];
-    for (uint32_t i = 0; i < b->statements.count; i++) {
-        const struct nest_statement *t = cg_statement(l, b->statements.at[i]);
+    nest_for_each (t, l->nest, s->body) {
         bool is_its = is_access(t, buffer) && is_at_axis(t, s->axes[0]);
         use.accesses += is_its;
         use.puts += is_its && t->kind == NEST_PUT;
@@ -61,8 +57,8 @@ static bool may_keep(const struct cg_lowering *l, const struct nest_block *body,
     if (info->role != NEST_LOCAL || info->count != l->gpu->row.length ||
         dtype_is_complex(info->dtype) || jot_dtype_size(info->dtype) > 4)
         return false;
-    for (uint32_t i = 0; i < l->nest->statements.count; i++)
-        left += is_access(&l->nest->statements.at[i], buffer);
+    nest_for_all (s, l->nest)
+        left += is_access(s, buffer);
     for (uint32_t i = 0; i < body->statements.count; i++) {
         nest_id loop = body->statements.at[i];
         if (!is_straight(l, loop))

@@ -42,9 +42,8 @@
 
 static bool has_direct_load(const struct cg_lowering *l)
 {
-    const struct nest_block *b = &l->nest->blocks.at[0];
-    for (uint32_t i = 0; i < b->statements.count; i++)
-        if (cg_statement(l, b->statements.at[i])->kind == NEST_LOAD)
+    nest_for_each (s, l->nest, 0)
+        if (s->kind == NEST_LOAD)
             return true;
     return false;
 }
@@ -53,10 +52,8 @@ static bool has_direct_load(const struct cg_lowering *l)
 // with them, or where it has waited for their places.
 static bool has_two_turns(const struct cg_lowering *l, const struct gpu_points *p)
 {
-    const struct nest_block *b = &l->nest->blocks.at[p->s->body];
     bool reads = false, waits = gpu_work(l, p->s->body) >= WORK_OF_TURN;
-    for (uint32_t i = 0; i < b->statements.count; i++) {
-        const struct nest_statement *s = cg_statement(l, b->statements.at[i]);
+    nest_for_each (s, l->nest, p->s->body) {
         if (s->kind > NEST_PUT || (s->kind == NEST_PUT && s->op))
             return false;
         reads |= s->kind == NEST_LOAD;
@@ -73,11 +70,9 @@ static bool has_two_turns(const struct cg_lowering *l, const struct gpu_points *
 static unsigned resident_for_two(const struct cg_lowering *l, nest_id loop)
 {
     struct gpu_points p = gpu_points_make(l, loop, true);
-    const struct nest_block *b = &l->nest->blocks.at[p.s->body];
     unsigned loads = 0;
     gpu_points_widen(l, &p);
-    for (uint32_t i = 0; i < b->statements.count; i++) {
-        const struct nest_statement *s = cg_statement(l, b->statements.at[i]);
+    nest_for_each (s, l->nest, p.s->body) {
         loads += s->kind == NEST_LOAD;
         if (s->kind == NEST_OP && jot_dtype_size(s->dtype) > 4)
             return 0;
@@ -128,11 +123,9 @@ static uint32_t values_at_once(const struct cg_lowering *l, const struct nest_st
 static unsigned resident_for_numbers(const struct cg_lowering *l, nest_id loop)
 {
     const struct nest_statement *s = cg_statement(l, loop);
-    const struct nest_block *b = &l->nest->blocks.at[s->body];
     double work = 0;
     bool has_bits = false;
-    for (uint32_t i = 0; i < b->statements.count; i++) {
-        const struct nest_statement *t = cg_statement(l, b->statements.at[i]);
+    nest_for_each (t, l->nest, s->body) {
         has_bits |= t->kind == NEST_OP && t->op == IR_threefry2x32;
         work += t->kind == NEST_OP && t->dtype == JOT_F32 ? cost_of_op(t->op, JOT_F32) : 0;
     }
@@ -223,9 +216,8 @@ static void by_one(struct cg_lowering *l, const struct nest_block *body,
 // few blocks, and the last ones leave it waiting unless they are small.
 static bool is_long(const struct cg_lowering *l, uint32_t block)
 {
-    const struct nest_block *b = &l->nest->blocks.at[block];
-    for (uint32_t i = 0; i < b->statements.count; i++)
-        if (cg_statement(l, b->statements.at[i])->kind > NEST_PUT)
+    nest_for_each (s, l->nest, block)
+        if (s->kind > NEST_PUT)
             return false;
     return gpu_work(l, block) >= LONG_WORK;
 }

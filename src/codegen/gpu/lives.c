@@ -31,9 +31,8 @@ static void find_lives(const struct cg_lowering *l, struct gpu_network *w, struc
         note(w, lives, s->source[k], at, false);
     if (s->kind != NEST_MAP && s->kind != NEST_FOLD)
         return;
-    const struct nest_block *b = &l->nest->blocks.at[s->body];
-    for (uint32_t i = 0; i < b->statements.count; i++)
-        find_lives(l, w, lives, cg_statement(l, b->statements.at[i]), at);
+    nest_for_each (t, l->nest, s->body)
+        find_lives(l, w, lives, t, at);
 }
 
 // The lowest place that is free while the local lives.

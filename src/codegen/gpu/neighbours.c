@@ -30,11 +30,9 @@ static bool is_inside(const struct cg_lowering *l, const struct nest_statement *
 {
     nest_id id = (nest_id)(s - l->nest->statements.at);
     for (uint32_t i = 0; i < l->nest->blocks.count; i++) {
-        const struct nest_block *b = &l->nest->blocks.at[i];
         bool is_here = false, is_read = false;
-        for (uint32_t k = 0; k < b->statements.count; k++) {
-            const struct nest_statement *t = cg_statement(l, b->statements.at[k]);
-            is_here |= b->statements.at[k] == id;
+        nest_for_each (t, l->nest, i) {
+            is_here |= nest_id_of(l->nest, t) == id;
             is_read |= t->kind == NEST_LOAD && t->buffer == s->buffer &&
                        t->guard == NEST_NONE && nest_index_same_terms(&t->index, &s->index) &&
                        t->index.constant == at;

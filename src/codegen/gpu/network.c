@@ -48,12 +48,9 @@ bool gpu_is_products(const struct cg_lowering *l, const struct nest_statement *s
 {
     if (s->kind != NEST_MAP)
         return false;
-    const struct nest_block *b = &l->nest->blocks.at[s->body];
-    for (uint32_t i = 0; i < b->statements.count; i++) {
-        const struct nest_statement *t = cg_statement(l, b->statements.at[i]);
+    nest_for_each (t, l->nest, s->body)
         if (t->kind != NEST_LOAD && !is_product(l, s, t))
             return false;
-    }
     return true;
 }
 
@@ -91,9 +88,7 @@ static void add_sum(struct cg_lowering *l, struct gpu_network *w,
 static void find_sums(struct cg_lowering *l, struct gpu_network *w,
                       const struct nest_statement *around, uint32_t block)
 {
-    const struct nest_block *b = &l->nest->blocks.at[block];
-    for (uint32_t i = 0; i < b->statements.count; i++) {
-        const struct nest_statement *s = cg_statement(l, b->statements.at[i]);
+    nest_for_each (s, l->nest, block) {
         if (s->kind == NEST_PUT && s->op)
             add_sum(l, w, gpu_is_products(l, around) ? around : NULL, s, NULL);
         if (s->kind == NEST_MAP || s->kind == NEST_FOLD)
@@ -103,9 +98,8 @@ static void find_sums(struct cg_lowering *l, struct gpu_network *w,
 
 static bool has_contract(const struct cg_lowering *l, uint32_t block)
 {
-    const struct nest_block *b = &l->nest->blocks.at[block];
-    for (uint32_t i = 0; i < b->statements.count; i++)
-        if (cg_statement(l, b->statements.at[i])->kind == NEST_CONTRACT)
+    nest_for_each (s, l->nest, block)
+        if (s->kind == NEST_CONTRACT)
             return true;
     return false;
 }
@@ -117,8 +111,7 @@ static bool is_summed(const struct cg_lowering *l, nest_id loop, jot_dtype *d)
 {
     const struct nest_statement *fold = cg_statement(l, loop);
     bool is_known = false;
-    for (uint32_t i = 0; i < l->nest->statements.count; i++) {
-        const struct nest_statement *s = &l->nest->statements.at[i];
+    nest_for_all (s, l->nest) {
         if (s->kind != NEST_PUT || !s->op)
             continue;
         jot_dtype put = l->nest->buffers.at[s->buffer].dtype;

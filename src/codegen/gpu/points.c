@@ -17,12 +17,8 @@
 
 double gpu_work(const struct cg_lowering *l, uint32_t block)
 {
-    if (block >= l->nest->blocks.count)
-        return 0;
-    const struct nest_block *b = &l->nest->blocks.at[block];
     double work = 0;
-    for (uint32_t i = 0; i < b->statements.count; i++) {
-        const struct nest_statement *s = cg_statement(l, b->statements.at[i]);
+    nest_for_each (s, l->nest, block) {
         work += s->kind == NEST_OP ? cost_of_op(s->op, s->dtype) : 1;
         work += gpu_work(l, s->body) + gpu_work(l, s->other);
     }
@@ -36,12 +32,9 @@ bool gpu_is_short(const struct cg_lowering *l, uint32_t block, int64_t turns)
 
 static bool has_random_bits(const struct cg_lowering *l, uint32_t block)
 {
-    const struct nest_block *b = &l->nest->blocks.at[block];
-    for (uint32_t i = 0; i < b->statements.count; i++) {
-        const struct nest_statement *s = cg_statement(l, b->statements.at[i]);
+    nest_for_each (s, l->nest, block)
         if (s->kind == NEST_OP && s->op == IR_threefry2x32)
             return true;
-    }
     return false;
 }
 
@@ -62,11 +55,7 @@ struct touched {
 
 static void look(const struct cg_lowering *l, uint32_t block, nest_id axis, struct touched *t)
 {
-    if (block >= l->nest->blocks.count)
-        return;
-    const struct nest_block *b = &l->nest->blocks.at[block];
-    for (uint32_t i = 0; i < b->statements.count; i++) {
-        const struct nest_statement *s = cg_statement(l, b->statements.at[i]);
+    nest_for_each (s, l->nest, block) {
         if (s->kind == NEST_WHILE || s->kind == NEST_IF || s->kind == NEST_SCAN ||
             s->kind == NEST_CONTRACT)
             t->has_control = true;

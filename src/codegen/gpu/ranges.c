@@ -26,9 +26,7 @@ static bool is_short_fold(const struct cg_lowering *l, const struct nest_stateme
 {
     if (s->kind != NEST_FOLD || cg_extent(l, s) > SHORT)
         return false;
-    const struct nest_block *b = &l->nest->blocks.at[s->body];
-    for (uint32_t i = 0; i < b->statements.count; i++) {
-        const struct nest_statement *t = cg_statement(l, b->statements.at[i]);
+    nest_for_each (t, l->nest, s->body) {
         bool is_ranged = t->kind == NEST_OP && cost_of_op((enum ir_op)t->op, t->dtype) > 1;
         if (is_ranged || !(is_scalar(t) || is_read(l, t)))
             return false;

@@ -37,9 +37,7 @@ static const struct nest_term *only_term(const struct nest_index *x)
 static bool is_straight(const struct cg_lowering *l, const struct nest_statement *seq,
                         enum nest_kind access, bool *is_tape)
 {
-    const struct nest_block *b = &l->nest->blocks.at[seq->body];
-    for (uint32_t i = 0; i < b->statements.count; i++) {
-        const struct nest_statement *s = cg_statement(l, b->statements.at[i]);
+    nest_for_each (s, l->nest, seq->body) {
         bool moves = s->kind == NEST_LOAD || s->kind == NEST_PUT;
         if (moves && l->nest->buffers.at[s->buffer].role == NEST_LOCAL) {
             const struct nest_term *t = only_term(&s->index);
@@ -86,8 +84,7 @@ static bool is_pair(const struct cg_lowering *l, nest_id loop, struct gpu_replay
         tapes += put[i];
         bytes += put[i] ? b->count * (int64_t)jot_dtype_size(b->dtype) : 0;
     }
-    for (uint32_t i = 0; i < l->nest->statements.count; i++) { // by anyone else
-        const struct nest_statement *s = &l->nest->statements.at[i];
+    nest_for_all (s, l->nest) { // by anyone else
         bool uses = (s->kind == NEST_LOAD || s->kind == NEST_PUT) && put[s->buffer];
         nest_id axis = uses ? only_term(&s->index) ? only_term(&s->index)->id : NEST_NONE : 0;
         if (uses && axis != there->axes[0] && axis != back->axes[0])

@@ -23,9 +23,8 @@ static unsigned bytes_of(const struct cg_lowering *l, const struct nest_statemen
 
 static bool is_direct(const struct cg_lowering *l, const struct nest_statement *seq)
 {
-    const struct nest_block *b = &l->nest->blocks.at[l->gpu->warp_points->s->body];
-    for (uint32_t i = 0; i < b->statements.count; i++)
-        if (cg_statement(l, b->statements.at[i]) == seq)
+    nest_for_each (t, l->nest, l->gpu->warp_points->s->body)
+        if (t == seq)
             return true;
     return false;
 }
@@ -90,13 +89,11 @@ void gpu_rows_store(struct cg_lowering *l, const struct nest_statement *seq, LLV
                     int64_t steps)
 {
     LLVMBuilderRef b = l->m.b;
-    const struct nest_block *body = &l->nest->blocks.at[seq->body];
     LLVMValueRef lane = LLVMBuildAnd(b, l->gpu->thread, gpu_i32(l, GPU_WARP - 1), "");
     LLVMValueRef back = LLVMBuildNeg(b, gpu_wide(l, lane), "");
     gpu_sync_warp(l);
-    for (uint32_t i = 0; i < body->statements.count; i++) {
-        nest_id id = body->statements.at[i];
-        const struct nest_statement *s = cg_statement(l, id);
+    nest_for_each (s, l->nest, seq->body) {
+        nest_id id = nest_id_of(l->nest, s);
         if (!l->stacks[id].memory)
             continue;
         LLVMTypeRef type = cg_memory_type(l->module, l->nest->buffers.at[s->buffer].dtype);

@@ -23,13 +23,9 @@ static const char *reason(const struct cg_lowering *l, const struct nest_stateme
 static void look(const struct cg_lowering *l, uint32_t block, bool is_shared,
                  struct gpu_serial *out)
 {
-    if (block >= l->nest->blocks.count)
-        return;
-    const struct nest_block *b = &l->nest->blocks.at[block];
-    for (uint32_t i = 0; i < b->statements.count; i++) {
-        const struct nest_statement *s = cg_statement(l, b->statements.at[i]);
+    nest_for_each (s, l->nest, block) {
         bool is_group = s->kind == NEST_PAR || s->kind == NEST_MAP ||
-                        gpu_is_team_fold(l, b->statements.at[i]);
+                        gpu_is_team_fold(l, nest_id_of(l->nest, s));
         if (!gpu_is_loop(s->kind) || (is_shared && is_group))
             continue;
         // Threads of a group walk through loops over time together.
@@ -42,7 +38,7 @@ static void look(const struct cg_lowering *l, uint32_t block, bool is_shared,
         if (s->kind == NEST_WHILE) // some trips
             work = nest_work(l->nest, s->other) * 64;
         if (turns * work > MUCH && turns * work > out->work)
-            *out = (struct gpu_serial){.loop = b->statements.at[i],
+            *out = (struct gpu_serial){.loop = nest_id_of(l->nest, s),
                                        .work = turns * work,
                                        .count = cg_extent(l, s),
                                        .why = reason(l, s)};

@@ -58,16 +58,10 @@ static nest_id units_of(const struct cg_lowering *l, const struct nest_statement
     return is_shared_out ? s->axes[0] : NEST_NONE;
 }
 
-static bool is_at(const struct nest_index *x, nest_id axis)
-{
-    return axis != NEST_NONE && x->count == 1 && !x->constant && !x->terms[0].is_value &&
-           nest_index_factor(x, axis) == 1;
-}
-
 // An access of a local by the threads of its units alone.
 static bool is_own(const struct cg_lowering *l, const struct nest_statement *s, nest_id units)
 {
-    return is_at(&s->index, units) && s->guard == NEST_NONE &&
+    return nest_index_is_axis(&s->index, units) && s->guard == NEST_NONE &&
            l->nest->buffers.at[s->buffer].count == l->nest->axes.at[units].extent;
 }
 
@@ -94,14 +88,9 @@ static bool note_contract(struct cg_lowering *l, struct squads *q,
                           const struct nest_statement *s)
 {
     const struct nest_index *x = &s->source_index[1];
-    if (s->n_axes != 2 || !is_at(&s->index, s->axes[0]) ||
-        !is_at(&s->source_index[0], s->axes[1]) || !is_f32(l, s->buffer, NEST_LOCAL) ||
+    if (!nest_is_layer(s) || !is_f32(l, s->buffer, NEST_LOCAL) ||
         !is_f32(l, s->source[0], NEST_LOCAL) || !is_f32(l, s->source[1], NEST_IN))
         return false;
-    for (uint32_t i = 0; i < x->count; i++)
-        if (x->terms[i].is_value ||
-            (x->terms[i].id != s->axes[0] && x->terms[i].id != s->axes[1]))
-            return false;
     struct matrix m = {.buffer = s->source[1],
                        .constant = x->constant,
                        .by_output = nest_index_factor(x, s->axes[0]),
@@ -137,9 +126,8 @@ static bool look(struct cg_lowering *l, struct squads *q, const struct nest_stat
         return note_access(l, q, s, units);
     if (s->kind != NEST_FOLD && (s->kind != NEST_MAP || is_inside || s->n_axes > 1))
         return false;
-    const struct nest_block *b = &l->nest->blocks.at[s->body];
-    for (uint32_t i = 0; i < b->statements.count; i++)
-        if (!look(l, q, cg_statement(l, b->statements.at[i]), units_of(l, s), true))
+    nest_for_each (t, l->nest, s->body)
+        if (!look(l, q, t, units_of(l, s), true))
             return false;
     return true;
 }
@@ -196,9 +184,8 @@ static void find_accesses(const struct cg_lowering *l, const struct squads *q,
     *reads |= s->kind == NEST_CONTRACT;
     if (s->kind != NEST_MAP && s->kind != NEST_FOLD)
         return;
-    const struct nest_block *b = &l->nest->blocks.at[s->body];
-    for (uint32_t i = 0; i < b->statements.count; i++)
-        find_accesses(l, q, cg_statement(l, b->statements.at[i]), reads, writes);
+    nest_for_each (t, l->nest, s->body)
+        find_accesses(l, q, t, reads, writes);
 }
 
 // Unit i of the thread, an i64.

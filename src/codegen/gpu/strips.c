@@ -21,10 +21,8 @@
 static int64_t count_shared(const struct cg_lowering *l, const struct gpu_points *p,
                             const struct nest_statement *fold, nest_id axis)
 {
-    const struct nest_block *b = &l->nest->blocks.at[fold->body];
     int64_t registers = 0;
-    for (uint32_t i = 0; i < b->statements.count; i++) {
-        const struct nest_statement *s = cg_statement(l, b->statements.at[i]);
+    nest_for_each (s, l->nest, fold->body) {
         if (s->kind > NEST_LOAD)
             return REGISTERS + 1;
         if (s->kind != NEST_LOAD || nest_index_factor(&s->index, axis))
@@ -44,11 +42,9 @@ static int64_t count_shared(const struct cg_lowering *l, const struct gpu_points
 // than a thread can keep.
 static bool is_shared(const struct cg_lowering *l, const struct gpu_points *p, nest_id axis)
 {
-    const struct nest_block *b = &l->nest->blocks.at[p->s->body];
     int64_t registers = 0;
-    for (uint32_t i = 0; i < b->statements.count; i++) {
-        nest_id id = b->statements.at[i];
-        const struct nest_statement *s = cg_statement(l, id);
+    nest_for_each (s, l->nest, p->s->body) {
+        nest_id id = nest_id_of(l->nest, s);
         if (s->kind == NEST_FOLD && gpu_fold_is_written_out(l, id))
             registers += count_shared(l, p, s, axis);
         else if (s->kind > NEST_PUT || (s->kind == NEST_PUT && s->op))

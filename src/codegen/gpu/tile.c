@@ -23,24 +23,19 @@ static bool is_turned(const struct cg_lowering *l, const struct nest_statement *
 // Shared memory of a tile.
 static uint64_t bytes_of(const struct cg_lowering *l, const struct gpu_tiles *t, uint64_t width)
 {
-    const struct nest_block *b = &l->nest->blocks.at[t->s->body];
     uint64_t bytes = 0;
-    for (uint32_t i = 0; i < b->statements.count; i++) {
-        const struct nest_statement *s = cg_statement(l, b->statements.at[i]);
+    nest_for_each (s, l->nest, t->s->body)
         if (is_turned(l, s, t->along, t->across))
             bytes += width * (width + 1) * jot_dtype_size(s->dtype);
-    }
     return bytes;
 }
 
 bool gpu_tiles_find(const struct cg_lowering *l, nest_id loop, struct gpu_tiles *out)
 {
     const struct nest_statement *s = cg_statement(l, loop);
-    const struct nest_block *b = &l->nest->blocks.at[s->body];
     *out = (struct gpu_tiles){
         .s = s, .along = s->axes[s->n_axes - 1], .across = NEST_NONE, .count = 1};
-    for (uint32_t i = 0; i < b->statements.count; i++) {
-        const struct nest_statement *t = cg_statement(l, b->statements.at[i]);
+    nest_for_each (t, l->nest, s->body) {
         if (t->kind > NEST_PUT)
             return false;
         for (uint32_t k = 0; k + 1 < s->n_axes && out->across == NEST_NONE; k++)

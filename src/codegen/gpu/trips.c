@@ -189,10 +189,8 @@ static bool need(struct cg_lowering *l, struct trips *t, nest_id value)
 // The body's only put, of all points; NULL: there is none such.
 static const struct nest_statement *only_put(const struct cg_lowering *l, const struct trips *t)
 {
-    const struct nest_block *b = &l->nest->blocks.at[t->loop->body];
     const struct nest_statement *put = NULL;
-    for (uint32_t i = 0; i < b->statements.count; i++) {
-        const struct nest_statement *s = cg_statement(l, b->statements.at[i]);
+    nest_for_each (s, l->nest, t->loop->body) {
         if (s->kind > NEST_PUT || (s->kind == NEST_PUT && put))
             return NULL;
         put = s->kind == NEST_PUT ? s : put;
@@ -236,10 +234,10 @@ static bool find(struct cg_lowering *l, nest_id loop, struct trips *t)
     t->is_needed = arena_array(l->arena, bool, l->nest->statements.count + 1);
     if (!t->put || !need(l, t, t->put->in[0]) || !t->reach)
         return false;
-    for (uint32_t i = 0; i < l->nest->statements.count; i++) {
-        const struct nest_statement *x = cg_statement(l, i);
-        work += t->is_needed[i] && x->kind == NEST_OP ? cost_of_op(x->op, x->dtype) : 0;
-    }
+    nest_for_all (x, l->nest)
+        work += t->is_needed[nest_id_of(l->nest, x)] && x->kind == NEST_OP
+                    ? cost_of_op(x->op, x->dtype)
+                    : 0;
     // An odd number of them, so that the last one puts in the other array.
     for (t->trips = MOST_TRIPS; l->gpu->trips % t->trips || t->trips * t->reach > HALO;)
         t->trips -= 2;
