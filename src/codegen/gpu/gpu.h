@@ -499,7 +499,7 @@ bool gpu_is_updates(struct cg_lowering *l, nest_id loop);
 void gpu_updates_lower(struct cg_lowering *l, uint32_t at, struct cg_kernel *out);
 
 // layer.c: a product with a small matrix by one thread; false: there is no such code for it.
-bool gpu_layer(struct cg_lowering *l, const struct nest_statement *contract);
+void gpu_layer(struct cg_lowering *l, const struct nest_statement *contract);
 
 // network.c
 bool gpu_is_network(const struct cg_lowering *l, nest_id loop);

@@ -26,23 +26,14 @@ struct layer {
     unsigned width; // neighbouring elements of the matrix that are read at once
 };
 
-static bool is_axis(const struct nest_index *x, nest_id axis)
-{
-    return x->count == 1 && !x->constant && nest_index_factor(x, axis) == 1;
-}
-
 static bool find_layer(struct cg_lowering *l, const struct nest_statement *s, struct layer *out)
 {
     jot_dtype d = l->nest->buffers.at[s->buffer].dtype;
     nest_id j = s->axes[0], k = s->axes[1];
     const struct nest_index *w = &s->source_index[1];
-    if (s->n_axes != 2 || l->lanes > 1 || gpu_is_together(l) ||
-        (d != JOT_F32 && d != JOT_F64) || !is_axis(&s->index, j) ||
-        !is_axis(&s->source_index[0], k))
+    if (!nest_is_layer(s) || l->lanes > 1 || gpu_is_together(l) ||
+        (d != JOT_F32 && d != JOT_F64))
         return false;
-    for (uint32_t i = 0; i < w->count; i++)
-        if (w->terms[i].is_value || (w->terms[i].id != j && w->terms[i].id != k))
-            return false;
     *out = (struct layer){.s = s,
                           .dtype = d,
                           .lane = cg_memory_type(l->module, d),
@@ -212,17 +203,17 @@ static void call_layer(struct cg_lowering *l, const struct layer *p)
     LLVMBuildCall2(l->m.b, type, f, in, 3, "");
 }
 
-bool gpu_layer(struct cg_lowering *l, const struct nest_statement *s)
+void gpu_layer(struct cg_lowering *l, const struct nest_statement *s)
 {
     struct layer p;
     const struct nest_buffer *buffers = l->nest->buffers.at;
     if (!find_layer(l, s, &p))
-        return false;
-    if (l->gpu->network && l->gpu->block > GPU_WARP && p.inputs >= LONG &&
-        buffers[s->buffer].role == NEST_LOCAL && buffers[s->source[0]].role == NEST_LOCAL &&
-        buffers[s->source[1]].role != NEST_LOCAL)
+        cg_fail(l, "no code for this product on a GPU");
+    else if (l->gpu->network && l->gpu->block > GPU_WARP && p.inputs >= LONG &&
+             buffers[s->buffer].role == NEST_LOCAL &&
+             buffers[s->source[0]].role == NEST_LOCAL &&
+             buffers[s->source[1]].role != NEST_LOCAL)
         call_layer(l, &p);
     else
         write_layer(l, &p);
-    return true;
 }

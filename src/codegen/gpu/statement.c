@@ -37,11 +37,7 @@ static void sync_to_write(struct cg_lowering *l, nest_id buffer)
 
 void gpu_sync_to_put(struct cg_lowering *l, uint32_t block)
 {
-    if (block >= l->nest->blocks.count)
-        return;
-    const struct nest_block *b = &l->nest->blocks.at[block];
-    for (uint32_t i = 0; i < b->statements.count; i++) {
-        const struct nest_statement *s = cg_statement(l, b->statements.at[i]);
+    nest_for_each (s, l->nest, block) {
         if (s->kind == NEST_PUT)
             sync_to_write(l, s->buffer);
         gpu_sync_to_put(l, s->body);
@@ -116,49 +112,6 @@ static void scan_together(struct cg_lowering *l, nest_id id)
         gpu_sync(l);
 }
 
-// Terms in their order, by one thread.
-static void contract(struct cg_lowering *l, const struct nest_statement *s)
-{
-    LLVMBuilderRef b = l->m.b;
-    jot_dtype d = l->nest->buffers.at[s->buffer].dtype;
-    LLVMValueRef zero = cg_int(l->module, 0), one = cg_int(l->module, 1);
-    if (s->fold != NEST_NONE || l->lanes > 1 || gpu_is_together(l)) {
-        cg_fail(l, "no code for this product on a GPU");
-        return;
-    }
-    struct cg_loop loops[64];
-    uint32_t n = s->n_axes - 1;
-    for (uint32_t i = 0; i < n; i++) {
-        loops[i] =
-            cg_loop_open(l, zero, cg_int(l->module, l->nest->axes.at[s->axes[i]].extent), one);
-        l->axes[s->axes[i]] = loops[i].index;
-    }
-    LLVMTypeRef lane = cg_lane_type(l->module, d);
-    LLVMValueRef sum[2] = {cg_alloca(l, lane, 1), cg_alloca(l, lane, 1)};
-    bool is_complex = dtype_is_complex(d);
-    for (int i = 0; i <= is_complex; i++)
-        LLVMBuildStore(b, LLVMConstNull(lane), sum[i]);
-    struct cg_loop terms =
-        cg_loop_open(l, zero, cg_int(l->module, l->nest->axes.at[s->axes[n]].extent), one);
-    l->axes[s->axes[n]] = terms.index;
-    struct cg_value v[2], acc;
-    for (int i = 0; i < 2; i++)
-        v[i] =
-            cg_load_at(l, cg_buffer_base(l, s->source[i]), d, &s->source_index[i], NULL, NULL);
-    acc.re = LLVMBuildLoad2(b, lane, sum[0], "");
-    acc.im = is_complex ? LLVMBuildLoad2(b, lane, sum[1], "") : NULL;
-    acc = cg_combine_fma(&l->m, d, acc, v[0], v[1]);
-    LLVMBuildStore(b, acc.re, sum[0]);
-    if (is_complex)
-        LLVMBuildStore(b, acc.im, sum[1]);
-    cg_loop_close(l, &terms);
-    acc.re = LLVMBuildLoad2(b, lane, sum[0], "");
-    acc.im = is_complex ? LLVMBuildLoad2(b, lane, sum[1], "") : NULL;
-    cg_store_at(l, cg_buffer_base(l, s->buffer), d, &s->index, NULL, NULL, acc);
-    while (n)
-        cg_loop_close(l, &loops[--n]);
-}
-
 bool cg_gpu_statement(struct cg_lowering *l, nest_id id)
 {
     const struct nest_statement *s = cg_statement(l, id);
@@ -204,8 +157,7 @@ bool cg_gpu_statement(struct cg_lowering *l, nest_id id)
             scan_together(l, id);
         return together;
     case NEST_CONTRACT:
-        if (!gpu_layer(l, s))
-            contract(l, s);
+        gpu_layer(l, s);
         return true;
     default:
         return false;
