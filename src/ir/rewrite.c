@@ -7,6 +7,7 @@
 
 #include "ir/eval.h"
 #include "ir/indexing.h"
+#include "ir/number.h"
 
 #include <math.h>
 #include <string.h>
@@ -28,43 +29,8 @@ static bool same_type(const struct ir_rewrite *r, int i)
 static bool is_splat(const struct ir_rewrite *r, int i, double *out_x)
 {
     const struct ir_graph *g = r->b->graph;
-    const struct ir_node *n = maker(r, i);
-    while (n->op == IR_broadcast_in_dim || n->op == IR_reshape)
-        n = ir_node_of(g, ir_operand(g, n, 0));
-    if (n->op != IR_const || ir_type_of(g, n->out).rank != 0)
-        return false;
-    const void *data = ir_field_find(n->attrs, IR_KEY_data)->bytes;
-    switch (ir_dtype_of(g, n->out)) {
-    case JOT_F32:
-        *out_x = *(const float *)data;
-        return true;
-    case JOT_F64:
-        *out_x = *(const double *)data;
-        return true;
-    case JOT_I32:
-        *out_x = *(const int32_t *)data;
-        return true;
-    case JOT_I64:
-        *out_x = (double)*(const int64_t *)data;
-        return true;
-    case JOT_U32:
-        *out_x = *(const uint32_t *)data;
-        return true;
-    case JOT_U64:
-        *out_x = (double)*(const uint64_t *)data;
-        return true;
-    case JOT_BOOL:
-        *out_x = *(const uint8_t *)data;
-        return true;
-    case JOT_F16:
-        *out_x = dtype_f16_to_f32(*(const uint16_t *)data);
-        return true;
-    case JOT_BF16:
-        *out_x = dtype_bf16_to_f32(*(const uint16_t *)data);
-        return true;
-    default:
-        return false;
-    }
+    const struct ir_node *n = ir_filling(g, r->in[i]);
+    return n && ir_number_at(ir_dtype_of(g, n->out), ir_const_data(n), 0, out_x);
 }
 
 static bool is_number(const struct ir_rewrite *r, int i, double number)
@@ -275,8 +241,7 @@ static bool whole_number(const struct ir_rewrite *r, int operand, int64_t i, int
     }
     if (n->op != IR_const)
         return false;
-    const void *data = ir_field_find(n->attrs, IR_KEY_data)->bytes;
-    *out = d == JOT_I32 ? ((const int32_t *)data)[i] : ((const int64_t *)data)[i];
+    *out = ir_integer_at(d, ir_const_data(n), i);
     return true;
 }
 
@@ -402,7 +367,7 @@ static ir_id fold(struct ir_rewrite *r)
     const void **data = arena_array(r->b->module->arena, const void *, r->n_in);
     struct ir_tensor out = {0};
     for (int i = 0; i < r->n_in; i++)
-        data[i] = ir_field_find(maker(r, i)->attrs, IR_KEY_data)->bytes;
+        data[i] = ir_const_data(maker(r, i));
     return evaluate(r, data, &out) == JOT_OK ? ir_const(r->b, r->type, out.data) : IR_NONE;
 }
 
@@ -413,7 +378,7 @@ static const void *known_data(const struct ir_rewrite *r, int i)
     const struct ir_node *n = maker(r, i);
     ir_id v = r->in[i];
     if (n->op == IR_const)
-        return ir_field_find(n->attrs, IR_KEY_data)->bytes;
+        return ir_const_data(n);
     if (n->op != IR_broadcast_in_dim)
         return v < b->known.count ? b->known.at[v] : NULL;
     n = ir_node_of(b->graph, ir_operand(b->graph, n, 0));
@@ -421,7 +386,7 @@ static const void *known_data(const struct ir_rewrite *r, int i)
             bytes = jot_dtype_size(ir_dtype_of(b->graph, v));
     if (n->op != IR_const || ir_rank_of(b->graph, n->out) != 0 || count > FOLD_BYTES / bytes)
         return NULL;
-    const void *element = ir_field_find(n->attrs, IR_KEY_data)->bytes;
+    const void *element = ir_const_data(n);
     char *data = arena_allocate_many(b->module->arena, (size_t)bytes, (size_t)count);
     for (int64_t k = 0; k < count; k++)
         memcpy(data + k * bytes, element, (size_t)bytes);

@@ -4,9 +4,8 @@
 //
 //     shr_logical n 32           becomes    0            where n is below 2^32
 //     convert (add n m) {u32}    becomes    add n' m'    where n' and m' are counted in u32
+#include "ir/number.h"
 #include "ir/rewrite.h"
-
-#include <string.h>
 
 enum { MOST_DEEP = 6 };
 
@@ -17,15 +16,10 @@ static uint64_t largest(jot_dtype d)
     return UINT64_MAX >> (64 - bits_of(d) + dtype_is_signed(d));
 }
 
-// The one element of a constant of integers, sign-extended.
+// The one element of a constant of integers.
 static int64_t element_of(const struct ir_graph *g, const struct ir_node *n)
 {
-    const void *data = ir_field_find(n->attrs, IR_KEY_data)->bytes;
-    jot_dtype d = ir_dtype_of(g, n->out);
-    int unused = 64 - bits_of(d);
-    uint64_t x = 0;
-    memcpy(&x, data, jot_dtype_size(d));
-    return dtype_is_signed(d) ? (int64_t)(x << unused) >> unused : (int64_t)x;
+    return ir_integer_at(ir_dtype_of(g, n->out), ir_const_data(n), 0);
 }
 
 static bool is_moved(const struct ir_node *n)

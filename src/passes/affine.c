@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "passes/affine.h"
 
+#include "ir/number.h"
+
 #define MOST_VALUES 256 // that are looked at for one
 #define FAR (INT64_MAX / 4)
 
@@ -71,33 +73,13 @@ static bool read_operand(struct reading *r, const struct ir_node *n, uint32_t i,
     return read(r, ir_operand(r->g, n, i), out);
 }
 
-static int64_t element(const void *data, jot_dtype d, int64_t i)
-{
-    switch ((int)d) {
-    case JOT_BOOL:
-    case JOT_U8:
-        return ((const uint8_t *)data)[i];
-    case JOT_I8:
-        return ((const int8_t *)data)[i];
-    case JOT_I16:
-        return ((const int16_t *)data)[i];
-    case JOT_U16:
-        return ((const uint16_t *)data)[i];
-    case JOT_I32:
-        return ((const int32_t *)data)[i];
-    case JOT_U32:
-        return ((const uint32_t *)data)[i];
-    default:
-        return ((const int64_t *)data)[i];
-    }
-}
-
 static bool read_const(const struct reading *r, const struct ir_node *n, struct affine *out)
 {
-    const void *data = ir_field_find(n->attrs, IR_KEY_data)->bytes;
+    const void *data = ir_const_data(n);
     jot_dtype d = ir_dtype_of(r->g, n->out);
     int64_t count = ir_count_of(r->g, n->out);
-    int64_t first = element(data, d, 0), second = count > 1 ? element(data, d, 1) : first;
+    int64_t first = ir_integer_at(d, data, 0),
+            second = count > 1 ? ir_integer_at(d, data, 1) : first;
     if (first < -FAR || first > FAR || second < -FAR || second > FAR)
         return false;
     *out = (struct affine){second - first, first};
@@ -105,7 +87,7 @@ static bool read_const(const struct reading *r, const struct ir_node *n, struct 
     if (!find_ends(r, *out, &e))
         return false;
     for (int64_t i = 2; i < count; i++)
-        if (element(data, d, i) != first + i * out->step)
+        if (ir_integer_at(d, data, i) != first + i * out->step)
             return false;
     return true;
 }
@@ -209,8 +191,8 @@ static bool read_part(struct reading *r, const struct ir_node *n, struct affine 
     if (rank != 1 || (list->op != IR_const && list->op != IR_concatenate))
         return false;
     if (list->op == IR_const) {
-        const void *data = ir_field_find(list->attrs, IR_KEY_data)->bytes;
-        *out = (struct affine){0, element(data, ir_dtype_of(r->g, n->out), at)};
+        *out = (struct affine){
+            0, ir_integer_at(ir_dtype_of(r->g, n->out), ir_const_data(list), at)};
         return out->start >= -FAR && out->start <= FAR;
     }
     for (uint32_t i = 0; i < list->n_in; i++) {

@@ -7,6 +7,7 @@
 #include "base/status.h"
 #include "ir/control.h"
 #include "ir/indexing.h"
+#include "ir/number.h"
 #include "passes/expand.h"
 #include "passes/group.h"
 #include "passes/passes.h"
@@ -114,7 +115,7 @@ uint32_t schedule_memory(struct schedule *s, ir_id v)
     struct nest_memory m = {.dtype = ir_dtype_of(s->g, v), .count = value_count(s, v)};
     if (n->op == IR_const) {
         m.place = NEST_CONSTANT;
-        m.data = ir_field_find(n->attrs, IR_KEY_data)->bytes;
+        m.data = ir_const_data(n);
         m.name = name_of(s, "c", v);
     } else {
         m.place = NEST_TEMPORARY;

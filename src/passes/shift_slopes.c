@@ -3,39 +3,11 @@
 #include "passes/shift.h"
 
 #include "ir/indexing.h"
+#include "ir/number.h"
 
 #include <math.h>
 
 // -- Numbers ----------------------------------------------------------------------------------
-
-static bool number_of_data(const struct ir_graph *g, const struct ir_node *n, double *out)
-{
-    const void *data = ir_field_find(n->attrs, IR_KEY_data)->bytes;
-    if (ir_rank_of(g, n->out) != 0)
-        return false;
-    switch (ir_dtype_of(g, n->out)) {
-    case JOT_F64:
-        *out = *(const double *)data;
-        return true;
-    case JOT_F32:
-        *out = *(const float *)data;
-        return true;
-    case JOT_F16:
-        *out = dtype_f16_to_f32(*(const uint16_t *)data);
-        return true;
-    case JOT_BF16:
-        *out = dtype_bf16_to_f32(*(const uint16_t *)data);
-        return true;
-    case JOT_I32:
-        *out = *(const int32_t *)data;
-        return true;
-    case JOT_I64:
-        *out = (double)*(const int64_t *)data;
-        return true;
-    default:
-        return false;
-    }
-}
 
 bool shift_repeats(enum ir_op op)
 {
@@ -65,7 +37,8 @@ static bool number(const struct shift_step *c, uint32_t i, double *out)
     struct shift_place at = *c->at;
     ir_id v = find_repeated(&at, ir_operand(at.g, c->n, i));
     const struct ir_node *n = ir_node_of(at.g, v);
-    return n->op == IR_const && number_of_data(at.g, n, out);
+    return n->op == IR_const && ir_rank_of(at.g, v) == 0 &&
+           ir_number_at(ir_dtype_of(at.g, v), ir_const_data(n), 0, out);
 }
 
 static bool is_double(const struct shift_step *c)

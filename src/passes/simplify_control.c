@@ -12,6 +12,7 @@
 #include "passes/transform.h"
 
 #include "ir/control.h"
+#include "ir/number.h"
 #include "ir/shard.h"
 #include "passes/body.h"
 #include "passes/rules/rules.h"
@@ -40,7 +41,7 @@ static void set_results(struct control *c, ir_id y)
 static const void *constant(const struct ir_graph *g, ir_id v)
 {
     const struct ir_node *n = ir_node_of(g, v);
-    return n->op == IR_const ? ir_field_find(n->attrs, IR_KEY_data)->bytes : NULL;
+    return n->op == IR_const ? ir_const_data(n) : NULL;
 }
 
 // The node again, over the simplified bodies.
@@ -107,15 +108,7 @@ struct loop {
     bool *known;     // by operand: a number that a body has itself
 };
 
-// Whether the value is a number, perhaps everywhere in an array, that a body need not be told.
-static bool is_number(const struct ir_graph *g, ir_id v)
-{
-    const struct ir_node *n = ir_node_of(g, v);
-    if (n->op == IR_broadcast_in_dim)
-        n = ir_node_of(g, ir_operand(g, n, 0));
-    return n->op == IR_const && ir_rank_of(g, n->out) == 0;
-}
-
+// The number that a value is filled with, which a body need not be told.
 static ir_id number_again(struct ir_builder *b, const struct ir_graph *g, ir_id v)
 {
     const struct ir_node *n = ir_node_of(g, v);
@@ -138,7 +131,7 @@ static bool find_repeats(struct loop *l, int step)
         for (uint32_t k = i; k-- > first;)
             if (l->c->in[k] == l->c->in[i])
                 l->place[i] = k;
-        l->known[i] = i < l->n_consts && is_number(l->c->b->graph, l->c->in[i]);
+        l->known[i] = i < l->n_consts && ir_filling(l->c->b->graph, l->c->in[i]);
         any = any || l->place[i] != i || l->known[i];
     }
     for (uint32_t i = 0; i < l->n_carry; i++) {

@@ -84,12 +84,8 @@ static struct supported one_of(struct support *s, const struct ir_node *n,
 
 static void constant(struct support *s, const struct ir_node *n)
 {
-    const struct ir_field *data = ir_field_find(n->attrs, IR_KEY_data);
-    bool is_zero = true;
-    for (uint32_t i = 0; i < data->count && is_zero; i++)
-        is_zero = ((const uint8_t *)data->bytes)[i] == 0;
     ir_id v = ir_rebuild(s->b, s->g, n, NULL);
-    give(s, n, uniform(is_zero ? NONE : ALL), v, true);
+    give(s, n, uniform(ir_is_zero(s->g, n->out) ? NONE : ALL), v, true);
 }
 
 // f(0) = 0, and f(x) depends on x alone.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The support of what moves elements, or adds them up (support.c).
 #include "ir/indexing.h"
+#include "ir/number.h"
 #include "passes/support_rules.h"
 
 // -- Places -----------------------------------------------------------------------------------
@@ -58,10 +59,8 @@ static ir_id as_bytes(struct support *s, ir_id p) { return ir_convert(s->b, p, J
 // Whether all elements are one number that is known and not 0: sums of it are not either.
 static bool is_filled(const struct ir_graph *g, ir_id v)
 {
-    const struct ir_node *n = ir_node_of(g, v);
-    while (n->op == IR_broadcast_in_dim || n->op == IR_reshape)
-        n = ir_node_of(g, ir_operand(g, n, 0));
-    return n->n_out == 1 && rule_is_nonzero_number(g, n->out) && support_is_finite(g, n->out);
+    const struct ir_node *n = ir_filling(g, v);
+    return n && rule_is_nonzero_number(g, n->out) && support_is_finite(g, n->out);
 }
 
 // Where x is, and where updates that are stand.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which supports a function asks for, from its products back (support.c).
 #include "ir/control.h"
+#include "ir/number.h"
 #include "passes/support.h"
 
 #include <math.h>
@@ -9,23 +10,13 @@ enum { DEEP = 8 }; // constants are made of few ops
 
 static bool is_finite_data(const struct ir_graph *g, const struct ir_node *n)
 {
-    const struct ir_field *data = ir_field_find(n->attrs, IR_KEY_data);
     jot_dtype d = ir_dtype_of(g, n->out);
-    if (!dtype_is_inexact(d))
-        return true;
-    jot_dtype real = dtype_real(d);
-    int size = (int)jot_dtype_size(real);
-    for (uint32_t at = 0; at + (uint32_t)size <= data->count; at += (uint32_t)size) {
-        const uint8_t *bytes = (const uint8_t *)data->bytes + at;
-        double x = real == JOT_F64   ? *(const double *)(const void *)bytes
-                   : real == JOT_F32 ? *(const float *)(const void *)bytes
-                   : real == JOT_F16
-                       ? dtype_f16_to_f32(*(const uint16_t *)(const void *)bytes)
-                       : dtype_bf16_to_f32(*(const uint16_t *)(const void *)bytes);
-        if (!isfinite(x))
-            return false;
-    }
-    return true;
+    int64_t count = ir_count_of(g, n->out) * (dtype_is_complex(d) ? 2 : 1);
+    bool is_finite = true;
+    double x;
+    for (int64_t i = 0; dtype_is_inexact(d) && i < count && is_finite; i++)
+        is_finite = ir_number_at(dtype_real(d), ir_const_data(n), i, &x) && isfinite(x);
+    return is_finite;
 }
 
 static bool is_finite(const struct ir_graph *g, ir_id v, int depth)

@@ -2,6 +2,8 @@
 // A value at coordinates: found, loaded, or computed from its operands.
 #include "passes/write.h"
 
+#include "ir/number.h"
+
 // ---- Elementwise ops
 
 // Which of two loads comes first, whatever the loops around are called that both are in: by what
@@ -172,15 +174,6 @@ static bool is_in_range(const struct writer *w, ir_id v, const form_id *at)
     return true;
 }
 
-// A number in all places, which is written rather than read from memory that it has too.
-static bool is_number(const struct ir_graph *g, ir_id v)
-{
-    const struct ir_node *n = ir_node_of(g, v);
-    while (n->op == IR_broadcast_in_dim || n->op == IR_reshape)
-        n = ir_node_of(g, ir_operand(g, n, 0));
-    return n->op == IR_const && ir_rank_of(g, n->out) == 0;
-}
-
 nest_id write_value_at(struct writer *w, ir_id v, const form_id *at, nest_id guard)
 {
     struct schedule *s = w->s;
@@ -194,7 +187,8 @@ nest_id write_value_at(struct writer *w, ir_id v, const form_id *at, nest_id gua
     nest_id framed;
     if (w->frame && write_in_frame(w, v, at, guard, &framed))
         return framed;
-    if (s->is_stored[v] && !write_is_member(w, v) && !is_number(s->g, v))
+    // A number in all places is written rather than read from memory that it has too.
+    if (s->is_stored[v] && !write_is_member(w, v) && !ir_filling(s->g, v))
         return write_load_value(w, v, at, guard);
     struct row *row = write_filled_row(w, v, at);
     if (row) {

@@ -22,20 +22,6 @@ enum {
     MOST_OPS = 32, // that are looked at for what a part is made of
 };
 
-static bool is_zeros(const struct ir_builder *b, ir_id v)
-{
-    const struct ir_node *n = ir_node_in(b, v);
-    if (n->op == IR_broadcast_in_dim)
-        n = ir_node_in(b, ir_operand(b->graph, n, 0));
-    if (n->op != IR_const || ir_type_in(b, n->out).rank)
-        return false;
-    const uint8_t *bytes = ir_field_find(n->attrs, IR_KEY_data)->bytes;
-    for (size_t i = 0; i < jot_dtype_size(ir_dtype(ir_type_in(b, n->out))); i++)
-        if (bytes[i])
-            return false;
-    return true;
-}
-
 static bool is_share(const struct ir_builder *b, ir_id part, ir_id whole, int share)
 {
     int64_t count = ir_count(b->module, ir_type_in(b, whole));
@@ -47,14 +33,14 @@ static bool adds(const struct ir_builder *b, const struct ir_node *n)
 {
     if (n->op != IR_dynamic_update_slice)
         return n->op == IR_scatter_add;
-    return is_zeros(b, ir_operand(b->graph, n, 0)) &&
+    return ir_is_zero(b->graph, ir_operand(b->graph, n, 0)) &&
            is_share(b, ir_operand(b->graph, n, 1), n->out, LEAST_SHARE);
 }
 
 // Whether it is zeros around a part of a few numbers.
 static bool is_padded(const struct ir_builder *b, const struct ir_node *n)
 {
-    if (n->op != IR_pad || !is_zeros(b, ir_operand(b->graph, n, 1)))
+    if (n->op != IR_pad || !ir_is_zero(b->graph, ir_operand(b->graph, n, 1)))
         return false;
     int rank;
     const int64_t *low = ir_attr_ints(n->attrs, IR_KEY_low, &rank);
@@ -133,7 +119,7 @@ static int find_updates(const struct ir_builder *b, ir_id y, ir_id *updates)
     }
     if (n < MOST_UPDATES && is_padded(b, ir_node_in(b, y)))
         updates[n++] = y;
-    else if (!is_zeros(b, y))
+    else if (!ir_is_zero(b->graph, y))
         return 0;
     return n;
 }
