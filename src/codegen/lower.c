@@ -19,10 +19,7 @@ void cg_fail(struct cg_lowering *l, const char *message)
 
 int64_t cg_extent(const struct cg_lowering *l, const struct nest_statement *s)
 {
-    int64_t n = 1;
-    for (uint32_t i = 0; i < s->n_axes; i++)
-        n *= l->nest->axes.at[s->axes[i]].extent;
-    return n;
+    return nest_extent(l->nest, s);
 }
 
 // A vector divided by what is the same in all lanes.

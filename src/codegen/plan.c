@@ -250,38 +250,13 @@ static void add_params(struct draft *d, struct rt_step *s, const struct nest_ste
     s->param_count = from->n_params;
 }
 
-static void add_library(struct draft *d, const struct nest_step *from)
+// A step whose operands and parameters are those of the program's.
+static void add_call(struct draft *d, const struct nest_step *from, enum rt_step_kind kind,
+                     uint32_t index)
 {
-    struct rt_step s = {.kind = RT_STEP_LIBRARY,
-                        .grain = 1,
-                        .name = add_text(d, from->text),
-                        .index = from->n_reads};
-    add_params(d, &s, from);
-    add_operands(d, &s, from);
-    vec_push(d->arena, &d->steps, s);
-}
-
-static void add_callback(struct draft *d, const struct nest_step *from)
-{
-    struct rt_step s = {
-        .kind = RT_STEP_CALLBACK, .grain = 1, .index = (uint32_t)from->params[0]};
-    add_params(d, &s, from);
-    add_operands(d, &s, from);
-    vec_push(d->arena, &d->steps, s);
-}
-
-static void add_collective(struct draft *d, const struct nest_step *from)
-{
-    struct rt_step s = {
-        .kind = RT_STEP_COLLECTIVE, .grain = 1, .name = add_text(d, from->text)};
-    add_params(d, &s, from);
-    add_operands(d, &s, from);
-    vec_push(d->arena, &d->steps, s);
-}
-
-static void add_check(struct draft *d, const struct nest_step *from)
-{
-    struct rt_step s = {.kind = RT_STEP_CHECK, .grain = 1, .name = add_text(d, from->text)};
+    struct rt_step s = {.kind = kind, .grain = 1, .index = index};
+    if (kind != RT_STEP_CALLBACK)
+        s.name = add_text(d, from->text);
     add_params(d, &s, from);
     add_operands(d, &s, from);
     vec_push(d->arena, &d->steps, s);
@@ -409,16 +384,16 @@ static void add_step(struct draft *d, const struct nest_step *s,
         add_copy(d, s);
         break;
     case NEST_STEP_LIBRARY:
-        add_library(d, s);
+        add_call(d, s, RT_STEP_LIBRARY, s->n_reads);
         break;
     case NEST_STEP_CHECK:
-        add_check(d, s);
+        add_call(d, s, RT_STEP_CHECK, 0);
         break;
     case NEST_STEP_COLLECTIVE:
-        add_collective(d, s);
+        add_call(d, s, RT_STEP_COLLECTIVE, 0);
         break;
     case NEST_STEP_CALLBACK:
-        add_callback(d, s);
+        add_call(d, s, RT_STEP_CALLBACK, (uint32_t)s->params[0]);
         break;
     case NEST_STEP_LOOP:
     case NEST_STEP_WHILE:

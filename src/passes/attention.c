@@ -175,9 +175,6 @@ static bool join(struct nest_program *p, uint32_t i)
 
 void attention_join(struct nest_program *p)
 {
-    attention_join_gradients(p);
-    for (uint32_t i = 0; i < p->steps.count;)
-        if (p->steps.at[i].kind != NEST_STEP_GEMM || !join(p, i))
-            i++;
-    schedule_drop_nests(p);
+    schedule_join_products(p, attention_join_gradient);
+    schedule_join_products(p, join);
 }

@@ -391,7 +391,7 @@ static bool may_move(const struct gradient *t)
     return true;
 }
 
-static bool join(struct nest_program *p, uint32_t i)
+bool attention_join_gradient(struct nest_program *p, uint32_t i)
 {
     struct gradient t = {.p = p, .scores = i};
     const struct nest_step *scores = &p->steps.at[i];
@@ -430,11 +430,4 @@ static bool join(struct nest_program *p, uint32_t i)
                 break;
             }
     return true;
-}
-
-void attention_join_gradients(struct nest_program *p)
-{
-    for (uint32_t i = 0; i < p->steps.count;)
-        if (p->steps.at[i].kind != NEST_STEP_GEMM || !join(p, i))
-            i++;
 }

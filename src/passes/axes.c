@@ -175,6 +175,14 @@ bool axes_include(const struct schedule *s, struct atoms set, struct atoms part)
     return true;
 }
 
+bool axes_overlap(const struct schedule *s, struct atoms a, struct atoms b)
+{
+    for (uint32_t i = 0; i < a.count; i++)
+        if (axes_contain(s, b, a.at[i]))
+            return true;
+    return false;
+}
+
 bool axes_equal(struct schedule *s, struct atoms a, struct atoms b)
 {
     a = axes_leaves(s, a);

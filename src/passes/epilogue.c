@@ -247,7 +247,7 @@ static bool is_plain(const struct nest_gemm *g)
     return g->batch[0] * g->batch[1] * g->batch[2] * g->batch[3] == 1 && g->ldc == g->n;
 }
 
-static bool join(struct nest_program *p, uint32_t i)
+static bool join_next(struct nest_program *p, uint32_t i)
 {
     struct nest_step *product = &p->steps.at[i];
     uint32_t m = product->memories[2];
@@ -302,10 +302,13 @@ void schedule_drop_nests(struct nest_program *p)
             p->steps.at[i].nest = to[p->steps.at[i].nest];
 }
 
-void epilogue_products(struct nest_program *p)
+void schedule_join_products(struct nest_program *p,
+                            bool (*join)(struct nest_program *p, uint32_t i))
 {
     for (uint32_t i = 0; i < p->steps.count;)
         if (p->steps.at[i].kind != NEST_STEP_GEMM || !join(p, i))
             i++;
     schedule_drop_nests(p);
 }
+
+void epilogue_products(struct nest_program *p) { schedule_join_products(p, join_next); }

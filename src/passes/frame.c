@@ -101,14 +101,6 @@ static const struct constraint *find_reduce(const struct group *g, ir_id v)
     return NULL;
 }
 
-static bool overlap(const struct schedule *s, struct atoms a, struct atoms b)
-{
-    for (uint32_t i = 0; i < a.count; i++)
-        if (axes_contain(s, b, a.at[i]))
-            return true;
-    return false;
-}
-
 // The loops for each of whose elements the value would be computed anew, although it does not
 // depend on them.  Loops around a value are the points, then those that the reduction it is for
 // keeps (or those of a result), then those that the reduction folds; it is computed in the
@@ -118,8 +110,8 @@ static struct atoms repeated_over(struct schedule *s, const struct group *g,
 {
     const struct constraint *outer = c->outer == IR_NONE ? NULL : find_reduce(g, c->outer);
     struct atoms loops = axes_minus(s, outer ? outer->kept : c->context, points);
-    bool is_inner = overlap(s, c->kept, loops);
-    if (outer && overlap(s, c->kept, outer->folded)) {
+    bool is_inner = axes_overlap(s, c->kept, loops);
+    if (outer && axes_overlap(s, c->kept, outer->folded)) {
         loops = axes_concat(s, loops, outer->folded);
         is_inner = true;
     }
@@ -146,7 +138,7 @@ static bool find_unrolled(struct schedule *s, const struct group *g, struct atom
         const struct constraint *outer = c->outer == IR_NONE ? NULL : find_reduce(g, c->outer);
         *out = axes_concat(s, *out, axes_minus(s, over, *out));
         if (!outer || axes_product(s, *out) > most_unrolled(s) ||
-            overlap(s, over, outer->folded))
+            axes_overlap(s, over, outer->folded))
             return false;
     }
     return true;
@@ -179,7 +171,7 @@ static bool fits_fold(struct schedule *s, const struct group *g, struct atoms po
             return false;
         if (axes_include(s, c->kept, fold))
             continue;
-        if (overlap(s, c->kept, fold))
+        if (axes_overlap(s, c->kept, fold))
             return false;
         bool is_whole = axes_include(s, points, c->kept);
         if (c->kind != CONSTRAINT_REDUCE && is_whole)

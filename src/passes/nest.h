@@ -384,6 +384,8 @@ int64_t nest_code(const struct nest *n, uint32_t block, int64_t longest, int64_t
 // that threads can share it: plain statements, short folds, and maps of so many points.
 #define NEST_LEAF_POINTS 16
 bool nest_fold_is_leaf(const struct nest *n, nest_id fold);
+// Whether anything is put that accumulates over the fold.
+bool nest_accumulates(const struct nest *n, nest_id fold);
 // Lines of memory that a warp reads or writes at once when its threads have neighbouring points, and when they have
 // neighbouring elements of the longest loop inside: of one access, and of all that loops inside make for a point.
 struct nest_lines {

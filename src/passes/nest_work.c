@@ -44,7 +44,7 @@ bool nest_has_time(const struct nest *n, uint32_t block)
     return false;
 }
 
-static bool accumulates(const struct nest *n, nest_id fold)
+bool nest_accumulates(const struct nest *n, nest_id fold)
 {
     nest_for_all (s, n)
         if (s->kind == NEST_PUT && s->op && s->fold == fold)
@@ -61,7 +61,7 @@ static bool is_leaf(const struct nest *n, const struct nest_statement *s)
                        : t->kind == NEST_MAP ? NEST_LEAF_POINTS
                                              : 0;
         bool is_short =
-            most && nest_extent(n, t) <= most && !accumulates(n, id) && is_leaf(n, t);
+            most && nest_extent(n, t) <= most && !nest_accumulates(n, id) && is_leaf(n, t);
         if (t->kind > NEST_PUT ? !is_short
                                : s->kind == NEST_MAP && t->kind == NEST_PUT && t->op)
             return false;
@@ -72,7 +72,7 @@ static bool is_leaf(const struct nest *n, const struct nest_statement *s)
 bool nest_fold_is_leaf(const struct nest *n, nest_id fold)
 {
     const struct nest_statement *s = &n->statements.at[fold];
-    return s->kind == NEST_FOLD && is_leaf(n, s) && !accumulates(n, fold) &&
+    return s->kind == NEST_FOLD && is_leaf(n, s) && !nest_accumulates(n, fold) &&
            nest_extent(n, s) > 0;
 }
 

@@ -231,7 +231,7 @@ static void place_constants(struct nest_program *p)
 
 // ---- Donation
 
-static uint32_t input_memory(const struct nest_program *p, uint32_t input)
+uint32_t plan_input_memory(const struct nest_program *p, uint32_t input)
 {
     for (uint32_t i = 0; i < p->memories.count; i++)
         if (p->memories.at[i].place == NEST_INPUT && p->memories.at[i].index == input)
@@ -263,7 +263,7 @@ static void place_donated(struct planner *q, const bool *donated)
         if (p->memories.at[m].place != NEST_OUTPUT || p->memories.at[m].count == 0)
             continue;
         for (uint32_t i = 0; i < p->n_inputs; i++)
-            if (donated[i] && !is_used[i] && may_donate(q, &uses, input_memory(p, i), m)) {
+            if (donated[i] && !is_used[i] && may_donate(q, &uses, plan_input_memory(p, i), m)) {
                 p->donated[p->memories.at[m].index] = (int32_t)i;
                 is_used[i] = true;
                 break;

@@ -19,6 +19,9 @@ bool plan_is_part(const struct nest_program *p, const struct nest_step *t, uint3
 // Whether two memories have places in common that they do not have by what they are.
 bool plan_overlap(const struct nest_program *p, uint32_t a, uint32_t b);
 
+// The memory of an input, UINT32_MAX for none.
+uint32_t plan_input_memory(const struct nest_program *p, uint32_t input);
+
 // The first step behind the collective of step i that does not run beside it on devices where that is possible.
 uint32_t plan_beside_end(const struct nest_program *p, uint32_t i);
 

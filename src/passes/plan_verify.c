@@ -88,14 +88,6 @@ static void spoil(struct replay *r, uint32_t m)
     r->spoiled[m] = r->now;
 }
 
-static uint32_t input_memory(const struct nest_program *p, int32_t input)
-{
-    for (uint32_t i = 0; i < p->memories.count; i++)
-        if (p->memories.at[i].place == NEST_INPUT && (int32_t)p->memories.at[i].index == input)
-            return i;
-    return UINT32_MAX;
-}
-
 // What the write at operand k destroys.
 static void replay_write(struct replay *r, uint32_t i, uint32_t k)
 {
@@ -122,7 +114,7 @@ static void replay_write(struct replay *r, uint32_t i, uint32_t k)
     if (!is_held)
         vec_push(r->p->arena, &r->held, base);
     if (memory->place == NEST_OUTPUT && r->p->donated && r->p->donated[memory->index] >= 0)
-        spoil(r, input_memory(r->p, r->p->donated[memory->index]));
+        spoil(r, plan_input_memory(r->p, (uint32_t)r->p->donated[memory->index]));
     r->is_whole[m] = true;
 }
 

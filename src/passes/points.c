@@ -12,6 +12,8 @@
 // run before when they need nothing of it, else after.
 #include "passes/points.h"
 
+#include "passes/schedule_internal.h"
+
 #include <string.h>
 
 #define LEAST_POINTS 256
@@ -531,24 +533,6 @@ static int64_t accumulated_in(const struct nest *n, uint32_t block)
 
 int64_t points_accumulated(const struct nest *n) { return accumulated_in(n, 0); }
 
-// Drops the kernels that no step names any more.
-static void drop_unused(struct nest_program *m, struct arena *scratch)
-{
-    uint32_t *number = arena_array(scratch, uint32_t, m->nests.count + 1), n = 0;
-    for (uint32_t i = 0; i < m->steps.count; i++)
-        if (m->steps.at[i].kind == NEST_STEP_KERNEL)
-            number[m->steps.at[i].nest] = 1;
-    for (uint32_t i = 0; i < m->nests.count; i++)
-        if (number[i]) {
-            number[i] = n;
-            m->nests.at[n++] = m->nests.at[i];
-        }
-    m->nests.count = n;
-    for (uint32_t i = 0; i < m->steps.count; i++)
-        if (m->steps.at[i].kind == NEST_STEP_KERNEL)
-            m->steps.at[i].nest = number[m->steps.at[i].nest];
-}
-
 void schedule_points(struct nest_program *m, struct arena *scratch)
 {
     for (uint32_t i = 0; i < m->steps.count; i++) {
@@ -559,5 +543,5 @@ void schedule_points(struct nest_program *m, struct arena *scratch)
             continue;
         i = has_layers(m, i, end) ? i + fuse_section(m, scratch, i, end) : end;
     }
-    drop_unused(m, scratch);
+    schedule_drop_nests(m);
 }

@@ -175,6 +175,7 @@ struct atoms axes_intersect(struct schedule *s, struct atoms a, struct atoms b);
 struct atoms axes_minus(struct schedule *s, struct atoms a, struct atoms b);
 bool axes_contain(const struct schedule *s, struct atoms set, atom_id a);
 bool axes_include(const struct schedule *s, struct atoms set, struct atoms part);
+bool axes_overlap(const struct schedule *s, struct atoms a, struct atoms b);
 bool axes_equal(struct schedule *s, struct atoms a, struct atoms b); // as sequences
 // Splits until the two sequences have the same extents; false when they do not divide so.
 bool axes_refine(struct schedule *s, struct atoms a, struct atoms b);
@@ -425,13 +426,16 @@ bool schedule_is_unread(const struct nest_program *p, uint32_t i, uint32_t m);
 bool schedule_keeps_operands(const struct nest_program *p, uint32_t i, uint32_t end);
 // Drops kernels that no step runs any more.
 void schedule_drop_nests(struct nest_program *p);
+// Joins each product with what stands around it as long as that goes: join says whether it did.
+void schedule_join_products(struct nest_program *p,
+                            bool (*join)(struct nest_program *p, uint32_t i));
 
 // ---- Attention (attention.c)
 
 // Two products and the softmax between them become one kernel, and so does its gradient.
 void attention_join(struct nest_program *p);
-// The gradients alone (attention_gradient.c).
-void attention_join_gradients(struct nest_program *p);
+// The gradient that the product, step i, is of (attention_gradient.c).
+bool attention_join_gradient(struct nest_program *p, uint32_t i);
 
 // ---- Layouts (layout.c)
 

@@ -99,7 +99,6 @@ uint32_t write_unrolled_places(const struct writer *w);
 void write_bind_unrolled(struct writer *w, uint32_t place, struct binding *undo);
 // Whether the place is the first of those with its coordinates along the atoms `own`.
 bool write_is_first_place(const struct writer *w, struct atoms own, uint32_t place);
-bool write_overlaps(const struct writer *w, struct atoms a, struct atoms b);
 
 // write_index.c
 nest_id write_at_operand(struct writer *w, const struct ir_node *n, uint32_t i,

@@ -145,11 +145,3 @@ bool write_is_first_place(const struct writer *w, struct atoms own, uint32_t pla
     }
     return true;
 }
-
-bool write_overlaps(const struct writer *w, struct atoms a, struct atoms b)
-{
-    for (uint32_t i = 0; i < a.count; i++)
-        if (axes_contain(w->s, b, a.at[i]))
-            return true;
-    return false;
-}

@@ -47,7 +47,7 @@ bool write_is_inner(struct writer *w, ir_id v, const form_id *at, nest_id result
 {
     scope_id scope = w->e.value_scope.at[result];
     return scope == write_scope_of(w, v, at, NEST_NONE) && scope != w->point &&
-           !write_overlaps(w, inner_atoms(w, v), w->g->unrolled) &&
+           !axes_overlap(w->s, inner_atoms(w, v), w->g->unrolled) &&
            write_is_home(w, v, at, scope);
 }
 

@@ -155,14 +155,6 @@ struct gpu_alone gpu_alone_make(struct cg_lowering *l, nest_id id, int64_t units
     return p;
 }
 
-bool gpu_accumulates(const struct cg_lowering *l, nest_id fold)
-{
-    nest_for_all (s, l->nest)
-        if (s->kind == NEST_PUT && s->op && s->fold == fold)
-            return true;
-    return false;
-}
-
 // Whether a fold inside is a loop, which would be as many loops.
 static bool has_loop(const struct cg_lowering *l, uint32_t block)
 {
@@ -180,13 +172,13 @@ bool gpu_fold_is_written_out(const struct cg_lowering *l, nest_id id)
         length <= WRITTEN_OUT ||
         (length <= FOLD_LANES && (double)length * gpu_work(l, s->body) <= WRITTEN_WORK);
     return is_short && cg_may_repeat(l, s, length) && !nest_has_time(l->nest, s->body) &&
-           !gpu_accumulates(l, id) && !has_loop(l, s->body);
+           !nest_accumulates(l->nest, id) && !has_loop(l, s->body);
 }
 
 void gpu_fold_alone(struct cg_lowering *l, nest_id id)
 {
     const struct nest_statement *s = cg_statement(l, id);
-    if (gpu_accumulates(l, id)) {
+    if (nest_accumulates(l->nest, id)) {
         cg_lower_fold(l, id);
         return;
     }

@@ -320,8 +320,6 @@ void gpu_fold_alone(struct cg_lowering *l, nest_id fold);
 void gpu_fold_together(struct cg_lowering *l, nest_id fold);
 // The axes from a place in the sequence of a fold.
 void gpu_fold_set(struct cg_lowering *l, nest_id fold, LLVMValueRef at);
-// Whether something is put that accumulates over the fold.
-bool gpu_accumulates(const struct cg_lowering *l, nest_id fold);
 // Whether a thread that does the fold alone has no loop over its elements.
 bool gpu_fold_is_written_out(const struct cg_lowering *l, nest_id fold);
 // Whether the group does each vector that a thread has of the row in code of its own.
