@@ -96,13 +96,11 @@ nest_id emit_axis(struct emitter *e, int64_t extent);
 // until emit_while_do, then to its step.
 nest_id emit_seq_open(struct emitter *e, scope_id parent, nest_id axis, bool reverse, int n,
                       const nest_id *init);
-nest_id emit_seq_close(struct emitter *e, scope_id back, int n, const nest_id *next);
 nest_id emit_while_open(struct emitter *e, scope_id parent, int n, const nest_id *init);
 void emit_while_do(struct emitter *e, nest_id test);
-nest_id emit_while_close(struct emitter *e, scope_id back, int n, const nest_id *next);
 void emit_if_open(struct emitter *e, scope_id parent, nest_id predicate);
 void emit_if_else(struct emitter *e, int n, const nest_id *values);
-nest_id emit_if_close(struct emitter *e, scope_id back, int n, const nest_id *values);
+nest_id emit_close_values(struct emitter *e, scope_id back, int n, const nest_id *values);
 
 // What these are made of: a scope for the statement that was just opened in `parent`, which joins
 // its parent's block when it is closed; the builder back in the current scope; the end of it.

@@ -36,12 +36,6 @@ nest_id emit_seq_open(struct emitter *e, scope_id parent, nest_id axis, bool rev
     return carry;
 }
 
-nest_id emit_seq_close(struct emitter *e, scope_id back, int n, const nest_id *next)
-{
-    emit_reopen(e);
-    return emit_closed(e, back, nest_seq_close(&e->b, n, next));
-}
-
 nest_id emit_while_open(struct emitter *e, scope_id parent, int n, const nest_id *init)
 {
     emit_enter(e, parent);
@@ -65,12 +59,6 @@ void emit_while_do(struct emitter *e, nest_id test)
     set_scopes(e, loop_at(e)->first_carry, loop_at(e)->n_in, e->at);
 }
 
-nest_id emit_while_close(struct emitter *e, scope_id back, int n, const nest_id *next)
-{
-    emit_reopen(e);
-    return emit_closed(e, back, nest_while_close(&e->b, n, next));
-}
-
 void emit_if_open(struct emitter *e, scope_id parent, nest_id predicate)
 {
     emit_enter(e, parent);
@@ -85,8 +73,8 @@ void emit_if_else(struct emitter *e, int n, const nest_id *values)
     other_scope(e);
 }
 
-nest_id emit_if_close(struct emitter *e, scope_id back, int n, const nest_id *values)
+nest_id emit_close_values(struct emitter *e, scope_id back, int n, const nest_id *values)
 {
     emit_reopen(e);
-    return emit_closed(e, back, nest_if_close(&e->b, n, values));
+    return emit_closed(e, back, nest_close_values(&e->b, n, values));
 }

@@ -259,7 +259,7 @@ static void add_yields(struct nest *n, nest_id id, int count, const nest_id *val
     s->n_yields += (uint32_t)count;
 }
 
-static nest_id close_with_results(struct nest_builder *b, int n, const nest_id *values)
+nest_id nest_close_values(struct nest_builder *b, int n, const nest_id *values)
 {
     nest_id id = close_block(b);
     add_yields(b->nest, id, n, values);
@@ -276,11 +276,6 @@ nest_id nest_seq_open(struct nest_builder *b, nest_id axis, bool reverse, int n,
     s.axes = copy_ids(b->nest, 1, &axis);
     s.reverse = reverse;
     return open_carry(b, s, n, init);
-}
-
-nest_id nest_seq_close(struct nest_builder *b, int n, const nest_id *next)
-{
-    return close_with_results(b, n, next);
 }
 
 nest_id nest_while_open(struct nest_builder *b, int n, const nest_id *init)
@@ -300,11 +295,6 @@ static void open_other(struct nest_builder *b, int n, const nest_id *values)
 
 void nest_while_do(struct nest_builder *b, nest_id test) { open_other(b, 1, &test); }
 
-nest_id nest_while_close(struct nest_builder *b, int n, const nest_id *next)
-{
-    return close_with_results(b, n, next);
-}
-
 void nest_if_open(struct nest_builder *b, nest_id predicate)
 {
     struct nest_statement s = blank(NEST_IF);
@@ -316,11 +306,6 @@ void nest_if_open(struct nest_builder *b, nest_id predicate)
 void nest_if_else(struct nest_builder *b, int n, const nest_id *values)
 {
     open_other(b, n, values);
-}
-
-nest_id nest_if_close(struct nest_builder *b, int n, const nest_id *values)
-{
-    return close_with_results(b, n, values);
 }
 
 void nest_contract(struct nest_builder *b, const nest_id buffer[3],

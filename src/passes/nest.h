@@ -241,14 +241,12 @@ nest_id nest_yield(struct nest_builder *b, int n, const struct nest_combine *com
 // the first of the n results; n may be 0 (then NEST_NONE).
 nest_id nest_seq_open(struct nest_builder *b, nest_id axis, bool reverse, int n,
                       const nest_id *init);
-nest_id nest_seq_close(struct nest_builder *b, int n, const nest_id *next);
 nest_id nest_while_open(struct nest_builder *b, int n, const nest_id *init);
 void nest_while_do(struct nest_builder *b, nest_id test); // after the test, before the step
-nest_id nest_while_close(struct nest_builder *b, int n, const nest_id *next);
-// Closing without nest_if_else is for n = 0.
 void nest_if_open(struct nest_builder *b, nest_id predicate);
 void nest_if_else(struct nest_builder *b, int n, const nest_id *values);
-nest_id nest_if_close(struct nest_builder *b, int n, const nest_id *values);
+// Closes any of them: the next carries, or what the last branch yields; n is 0 without nest_if_else.
+nest_id nest_close_values(struct nest_builder *b, int n, const nest_id *values);
 
 // buffer and index: destination, then the factors.  The summed axis is the last of axes.
 void nest_contract(struct nest_builder *b, const nest_id buffer[3],

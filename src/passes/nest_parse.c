@@ -206,7 +206,7 @@ static bool parse_seq(struct nest_parser *p)
         !parse_block_end(p, &next))
         return false;
     p->open.count = open;
-    first = nest_seq_close(&p->b, (int)next.ids.count, next.ids.at);
+    first = nest_close_values(&p->b, (int)next.ids.count, next.ids.at);
     return parse_results(p, next.ids.count, first);
 }
 
@@ -226,7 +226,7 @@ static bool parse_while(struct nest_parser *p)
     if (!lex_expect_keyword(l, "do") || !lex_expect(l, "{") || !parse_block(p, false) ||
         !parse_block_end(p, &next))
         return false;
-    first = nest_while_close(&p->b, (int)next.ids.count, next.ids.at);
+    first = nest_close_values(&p->b, (int)next.ids.count, next.ids.at);
     return parse_results(p, next.ids.count, first);
 }
 
@@ -251,7 +251,7 @@ static bool parse_if(struct nest_parser *p)
             return lex_fail(l, "the branches of an if yield %u and %u values", yields.ids.count,
                             others.ids.count);
     }
-    nest_id first = nest_if_close(&p->b, (int)others.ids.count, others.ids.at);
+    nest_id first = nest_close_values(&p->b, (int)others.ids.count, others.ids.at);
     return parse_results(p, yields.ids.count, first);
 }
 

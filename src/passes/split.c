@@ -27,14 +27,6 @@ enum supply {
     RESIDUAL, // as a parameter
 };
 
-static bool node_is_linear(const struct unzipped *u, const struct ir_node *n)
-{
-    for (uint32_t i = 0; i < n->n_out; i++)
-        if (u->linear[n->out + i])
-            return true;
-    return false;
-}
-
 // Changes of index that keep every element of the operand: no smaller than their source.
 static bool is_remade(enum ir_op op)
 {
@@ -170,7 +162,7 @@ static void find_supply(struct cut *c, const bool *constant)
     for (uint32_t at = g->nodes.count; at-- > 0;) {
         const struct ir_node *n = &g->nodes.at[at];
         bool wanted = false;
-        if (node_is_linear(c->u, n)) {
+        if (pass_is_marked(c->u->linear, n)) {
             for (uint32_t i = 0; i < n->n_out; i++)
                 wanted = wanted || c->live[n->out + i];
         } else {
@@ -237,7 +229,7 @@ static jot_status build_forward(const struct cut *c, const bool *linear_in,
     uint32_t *place = pass_no_values(m, g->values.count); // among the results
     pass_copy_params(&b, g, linear_in, false, map);
     for (uint32_t at = g->n_params; at < g->nodes.count && b.status == JOT_OK; at++)
-        if (!node_is_linear(c->u, &g->nodes.at[at]))
+        if (!pass_is_marked(c->u->linear, &g->nodes.at[at]))
             pass_copy_node(&b, g, &g->nodes.at[at], map);
     uint32_t n_out = 0;
     for (uint32_t i = 0; i < g->outputs.count; i++) {

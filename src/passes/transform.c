@@ -100,6 +100,14 @@ void pass_copy_outputs(struct ir_builder *b, const struct ir_graph *g, const ir_
         ir_output(b, map[g->outputs.at[i]]);
 }
 
+bool pass_is_marked(const bool *values, const struct ir_node *n)
+{
+    for (uint32_t i = 0; i < n->n_out; i++)
+        if (values[n->out + i])
+            return true;
+    return false;
+}
+
 ir_id *pass_no_values(struct ir_module *m, uint32_t n)
 {
     ir_id *v = arena_array(m->arena, ir_id, n + 1);

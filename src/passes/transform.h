@@ -76,6 +76,8 @@ void pass_copy_node(struct ir_builder *b, const struct ir_graph *g, const struct
 // The parameters and nodes of g again, as values of map; and an output for each of g's.
 void pass_copy_values(struct ir_builder *b, const struct ir_graph *g, ir_id *map);
 void pass_copy_outputs(struct ir_builder *b, const struct ir_graph *g, const ir_id *map);
+// Whether any result of the node is marked.
+bool pass_is_marked(const bool *values, const struct ir_node *n);
 // n values, all IR_NONE.
 ir_id *pass_no_values(struct ir_module *m, uint32_t n);
 // How often each value of g is read or given.

@@ -12,17 +12,9 @@
 #include "passes/rules/rules.h"
 #include "passes/transform.h"
 
-static bool node_is_linear(const struct transpose_sweep *s, const struct ir_node *n)
-{
-    for (uint32_t i = 0; i < n->n_out; i++)
-        if (s->linear[n->out + i])
-            return true;
-    return false;
-}
-
 static bool keeps_effect(const struct transpose_sweep *s, const struct ir_node *n)
 {
-    return s->keeps_effects && !node_is_linear(s, n) && ir_has_effect(s->g, n);
+    return s->keeps_effects && !pass_is_marked(s->linear, n) && ir_has_effect(s->g, n);
 }
 
 // Marks linear nodes with a cotangent to come in `live` and values to be built in s->needed.
@@ -34,7 +26,7 @@ static bool *find_live(struct transpose_sweep *s)
         live[v] = s->cotangent[v] != IR_NONE;
     for (uint32_t at = g->nodes.count; at-- > 0;) {
         const struct ir_node *n = &g->nodes.at[at];
-        bool linear = node_is_linear(s, n), wanted = false;
+        bool linear = pass_is_marked(s->linear, n), wanted = false;
         for (uint32_t i = 0; i < n->n_out; i++) {
             ir_id v = n->out + i;
             wanted = wanted || (linear ? live[v] : s->needed[v] && s->value[v] == IR_NONE);
@@ -113,7 +105,7 @@ void pass_transpose_sweep(struct transpose_sweep *s)
     build_needed(s);
     for (uint32_t at = s->g->nodes.count; at-- > 0 && s->b->status == JOT_OK;) {
         const struct ir_node *n = &s->g->nodes.at[at];
-        if (n->op != IR_param && node_is_linear(s, n))
+        if (n->op != IR_param && pass_is_marked(s->linear, n))
             pull_back(s, n);
     }
 }

@@ -240,7 +240,7 @@ static void write_scan(struct writer *w, const struct ir_node *n, struct lane_gr
     }
     make_next(w, &c, body->g->outputs.at);
     write_enter(w, up);
-    hold(w, &c, emit_seq_close(&w->e, back, c.n_scalars, c.scalars), out);
+    hold(w, &c, emit_close_values(&w->e, back, c.n_scalars, c.scalars), out);
 }
 
 // ---- While
@@ -314,7 +314,7 @@ static void write_while(struct writer *w, const struct ir_node *n, struct lane_g
     if (count_of(w, bodies[0]->view[bodies[0]->g->outputs.at[0]]) > 1)
         keep_done(w, &c, test);
     write_enter(w, up);
-    hold(w, &c, emit_while_close(&w->e, back, c.n_scalars, c.scalars), out);
+    hold(w, &c, emit_close_values(&w->e, back, c.n_scalars, c.scalars), out);
 }
 
 // ---- Cond
@@ -379,7 +379,7 @@ static void write_branches(struct writer *w, struct branches *b, int first, int 
     write_branches(w, b, first, half);
     emit_if_else(&w->e, b->c.n_scalars, b->c.scalars);
     write_branches(w, b, half, end);
-    nest_id result = emit_if_close(&w->e, back, b->c.n_scalars, b->c.scalars);
+    nest_id result = emit_close_values(&w->e, back, b->c.n_scalars, b->c.scalars);
     for (int i = 0; i < b->c.n_scalars; i++)
         b->c.scalars[i] = result + (nest_id)i;
     w->e.floor = floor;
