@@ -670,7 +670,7 @@ struct cg_value cg_load(struct cg_lowering *l, const struct nest_statement *s)
         return (struct cg_value){LLVMConstNull(cg_lane_type(l->module, d)),
                                  dtype_is_complex(d) ? LLVMConstNull(cg_lane_type(l->module, d))
                                                      : NULL};
-    nest_id id = (nest_id)(s - l->nest->statements.at);
+    nest_id id = nest_id_of(l->nest, s);
     if (l->staged[id] && l->across_axis != NEST_NONE)
         return load_staged(l, s, l->staged[id], l->across_axis);
     if (l->gpu && l->staged[id])
@@ -708,7 +708,7 @@ void cg_store(struct cg_lowering *l, const struct nest_statement *s, struct cg_v
 {
     jot_dtype d = l->nest->buffers.at[s->buffer].dtype;
     LLVMValueRef guard = s->guard == NEST_NONE ? NULL : l->values[s->guard].re;
-    nest_id id = (nest_id)(s - l->nest->statements.at);
+    nest_id id = nest_id_of(l->nest, s);
     if (l->stacks[id].memory) {
         LLVMValueRef all = cg_to_memory(l, cg_wide(l, v.re), d);
         LLVMBuildStore(l->m.b, all, cg_stack_place(l, id, LLVMTypeOf(all)));

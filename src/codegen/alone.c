@@ -94,7 +94,7 @@ static bool is_moved(const struct cg_lowering *l, const struct look *k, nest_id 
 
 unsigned cg_alone_turns(const struct cg_lowering *l, const struct nest_statement *s)
 {
-    nest_id loop = (nest_id)(s - l->nest->statements.at);
+    nest_id loop = nest_id_of(l->nest, s);
     struct look k = look_at_loop(l, s);
     if (!k.has_form || k.statements > MOST_ALONE)
         return 0;
@@ -330,7 +330,7 @@ struct cg_alone cg_alone_open(struct cg_lowering *l, const struct nest_statement
                               LLVMValueRef place)
 {
     LLVMBuilderRef b = l->m.b;
-    struct cg_alone a = {.loop = (nest_id)(s - l->nest->statements.at), .place = place};
+    struct cg_alone a = {.loop = nest_id_of(l->nest, s), .place = place};
     struct cg_value *values = values_of_lane(l, s, place);
     take_locals(l, &a, s);
     a.outer = *l;

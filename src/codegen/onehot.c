@@ -28,14 +28,6 @@ static const struct nest_statement *index_of(const struct cg_lowering *l, uint32
     return NULL;
 }
 
-static bool reads_values(const struct nest_index *x)
-{
-    for (uint32_t i = 0; i < x->count; i++)
-        if (x->terms[i].is_value)
-            return true;
-    return false;
-}
-
 // The operand of a comparison that is an index which the lanes count; -1 when there is none.
 static int counting_side(const struct cg_lowering *l, uint32_t block,
                          const struct nest_statement *s)
@@ -45,7 +37,7 @@ static int counting_side(const struct cg_lowering *l, uint32_t block,
     for (int side = 0; side < 2; side++) {
         const struct nest_statement *x = index_of(l, block, s->in[side]);
         int64_t factor = x ? nest_index_factor(&x->index, l->vector_axis) : 0;
-        if ((factor == 1 || factor == -1) && !reads_values(&x->index))
+        if ((factor == 1 || factor == -1) && !nest_index_has_values(&x->index))
             return side;
     }
     return -1;
@@ -53,7 +45,7 @@ static int counting_side(const struct cg_lowering *l, uint32_t block,
 
 static bool is_plain_put(const struct cg_lowering *l, const struct nest_statement *s)
 {
-    return s->kind == NEST_PUT && s->op == 0 && !reads_values(&s->index) &&
+    return s->kind == NEST_PUT && s->op == 0 && !nest_index_has_values(&s->index) &&
            nest_index_factor(&s->index, l->vector_axis) != 0;
 }
 

@@ -165,7 +165,7 @@ LLVMValueRef cg_slides_load(struct cg_lowering *l, const struct nest_statement *
                             LLVMValueRef guard)
 {
     const struct cg_slides *x = l->slides;
-    nest_id id = (nest_id)(s - l->nest->statements.at);
+    nest_id id = nest_id_of(l->nest, s);
     bool is_whole = !guard || (LLVMIsConstant(guard) && !LLVMIsNull(guard));
     if (!x || !x->family[id] || !is_whole || l->mask)
         return NULL;

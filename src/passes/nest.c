@@ -425,3 +425,10 @@ bool nest_takes(const struct nest_statement *s, const bool *values)
             return true;
     return false;
 }
+
+uint32_t *nest_no_numbers(struct arena *a, uint32_t count)
+{
+    uint32_t *at = arena_array(a, uint32_t, count + 1);
+    memset(at, 0xff, (count + 1) * sizeof *at);
+    return at;
+}

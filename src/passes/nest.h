@@ -399,6 +399,8 @@ static inline bool nest_lies_along(struct nest_lines lines)
     return 2 * lines.of_points < lines.of_inner;
 }
 
+// Room for the numbers of so many values or axes, all NEST_NONE.
+uint32_t *nest_no_numbers(struct arena *a, uint32_t count);
 // Text form, round trip.  The parser takes several kernels in one text.
 void nest_print(struct strbuf *s, const struct nest *n);
 jot_status nest_parse(struct arena *arena, const char *text, int *out_count,

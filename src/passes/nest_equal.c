@@ -151,22 +151,15 @@ static void emit_block(struct serial *s, uint32_t block)
         emit_one(s, b->statements.at[i]);
 }
 
-static uint32_t *numbers(struct arena *a, uint32_t count)
-{
-    uint32_t *at = arena_array(a, uint32_t, count + 1);
-    memset(at, 0xff, (count + 1) * sizeof *at);
-    return at;
-}
-
 static struct serial serialise(struct arena *arena, const struct nest *n, bool without_numbers)
 {
     struct serial s = {
         .arena = arena,
         .nest = n,
-        .value = numbers(arena, n->values.count),
-        .axis = numbers(arena, n->axes.count),
-        .statement = numbers(arena, n->statements.count),
-        .buffer = numbers(arena, n->buffers.count),
+        .value = nest_no_numbers(arena, n->values.count),
+        .axis = nest_no_numbers(arena, n->axes.count),
+        .statement = nest_no_numbers(arena, n->statements.count),
+        .buffer = nest_no_numbers(arena, n->buffers.count),
         .without_numbers = without_numbers,
     };
     uint32_t parameters = 0, locals = 0;

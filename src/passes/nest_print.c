@@ -551,13 +551,6 @@ static void print_block(struct printer *p, uint32_t block)
     p->depth--;
 }
 
-static uint32_t *numbers(struct arena *a, uint32_t count)
-{
-    uint32_t *at = arena_array(a, uint32_t, count + 1);
-    memset(at, 0xff, (count + 1) * sizeof *at);
-    return at;
-}
-
 static void print_parameters(struct printer *p)
 {
     bool first = true;
@@ -594,8 +587,8 @@ void nest_print(struct strbuf *s, const struct nest *n)
         .s = s,
         .arena = s->arena,
         .nest = n,
-        .value = numbers(s->arena, n->values.count),
-        .axis = numbers(s->arena, n->axes.count),
+        .value = nest_no_numbers(s->arena, n->values.count),
+        .axis = nest_no_numbers(s->arena, n->axes.count),
         .axis_names = arena_array(s->arena, const char *, n->axes.count + 1),
     };
     name_buffers(&p);

@@ -241,7 +241,7 @@ static void set_lanes(struct cg_lowering *l, const struct parts *t, bool are_lan
     are_lanes = are_lanes && t->points.lanes > 1;
     l->lanes = are_lanes ? t->points.lanes : 1;
     l->vector_axis = are_lanes ? t->points.axis : NEST_NONE;
-    l->vector_loop = (nest_id)(t->points.s - l->nest->statements.at);
+    l->vector_loop = nest_id_of(l->nest, t->points.s);
 }
 
 static void lower_parts(struct cg_lowering *l, struct parts *t, struct cg_kernel *out)

@@ -18,14 +18,14 @@ static void set_attribute(struct cg_lowering *l, unsigned parameter, const char 
                             LLVMCreateEnumAttribute(l->module->context, kind, value));
 }
 
-static void annotate(struct cg_lowering *l, const char *what, unsigned value)
+void gpu_annotate(struct cg_module *m, LLVMValueRef function, const char *what, unsigned value)
 {
-    LLVMContextRef c = l->module->context;
-    LLVMMetadataRef parts[] = {LLVMValueAsMetadata(l->function),
-                               LLVMMDStringInContext2(c, what, strlen(what)),
-                               LLVMValueAsMetadata(LLVMConstInt(l->module->i32, value, 0))};
-    LLVMAddNamedMetadataOperand(l->module->module, "nvvm.annotations",
-                                LLVMMetadataAsValue(c, LLVMMDNodeInContext2(c, parts, 3)));
+    LLVMMetadataRef parts[] = {LLVMValueAsMetadata(function),
+                               LLVMMDStringInContext2(m->context, what, strlen(what)),
+                               LLVMValueAsMetadata(LLVMConstInt(m->i32, value, 0))};
+    LLVMAddNamedMetadataOperand(
+        m->module, "nvvm.annotations",
+        LLVMMetadataAsValue(m->context, LLVMMDNodeInContext2(m->context, parts, 3)));
 }
 
 static unsigned count_operands(const struct nest *nest)
@@ -64,9 +64,9 @@ static void begin_function(struct cg_lowering *l, const char *symbol, unsigned e
         cg_add_attribute(l->module, l->function, "alwaysinline");
     } else {
         LLVMSetFunctionCallConv(l->function, LLVMPTXKernelCallConv);
-        annotate(l, "maxntidx", l->gpu->block);
+        gpu_annotate(l->module, l->function, "maxntidx", l->gpu->block);
         if (l->gpu->resident)
-            annotate(l, "minctasm", l->gpu->resident);
+            gpu_annotate(l->module, l->function, "minctasm", l->gpu->resident);
     }
     l->entry = LLVMAppendBasicBlockInContext(l->module->context, l->function, "entry");
     LLVMBasicBlockRef start =

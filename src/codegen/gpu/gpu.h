@@ -145,6 +145,9 @@ LLVMValueRef gpu_shared(struct cg_lowering *l, uint64_t bytes);
 // all blocks stored before they counted.  The count starts again from 0 then.
 LLVMValueRef gpu_is_last(struct cg_lowering *l, LLVMValueRef counter, int64_t count);
 
+// A word of NVVM about a function (entry.c).
+void gpu_annotate(struct cg_module *m, LLVMValueRef function, const char *what, unsigned value);
+
 // resident.c: the kernel that a loop is, for phases.c.
 struct gpu_resident {
     struct cg_module *module;

@@ -28,7 +28,7 @@ static bool is_aligned(const struct cg_lowering *l, const struct nest_statement 
 // Whether the block that the load is in reads the vector that begins at the constant anyway.
 static bool is_inside(const struct cg_lowering *l, const struct nest_statement *s, int64_t at)
 {
-    nest_id id = (nest_id)(s - l->nest->statements.at);
+    nest_id id = nest_id_of(l->nest, s);
     for (uint32_t i = 0; i < l->nest->blocks.count; i++) {
         bool is_here = false, is_read = false;
         nest_for_each (t, l->nest, i) {

@@ -89,7 +89,7 @@ static void look(const struct cg_lowering *l, uint32_t block, nest_id axis, stru
 
 unsigned gpu_lanes(const struct cg_lowering *l, const struct nest_statement *s, nest_id axis)
 {
-    nest_id loop = (nest_id)(s - l->nest->statements.at);
+    nest_id loop = nest_id_of(l->nest, s);
     struct touched t = {.varies = cg_variation(l, loop, axis)};
     look(l, s->body, axis, &t);
     if (t.has_control || t.together <= t.apart || !t.bytes)
@@ -168,7 +168,7 @@ static void lower_lanes(struct cg_lowering *l, const struct gpu_points *p)
     LLVMValueRef first = l->axes[p->row_axis];
     int64_t apart = l->nest->axes.at[p->row_axis].extent / p->rows;
     l->vector_axis = p->axis;
-    l->vector_loop = (nest_id)(p->s - l->nest->statements.at);
+    l->vector_loop = nest_id_of(l->nest, p->s);
     l->lanes = p->lanes;
     for (int64_t k = 0; k < p->rows; k++) {
         if (k > 0)
@@ -229,7 +229,7 @@ void gpu_points_turns(struct cg_lowering *l, const struct gpu_points *p, LLVMVal
     uint32_t head = head_of(l, body);
     struct cg_value *read = arena_array(l->arena, struct cg_value, (size_t)turns * head + 1);
     l->vector_axis = p->axis;
-    l->vector_loop = (nest_id)(p->s - l->nest->statements.at);
+    l->vector_loop = nest_id_of(l->nest, p->s);
     l->lanes = p->lanes;
     for (int64_t k = 0; k < 2 * turns; k++) {
         struct cg_value *of = read + k % turns * head;

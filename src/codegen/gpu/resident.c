@@ -253,16 +253,6 @@ void gpu_resident_copy(struct gpu_resident *r, unsigned n, const LLVMValueRef *t
 
 // ---- The kernel
 
-static void annotate(struct gpu_resident *r, const char *what, unsigned value)
-{
-    LLVMContextRef c = r->module->context;
-    LLVMMetadataRef parts[] = {LLVMValueAsMetadata(r->function),
-                               LLVMMDStringInContext2(c, what, strlen(what)),
-                               LLVMValueAsMetadata(i32(r, value))};
-    LLVMAddNamedMetadataOperand(r->module->module, "nvvm.annotations",
-                                LLVMMetadataAsValue(c, LLVMMDNodeInContext2(c, parts, 3)));
-}
-
 void gpu_resident_declare(struct gpu_resident *r, const char *symbol, unsigned n)
 {
     LLVMTypeRef *types = arena_array(r->module->arena, LLVMTypeRef, n + 1);
@@ -272,7 +262,7 @@ void gpu_resident_declare(struct gpu_resident *r, const char *symbol, unsigned n
     r->function =
         LLVMAddFunction(r->module->module, symbol, LLVMFunctionType(nothing, types, n, 0));
     LLVMSetFunctionCallConv(r->function, LLVMPTXKernelCallConv);
-    annotate(r, "maxntidx", r->block);
+    gpu_annotate(r->module, r->function, "maxntidx", r->block);
 }
 
 void gpu_resident_open(struct gpu_resident *r)

@@ -146,7 +146,7 @@ static void lower_body(struct cg_lowering *l, const struct scan *p, struct windo
     l->values = w->values;
     l->axes[p->s->axes[0]] = w->at;
     l->vector_axis = p->lanes > 1 ? p->s->axes[0] : NEST_NONE;
-    l->vector_loop = (nest_id)(p->s - l->nest->statements.at);
+    l->vector_loop = nest_id_of(l->nest, p->s);
     l->lanes = p->lanes;
     for (uint32_t i = 0; i < (is_before ? p->yield_at : b->statements.count); i++) {
         bool is_put = cg_statement(l, b->statements.at[i])->kind == NEST_PUT;

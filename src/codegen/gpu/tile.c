@@ -107,7 +107,7 @@ static LLVMValueRef place_in_tile(struct cg_lowering *l, const struct nest_state
 struct cg_value gpu_load_turned(struct cg_lowering *l, const struct nest_statement *s)
 {
     struct cg_gpu *g = l->gpu;
-    nest_id id = (nest_id)(s - l->nest->statements.at);
+    nest_id id = nest_id_of(l->nest, s);
     LLVMValueRef at = place_in_tile(l, s, l->staged[id], g->column, g->line);
     LLVMValueRef v = LLVMBuildLoad2(l->m.b, cg_memory_type(l->module, s->dtype), at, "");
     return (struct cg_value){cg_from_memory(l, v, s->dtype), NULL};
