@@ -31,6 +31,15 @@ static uint64_t digits(int position)
     return shift == 0 ? word[0] : word[0] << shift | word[1] >> (64 - shift);
 }
 
+// Of a normal double.
+static double power_of_two(int exponent)
+{
+    uint64_t bits = (uint64_t)(exponent + 1023) << 52;
+    double x;
+    memcpy(&x, &bits, sizeof x);
+    return x;
+}
+
 int math_reduce(double x, double *out_hi, double *out_lo)
 {
     uint64_t bits;
@@ -63,11 +72,15 @@ int math_reduce(double x, double *out_hi, double *out_lo)
     uint64_t upper = (uint64_t)(fraction >> 64), lower = (uint64_t)fraction;
     uint128 product = (uint128)upper * half_pi[0] + ((uint128)upper * half_pi[1] >> 64) +
                       ((uint128)lower * half_pi[0] >> 64);
-    double hi = (double)product;
-    double lo = (double)(int128)(product - (uint128)hi);
+    // The double next to the product, and what is left of it, of less than 76 bits, both in units of 2^64.
+    uint64_t high = (uint64_t)(product >> 64) | ((uint64_t)product != 0);
+    double hi = (double)(int64_t)(high >> 1 | (high & 1)) * 2;
+    int128 rest = (int128)(product - ((uint128)(uint64_t)hi << 64));
+    double lo = (double)(int64_t)(rest >> 32) * 0x1p-32 + (double)(uint32_t)rest * 0x1p-64;
 
-    int flip = negative ^ (int)(bits >> 63);
-    *out_hi = ldexp(flip ? -hi : hi, -127 - shift);
-    *out_lo = ldexp(flip ? -lo : lo, -127 - shift);
+    double scale = power_of_two(64 - 127 - shift);
+    scale = negative ^ (int)(bits >> 63) ? -scale : scale;
+    *out_hi = hi * scale;
+    *out_lo = lo * scale;
     return (bits >> 63 ? -n : n) & 3;
 }
