@@ -539,16 +539,15 @@ static bool repeat_expanded(struct schedule *s, ir_id v, const demand_list *l)
     const char *reason;
     if (l->count > 2 || n->n_out != 1 || !is_expanded(s, v))
         return false;
+    struct atoms *folded = arena_array(s->scratch, struct atoms, l->count + 1);
     for (uint32_t i = 0; i < l->count; i++) {
         struct group *g = group_at(s, l->at[i].group);
         if (g->kind != GROUP_KERNEL || g->ops + 1 + (uint32_t)ops_of(s, v) > COST_KERNEL_OPS)
             return false;
-        struct constraint c = {
-            .kind = CONSTRAINT_EXPENSIVE, .value = v, .outer = l->at[i].outer};
-        c.kept = axes_dependence(s, axes_of_view(s, l->at[i].view));
-        c.context = l->at[i].context;
-        c.around = l->at[i].around;
-        if (s->cheap[v] != COST_NEVER || is_constrained(s, g, &c))
+        if (node_is_folding(n))
+            s->folded_of[v] = folded[i] = axes_fold_atoms(s, n);
+        struct constraint c = constraint_of(s, v, &l->at[i]);
+        if (s->cheap[v] != COST_NEVER || (!node_is_folding(n) && is_constrained(s, g, &c)))
             continue;
         vec_push(s->scratch, &g->constraints, c);
         if (!group_frame(s, g, &reason)) {
@@ -562,15 +561,10 @@ static bool repeat_expanded(struct schedule *s, ir_id v, const demand_list *l)
     }
     s->decision[v] = DECIDE_REPEAT;
     for (uint32_t i = 0; i < l->count; i++) {
-        struct demand to = l->at[i];
-        group_at(s, to.group)->ops++;
-        group_at(s, to.group)->work += work_of_value(s, v);
-        struct atoms folded = axes_fold_atoms(s, n);
-        to.context = join_sets(s, axes_of_view(s, l->at[i].view), folded);
-        for (uint32_t k = 0; k < n->n_in; k++) {
-            to.view = axes_folded_view(s, n, k, l->at[i].view, folded);
-            group_want(s, ir_operand(s->g, n, k), to);
-        }
+        group_at(s, l->at[i].group)->ops++;
+        group_at(s, l->at[i].group)->work += work_of_value(s, v);
+        s->folded_of[v] = folded[i];
+        pass_on_fold(s, v, l->at[i].group, l->at[i].view);
     }
     return true;
 }

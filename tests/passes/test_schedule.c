@@ -441,6 +441,31 @@ END_TEST
 
 // What weighs rows is made in lanes before they are summed: a number of many rows, or of rows too short for
 // vectors, beside the sum.
+// A product that is computed again where it is searched reads its operands there: these, which have an axis that it
+// sums over, are made before, not for each of its columns.
+START_TEST(operands_of_repeated_folds_are_done_once)
+{
+    enum { POINTS = 3000, TERMS = 3 };
+    struct ir_builder b = begin("pairs");
+    struct ir_type points = ir_type_make(module, JOT_I32, 2, (int64_t[]){POINTS, TERMS}),
+                   square = ir_type_make(module, JOT_I32, 2, (int64_t[]){TERMS, TERMS});
+    ir_id x = ir_param(&b, points), w = ir_param(&b, square);
+    ir_id moved = dot(&b, w, dot(&b, x, w, 1, 0), 0, 1), product = dot(&b, moved, x, 0, 1);
+    ir_output(&b, ir_arg(&b, IR_argmax, product, 1, JOT_I32));
+    ir_output(&b, ir_slice(&b, product, (int64_t[]){5, 0}, (int64_t[]){8, POINTS},
+                           (int64_t[]){1, 1}));
+    uint32_t f = finish(&b);
+    struct nest_program *p = schedule(f);
+    double work = 0;
+    for (uint32_t i = 0; i < p->nests.count; i++)
+        work += nest_work(p->nests.at[i], 0);
+    const double pair = 3.0 * (TERMS + 2);
+    require_of(work < 2 * pair * POINTS * POINTS, "what a fold reads is made again in each", f,
+               p);
+    check_run(f, p, draw_inputs(f, seed));
+}
+END_TEST
+
 START_TEST(weights_are_made_in_lanes)
 {
     static const struct {
@@ -776,6 +801,7 @@ static void add_tests(TCase *t)
     tcase_add_test(t, rolled_rows_are_read);
     tcase_add_test(t, windows_are_searched_once);
     tcase_add_test(t, long_folds_are_done_once);
+    tcase_add_test(t, operands_of_repeated_folds_are_done_once);
     tcase_add_test(t, weights_are_made_in_lanes);
     tcase_add_test(t, places_of_reshapes);
     tcase_add_test(t, values_lie_as_they_are_read);
