@@ -85,13 +85,26 @@ bool group_has_few_terms(struct schedule *s, ir_id v, const demand_list *l)
            are_enough_rows(axes_product(s, group_at(s, l->at[0].group)->points), FOLD_LANES);
 }
 
+// Whether a processor makes the product in a kernel, although the library could.  Layers of networks over points have
+// kernels of their own (points.c).
+static bool is_for_lanes(const struct schedule *s, const struct nest_gemm *g)
+{
+    if (s->options->many_lanes || dtype_is_complex(g->dtype) || g->transpose_b ||
+        g->k > COST_LANE_TERMS)
+        return false;
+    for (uint32_t i = 0; i < s->points.count; i++)
+        if (s->points.at[i].count == g->m)
+            return false;
+    return true;
+}
+
 bool group_store_library(struct schedule *s, ir_id v, const demand_list *l)
 {
     struct nest_gemm gemm;
     ir_id base[2];
     const struct ir_node *n = ir_node_of(s->g, v);
     if (!gemm_of_dot(s, n, &gemm, base) || is_for_threads(s, v, &gemm, l) ||
-        makes_terms(s, &gemm, base))
+        is_for_lanes(s, &gemm) || makes_terms(s, &gemm, base))
         return false;
     uint32_t g = group_make(s, GROUP_GEMM, l);
     vec_push(s->scratch, &group_at(s, g)->roots, v);

@@ -3,6 +3,7 @@
 #include "schedule_examples.h"
 
 #include "ir/control.h"
+#include "passes/cost.h"
 
 static const struct schedule_options rich = {.rich_gemm = true};
 
@@ -103,6 +104,37 @@ START_TEST(products_leave_what_they_cannot_do)
         struct nest_program *p = schedule_with(f, &rich);
         check_program(f, p);
         require_of(p->nests.count > 0, "no kernel is left", f, p);
+        check_run(f, p, draw_inputs(f, seed));
+    }
+}
+END_TEST
+
+static uint32_t count_products(const struct nest_program *p)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < p->steps.count; i++)
+        count += p->steps.at[i].kind == NEST_STEP_GEMM;
+    return count;
+}
+
+// Of so few terms a processor's vectors make them, along columns that lie together; a GPU's library does.
+START_TEST(few_terms_are_a_kernel)
+{
+    for (int what = 0; what < 5; what++) {
+        struct ir_builder b = begin("product");
+        jot_dtype d = what == 3 ? JOT_C64 : JOT_F32;
+        int64_t k = what == 2 ? COST_LANE_TERMS + 1 : COST_LANE_TERMS, m = 300, n = 200;
+        bool across = what == 1;
+        ir_id x = ir_param(&b, ir_type_make(module, d, 2, (int64_t[]){m, k}));
+        ir_id y = ir_param(
+            &b, ir_type_make(module, d, 2, across ? (int64_t[]){n, k} : (int64_t[]){k, n}));
+        ir_output(&b, dot(&b, x, y, 1, across));
+        uint32_t f = finish(&b);
+        struct schedule_options options = {
+            .rich_gemm = what == 4, .many_lanes = what == 4, .no_accumulation = what == 4};
+        struct nest_program *p = schedule_with(f, &options);
+        check_program(f, p);
+        require_of(count_products(p) == (what > 0), "another maker", f, p);
         check_run(f, p, draw_inputs(f, seed));
     }
 }
@@ -421,6 +453,7 @@ static void add_tests(TCase *t)
 {
     tcase_add_test(t, products_do_what_follows);
     tcase_add_test(t, products_leave_what_they_cannot_do);
+    tcase_add_test(t, few_terms_are_a_kernel);
     tcase_add_test(t, programs_run_as_before);
     tcase_add_test(t, donated_addends_are_overwritten);
     tcase_add_test(t, carried_addends_are_overwritten);
