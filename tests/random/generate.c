@@ -197,8 +197,9 @@ static void add_outputs(struct maker *k, const struct signature *signature, uint
         ir_output(&k->b, i ? pick(k) : vec_last(&k->pool));
 }
 
-uint32_t make_function(struct ir_module *m, uint64_t seed, unsigned kind, int depth,
-                       const struct signature *signature, uint64_t n_more)
+static uint32_t make_stretched(struct ir_module *m, uint64_t seed, unsigned kind, int depth,
+                               const struct signature *signature, uint64_t n_more,
+                               int64_t stretch)
 {
     struct maker k = {.b = ir_builder_make(m, depth ? "part" : "program", IR_BUILD_PLAIN),
                       .m = m,
@@ -208,7 +209,7 @@ uint32_t make_function(struct ir_module *m, uint64_t seed, unsigned kind, int de
                       .most = kind & PROGRAM_LARGE  ? INT64_C(1) << 26
                               : kind & PROGRAM_WIDE ? 40000
                                                     : 700};
-    k.length = draw_length(&k);
+    k.length = draw_length(&k) + stretch;
     k.side = draw_side(&k);
     const struct ir_type *types = signature->types;
     uint32_t n_params = types ? signature->n_types : 1 + (uint32_t)draw(&k, 3);
@@ -236,14 +237,26 @@ uint32_t make_function(struct ir_module *m, uint64_t seed, unsigned kind, int de
     return ir_finish_function(&k.b);
 }
 
+uint32_t make_function(struct ir_module *m, uint64_t seed, unsigned kind, int depth,
+                       const struct signature *signature, uint64_t n_more)
+{
+    return make_stretched(m, seed, kind, depth, signature, n_more, 0);
+}
+
 uint32_t program_make(struct ir_module *m, uint64_t seed, unsigned kind)
+{
+    return program_make_stretched(m, seed, kind, 0);
+}
+
+uint32_t program_make_stretched(struct ir_module *m, uint64_t seed, unsigned kind,
+                                int64_t stretch)
 {
     for (uint64_t i = 0;; i++) {
         struct signature any = {0};
         uint64_t n = 1 + hash_mix(seed) % 3;
         if (kind & (PROGRAM_LANES | PROGRAM_PIECES))
             name_axes(m);
-        uint32_t f = make_function(m, seed + (i << 48), kind, 0, &any, n);
+        uint32_t f = make_stretched(m, seed + (i << 48), kind, 0, &any, n, stretch);
         if (f != IR_NONE && kind & PROGRAM_LANES)
             f = shard_program(m, f);
         if (f != IR_NONE)

@@ -19,6 +19,9 @@ enum program_kind {
 };
 
 uint32_t program_make(struct ir_module *m, uint64_t seed, unsigned kind);
+// The same with the long extent of large values larger by so much: a neighbour, unless extents decide what it has.
+uint32_t program_make_stretched(struct ir_module *m, uint64_t seed, unsigned kind,
+                                int64_t stretch);
 // Operands for it; some of them special values unless it is derivable.
 struct ir_tensor *program_inputs(struct ir_module *m, const struct ir_graph *g, uint64_t seed,
                                  unsigned kind);
