@@ -266,7 +266,7 @@ void job_fail(struct job *job, jot_status status, const char *text)
 void rt_distributed_fail(jot_status status, const char *format, ...)
 {
     struct job *job = job_find();
-    char text[FAILURE_BYTES - NAME_BYTES], whole[FAILURE_BYTES], name[NAME_BYTES];
+    char text[FAILURE_BYTES - NAME_BYTES - sizeof ": "], whole[FAILURE_BYTES], name[NAME_BYTES];
     if (!job)
         return;
     va_list args;
