@@ -97,9 +97,10 @@ static bool look_at_fold(struct found *f, nest_id id, nest_id points)
 }
 
 // Of the block, which stands in the loop `points` and, but for NEST_NONE, a fold there.  False where a statement
-// stands that has no copies side by side, or they are not worth it.
+// stands that has no copies side by side, or they are not worth it: the work of a fold that shares loads is another.
 static bool look(struct found *f, uint32_t block, nest_id points, nest_id fold)
 {
+    bool shares = false, is_expensive = false;
     nest_for_each (s, f->n, block) {
         nest_id id = nest_id_of(f->n, s);
         bool does = statement_varies(f, s), is_loop = s->body != NEST_NONE;
@@ -109,12 +110,13 @@ static bool look(struct found *f, uint32_t block, nest_id points, nest_id fold)
         switch (s->kind) {
         case NEST_LOAD:
             if (fold != NEST_NONE && !does && s->guard == NEST_NONE &&
-                nest_extent(f->n, nest_statement_at(f->n, fold)) >= COST_JAM_TERMS)
+                nest_extent(f->n, nest_statement_at(f->n, fold)) >= COST_JAM_TERMS) {
                 f->shared += bytes_between(f, s);
+                shares = true;
+            }
             break;
         case NEST_OP:
-            if (fold != NEST_NONE && does && cost_is_expensive(s->op, s->dtype))
-                return false;
+            is_expensive |= fold != NEST_NONE && does && cost_is_expensive(s->op, s->dtype);
             break;
         case NEST_CONST:
         case NEST_INDEX:
@@ -140,7 +142,7 @@ static bool look(struct found *f, uint32_t block, nest_id points, nest_id fold)
         }
         mark(f, s->result, s->n_results, does);
     }
-    return true;
+    return !shares || !is_expensive;
 }
 
 // ---- How many go together

@@ -184,6 +184,18 @@ static const struct {
      "yield fma %1 %4 sum64, fma %2 %4 sum64, fma %3 %4 sum64\n"},
     {"what lies together for each lane is read for five at a time",
      ROWS("i < 3, j < 300", PRODUCT("400", "400*i + k", "400*j + k")), "put y[j + 2048] = "},
+    {"rows whose fold makes others of exponentials",
+     "kernel k(x: f32[4096], w: f32[1048576], y: inout f32[4096]) {\n"
+     "  local row: f32[1024]\n  par i < 4 {\n"
+     "    fold j < 1024 {\n" PRODUCT("1024", "1024*i + k",
+                                     "j + 1024*k") "      put row[j] = %2\n      yield "
+                                                   "reduce_max %2 free\n    } -> %3 : f32\n"
+                                                   "    fold j < 1024 {\n      %4 = load "
+                                                   "row[j] : f32\n      %5 = sub %4, %3 : f32\n"
+                                                   "      %6 = exp %5 : f32\n      yield "
+                                                   "reduce_sum %6 sum64\n    } -> %7 : f32\n"
+                                                   "    put y[i] = %7\n  }\n}\n",
+     "yield fma %0 %4 sum64, fma %1 %4 sum64, fma %2 %4 sum64, fma %3 %4 sum64\n"},
     {"a short fold has none",
      ROWS("i < 4, j < 1024", PRODUCT("60", "1024*i + k", "j + 1024*k")), NULL},
     {"nor has a small matrix", ROWS("i < 4, j < 16", PRODUCT("300", "1024*i + k", "j + 16*k")),
@@ -195,7 +207,7 @@ static const struct {
      "    map i < 4, j < 1024 {\n" PRODUCT(
          "1024", "1024*i + k", "j + 1024*k") "    put y[1024*i + j] = %2\n    }\n  }\n}\n",
      NULL},
-    {"nor work that is no loads",
+    {"nor a fold whose work is no loads",
      ROWS("i < 4, j < 1024",
           "    fold k < 1024 {\n      %0 = load x[1024*i + k] : f32\n"
           "      %1 = load w[j + 1024*k] : f32\n      %3 = sub %0, %1 : f32\n"
