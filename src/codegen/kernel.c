@@ -106,19 +106,6 @@ static void lower_simple(struct cg_lowering *l, const struct nest_block *body, u
         cg_lower_statement(l, body->statements.at[i]);
 }
 
-// The axis that chunks divide: the first that is long enough, else the longest.
-static nest_id split_axis(const struct nest *nest, const struct nest_statement *s)
-{
-    nest_id longest = s->axes[0];
-    for (uint32_t i = 0; i < s->n_axes; i++) {
-        if (nest->axes.at[s->axes[i]].extent >= MAX_CHUNKS)
-            return s->axes[i];
-        if (nest->axes.at[s->axes[i]].extent > nest->axes.at[longest].extent)
-            longest = s->axes[i];
-    }
-    return longest;
-}
-
 static const char *symbol_name(struct arena *arena, int number, const char *suffix)
 {
     char text[64];
@@ -148,21 +135,44 @@ static void set_step(struct cg_kernel_step *step, const char *symbol, int64_t to
         step->phase_grain = chunk_size(total, fmax(2, cost / PHASE_CHUNK_COST), unit);
 }
 
-// Points that a chunk has at least.  Those with loops over time are long.
+// Elements of an axis that a chunk has at least: of lanes whole vectors, of what lanes cross a tile.
 static int64_t chunk_unit(struct cg_lowering *l, nest_id loop, nest_id split)
 {
     const struct nest_statement *s = cg_statement(l, loop);
     nest_id axis = nest_vector_axis(l->nest, s);
-    if (!nest_has_time(l->nest, s->body))
-        return CG_CHUNK;
     unsigned lanes = axis == NEST_NONE ? 1 : l->nest->axes.at[axis].vector;
-    return axis == split ? (int64_t)lanes * cg_choose_chunks(l, loop, axis, lanes) : 1;
+    if (nest_has_time(l->nest, s->body)) // points are long
+        return axis == split ? (int64_t)lanes * cg_choose_chunks(l, loop, axis, lanes) : 1;
+    if (axis == NEST_NONE)
+        return cg_is_network(l, loop) ? CG_CHUNK : 1;
+    if (axis == split)
+        return CG_CHUNK;
+    return cg_crossing_axis(l, s, axis) == split ? CG_TILE : 1;
+}
+
+// The axis that chunks divide: the first that is long enough, else that of most units.
+static nest_id split_axis(struct cg_lowering *l, nest_id loop)
+{
+    const struct nest_statement *s = cg_statement(l, loop);
+    nest_id most = s->axes[0];
+    int64_t units = 0;
+    for (uint32_t i = 0; i < s->n_axes; i++) {
+        int64_t unit = chunk_unit(l, loop, s->axes[i]);
+        int64_t n = (l->nest->axes.at[s->axes[i]].extent + unit - 1) / unit;
+        if (n >= MAX_CHUNKS)
+            return s->axes[i];
+        if (n > units) {
+            units = n;
+            most = s->axes[i];
+        }
+    }
+    return most;
 }
 
 static void lower_points_kernel(struct cg_lowering *l, nest_id loop, struct cg_kernel_step *out)
 {
     const struct nest_statement *s = cg_statement(l, loop);
-    nest_id split = split_axis(l->nest, s);
+    nest_id split = split_axis(l, loop);
     l->top = loop;
     cg_prefetch_find(l, loop);
     cg_lower_points(l, loop, split, LLVMGetParam(l->function, 1), LLVMGetParam(l->function, 2));

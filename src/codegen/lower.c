@@ -430,8 +430,8 @@ static void lower_side_by_side(struct cg_lowering *l, const struct nest_statemen
 // An axis of the loop along which some access is contiguous that is far apart along the vector
 // axis: a transpose.  Its points go by tiles inside the loop over vectors, so that what one vector
 // touches stays in the nearest cache for the next.
-static nest_id crossing_axis(const struct cg_lowering *l, const struct nest_statement *s,
-                             nest_id axis)
+nest_id cg_crossing_axis(const struct cg_lowering *l, const struct nest_statement *s,
+                         nest_id axis)
 {
     nest_for_each (x, l->nest, s->body) {
         if (x->kind != NEST_LOAD && x->kind != NEST_PUT)
@@ -613,7 +613,7 @@ void cg_lower_points(struct cg_lowering *l, nest_id id, nest_id split, LLVMValue
     if (p.axis != NEST_NONE) {
         p.lanes = l->nest->axes.at[p.axis].vector;
         p.chunks = cg_choose_chunks(l, id, p.axis, p.lanes);
-        p.across = p.chunks ? NEST_NONE : crossing_axis(l, p.s, p.axis);
+        p.across = p.chunks ? NEST_NONE : cg_crossing_axis(l, p.s, p.axis);
         l->vector_loop = id;
     }
     lower_axes(l, id, &p, 0);

@@ -282,6 +282,9 @@ void cg_lower_statement(struct cg_lowering *l, nest_id s);
 // A loop of kind par or map over [begin, end) of its axis `split` (NEST_NONE: all of every axis).
 void cg_lower_points(struct cg_lowering *l, nest_id s, nest_id split, LLVMValueRef begin,
                      LLVMValueRef end);
+// The axis whose points go by tiles of CG_TILE inside of the loop over vectors of `axis`, or NEST_NONE.
+nest_id cg_crossing_axis(const struct cg_lowering *l, const struct nest_statement *s,
+                         nest_id axis);
 // A fold as a whole, its results defined.
 void cg_lower_fold(struct cg_lowering *l, nest_id s);
 // One block of a fold: accumulators reset, filled and written to row `row` of the results.

@@ -3,6 +3,10 @@
 // to vector lanes.
 #include "nest_check.h"
 
+#include "codegen/lower.h"
+#include "codegen/module.h"
+
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -436,6 +440,57 @@ START_TEST(neighbours)
 }
 END_TEST
 
+// Loops with axes that are short beside what a vector or a chunk has.
+static const struct {
+    const char *what, *text;
+    int64_t least; // chunks
+} shares[] = {
+    {"few rows that are long",
+     "kernel k(x: f32[524288], y: out f32[524288]) {\n  local row: f32[8192]\n"
+     "  par i < 64 {\n    fold j < 8192 {\n      %0 = load x[8192*i + j] : f32\n"
+     "      %1 = exp %0 : f32\n      put row[j] = %1\n      yield reduce_sum %1 sum64\n"
+     "    } -> %2 : f32\n    map k < 8192 {\n      %3 = load row[k] : f32\n"
+     "      %4 = div %3, %2 : f32\n      put y[8192*i + k] = %4\n    }\n  }\n}\n",
+     8},
+    {"pixels of few rows and columns, whose channels are one vector",
+     "kernel k(x: i32[25088], w: i32[64], y: out i32[25088]) {\n"
+     "  par i < 8, j < 14, k < 14, l < 16 {\n    fold m < 64 {\n"
+     "      %0 = load x[3136*i + 224*j + 16*k] : i32\n      %1 = load w[m] : i32\n"
+     "      yield fma %0 %1 free\n    } -> %2 : i32\n    put y[3136*i + 224*j + 16*k + l] = "
+     "%2\n"
+     "  }\n}\n",
+     8},
+    {"a transpose goes by tiles",
+     "kernel k(x: f32[1048576], y: out f32[1048576]) {\n  par i < 1024, j < 1024 {\n"
+     "    %0 = load x[1024*j + i] : f32\n    put y[1024*i + j] = %0\n  }\n}\n",
+     8},
+    {"little work is not shared",
+     "kernel k(x: f32[512], y: out f32[64]) {\n  par i < 64 {\n    fold j < 8 {\n"
+     "      %0 = load x[8*i + j] : f32\n      yield reduce_max %0 free\n    } -> %1 : f32\n"
+     "    put y[i] = %1\n  }\n}\n",
+     1},
+};
+
+START_TEST(threads_share_loops)
+{
+    struct cg_target *target;
+    struct cg_module m;
+    struct cg_kernel kernel = {0};
+    struct nest **nests;
+    int count;
+    ck_assert_int_eq(nest_parse(nest_check_arena, shares[_i].text, &count, &nests), JOT_OK);
+    ck_assert_int_eq(cg_target_find(NULL, &target), JOT_OK);
+    ck_assert_int_eq(cg_module_make(target, nest_check_arena, &m), JOT_OK);
+    ck_assert_int_eq(cg_kernel_lower(&m, nest_check_arena, nests[0], 0, &kernel), JOT_OK);
+    const struct cg_kernel_step *step = &kernel.steps[0];
+    int64_t chunks = (step->total + step->grain - 1) / step->grain;
+    ck_assert_msg(chunks >= shares[_i].least, "%s: %" PRId64 " chunks", shares[_i].what,
+                  chunks);
+    ck_assert_int_eq(step->parallel, shares[_i].least > 1);
+    cg_module_finish(&m);
+}
+END_TEST
+
 int main(void)
 {
     nest_check_any = true;
@@ -460,6 +515,7 @@ int main(void)
     tcase_add_loop_test(bits, one_hot, 0, 4);
     tcase_add_loop_test(bits, borders, 0, 36);
     tcase_add_loop_test(bits, neighbours, 0, 12);
+    tcase_add_loop_test(bits, threads_share_loops, 0, (int)(sizeof shares / sizeof *shares));
     suite_add_tcase(s, bits);
     SRunner *r = srunner_create(s);
     srunner_run_all(r, CK_ENV);
