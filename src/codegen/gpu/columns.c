@@ -99,6 +99,7 @@ struct parts {
     int64_t groups;        // of columns
     bool *depends;         // by value: on the fold
     struct cg_results *of; // by combine: [part][vector of points]
+    LLVMValueRef is_there; // an i1: the thread has a vector of its own
 };
 
 // Loads of the block that are beside their neighbours neither along the axis nor the same along it.
@@ -200,8 +201,8 @@ static uint64_t place_parts(struct cg_lowering *l, struct parts *t, const struct
                              gpu_extra_operand(l, 0), &t->of);
 }
 
-// Opens the loop over blocks: the part, and the thread's vector of points; those behind the last do
-// what the last does.
+// Opens the loop over blocks: the part, and the thread's vector of points; those behind the last
+// have the last one's, do nothing of its fold, and put nothing.
 static struct cg_loop open_chunks(struct cg_lowering *l, struct parts *t, int64_t parts,
                                   LLVMValueRef *part, LLVMValueRef *vector)
 {
@@ -213,19 +214,32 @@ static struct cg_loop open_chunks(struct cg_lowering *l, struct parts *t, int64_
     at = LLVMBuildMul(b, at, cg_int(l->module, l->gpu->columns), "");
     at = LLVMBuildAdd(b, at, gpu_wide(l, l->gpu->number), "");
     LLVMValueRef last = cg_int(l->module, t->points.count - 1);
-    LLVMValueRef is_there = LLVMBuildICmp(b, LLVMIntSLT, at, last, "");
-    *vector = LLVMBuildSelect(b, is_there, at, last, "");
+    t->is_there = LLVMBuildICmp(b, LLVMIntSLE, at, last, "");
+    *vector = LLVMBuildSelect(b, t->is_there, at, last, "");
     gpu_points_set(l, &t->points, *vector);
     return chunk;
 }
 
+// Without maps; puts are of the end, by the first threads of the columns that are there.
 static void lower_statements(struct cg_lowering *l, const struct parts *t, uint32_t from,
-                             uint32_t to)
+                             uint32_t to, bool is_end)
 {
     const struct nest_block *b = &l->nest->blocks.at[t->points.s->body];
-    for (uint32_t i = from; i < to && i < b->statements.count; i++)
-        if (cg_statement(l, b->statements.at[i])->kind != NEST_MAP)
+    LLVMValueRef place = l->gpu->place;
+    if (is_end)
+        l->gpu->place = LLVMBuildSelect(l->m.b, t->is_there, place, gpu_i32(l, 1), "");
+    for (uint32_t i = from; i < to && i < b->statements.count; i++) {
+        enum nest_kind kind = cg_statement(l, b->statements.at[i])->kind;
+        if (kind != NEST_MAP && (is_end || kind != NEST_PUT))
             cg_lower_statement(l, b->statements.at[i]);
+    }
+    l->gpu->place = place;
+}
+
+// So many, of columns that are not there none.
+static LLVMValueRef if_there(struct cg_lowering *l, const struct parts *t, LLVMValueRef count)
+{
+    return LLVMBuildSelect(l->m.b, t->is_there, count, cg_int(l->module, 0), "");
 }
 
 static LLVMValueRef row_of(struct cg_lowering *l, const struct parts *t, LLVMValueRef part,
@@ -267,18 +281,18 @@ static void lower_parts(struct cg_lowering *l, struct parts *t, struct cg_kernel
     LLVMValueRef part, vector;
     g->is_alone = true;
     struct cg_loop chunk = open_chunks(l, t, t->parts, &part, &vector);
-    lower_statements(l, t, 0, t->at);
+    lower_statements(l, t, 0, t->at, false);
     LLVMValueRef first = LLVMBuildMul(b, part, cg_int(l->module, g->group), "");
     first = LLVMBuildAdd(b, first, gpu_wide(l, g->place), "");
     first = LLVMBuildMul(b, first, cg_int(l->module, t->span), "");
     LLVMValueRef count = left_of(l, units, first, t->span);
     struct cg_element *all = arena_array(l->arena, struct cg_element, p.s->n_combines + 1);
-    gpu_alone_units(l, &p, first, count, t->span, all);
+    gpu_alone_units(l, &p, first, if_there(l, t, count), t->span, all);
     int64_t rows = (units + t->span - 1) / t->span;
     LLVMValueRef before = LLVMBuildMul(b, part, cg_int(l->module, g->group), "");
     bring_together(l, &p, left_of(l, rows, before, g->group), g->group, all);
     LLVMValueRef leads = LLVMBuildICmp(b, LLVMIntEQ, g->place, gpu_i32(l, 0), "");
-    struct cg_branch lead = cg_if_open(l, leads);
+    struct cg_branch lead = cg_if_open(l, LLVMBuildAnd(b, leads, t->is_there, ""));
     for (uint32_t i = 0; i < p.s->n_combines; i++)
         gpu_row_store(l, &p.all[i], &t->of[i], row_of(l, t, part, vector), &all[i]);
     cg_if_close(l, &lead);
@@ -316,7 +330,7 @@ static void lower_end(struct cg_lowering *l, struct parts *t, struct cg_kernel *
     int64_t rows = (t->parts + span - 1) / span;
     LLVMValueRef none, vector;
     struct cg_loop chunk = open_chunks(l, t, 1, &none, &vector);
-    lower_statements(l, t, 0, t->at);
+    lower_statements(l, t, 0, t->at, true);
     g->is_alone = true;
     LLVMValueRef first = LLVMBuildMul(b, gpu_wide(l, g->place), cg_int(l->module, span), "");
     LLVMValueRef count = left_of(l, t->parts, first, span);
@@ -332,7 +346,7 @@ static void lower_end(struct cg_lowering *l, struct parts *t, struct cg_kernel *
     bring_together(l, &p, cg_int(l->module, rows), rows, all);
     gpu_alone_define(l, &p, all);
     g->is_alone = false;
-    lower_statements(l, t, t->at + 1, UINT32_MAX);
+    lower_statements(l, t, t->at + 1, UINT32_MAX, true);
     set_lanes(l, t, false);
     gpu_sync(l);
     cg_loop_close(l, &chunk);
