@@ -501,11 +501,12 @@ struct cg_kernel_step {
     bool exact_grid; // a block for every chunk
 };
 #define CG_KERNEL_STEPS 4
+#define CG_COUNTERS_OF_GRID 16
 struct cg_kernel {
     int n_steps; // 1; 2 of a parallel fold and its end; as many as loops of points; several on a GPU
     struct cg_kernel_step steps[CG_KERNEL_STEPS];
     uint64_t partial_bytes; // of results of chunks: the operand after the nest's own
-    bool has_counter;       // a u32, 0 before and after: the operand after that (on a GPU)
+    uint32_t counters;      // u32s, 0 before and after: the operand after that (on a GPU)
     int64_t trips;          // of the loop around it that it makes at once (gpu/trips.c), 0: one
     const char *serial;     // what of it one thread of a GPU does, and why, or NULL
 };
@@ -521,7 +522,7 @@ struct cg_phases {
     bool parallel; // some phase is
     // A kernel of a GPU: one operand more, of counters that are 0 before and after; the blocks that it
     // wants, the threads of each, and the trips that its turns are left as after.
-    bool has_counter;
+    uint32_t counters; // CG_COUNTERS_OF_GRID of the kernel itself and those of phases, or 0
     int64_t blocks, trips;
     uint32_t block;
 };

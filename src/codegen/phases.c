@@ -274,7 +274,7 @@ static void add_phase(struct phases *w, const struct nest_step *t)
         operands[i] = begin_of(w, t, i);
     if (k->partial_bytes)
         operands[n++] = w->partial;
-    if (k->has_counter)
+    if (k->counters)
         operands[n++] = w->counters;
     for (int i = 0; i < k->n_steps; i++)
         if (k->steps[i].total && w->by_function)
@@ -510,7 +510,8 @@ static void list_partial(struct phases *w, const struct nest_step *t)
     const struct cg_kernel *k = &w->kernels[t->nest];
     if (k->partial_bytes > w->out->partial_bytes)
         w->out->partial_bytes = k->partial_bytes;
-    w->out->has_counter |= k->has_counter;
+    if (k->counters && w->out->counters < CG_COUNTERS_OF_GRID + k->counters)
+        w->out->counters = CG_COUNTERS_OF_GRID + k->counters;
 }
 
 static void list_operands(struct phases *w, uint32_t first)

@@ -7,8 +7,6 @@
 #include "base/vec.h"
 #include "passes/plan.h"
 
-#define COUNTER_BYTES 64
-
 // A loop or branch that is being written.
 struct body {
     const struct nest_step *from;
@@ -31,7 +29,7 @@ struct draft {
     VEC(char) text;
     uint64_t arena_bytes;
     uint32_t counter; // buffer of u32s that are 0 before and after each kernel; 0: none is used
-    bool has_counter;
+    uint64_t counter_bytes;
 };
 
 static uint32_t add_text(struct draft *d, const char *text)
@@ -116,25 +114,26 @@ static uint32_t partial_buffer(struct draft *d, uint64_t bytes)
 }
 
 // Its place is known when all other places are (place_counter).
-static uint32_t counter_buffer(struct draft *d)
+static uint32_t counter_buffer(struct draft *d, uint32_t count)
 {
-    if (!d->has_counter) {
-        vec_push(d->arena, &d->buffers,
-                 (struct rt_buffer){.place = RT_PLACE_ARENA, .bytes = COUNTER_BYTES});
+    uint64_t bytes = ((uint64_t)count * sizeof(uint32_t) + 63) / 64 * 64;
+    if (!d->counter_bytes) {
+        vec_push(d->arena, &d->buffers, (struct rt_buffer){.place = RT_PLACE_ARENA});
         d->counter = d->buffers.count - 1;
-        d->has_counter = true;
     }
+    d->counter_bytes = bytes > d->counter_bytes ? bytes : d->counter_bytes;
     return d->counter;
 }
 
 static uint64_t place_counter(struct draft *d)
 {
-    if (!d->has_counter)
+    if (!d->counter_bytes)
         return 0;
     uint64_t start = (d->arena_bytes + 63) / 64 * 64;
     d->buffers.at[d->counter].offset = start;
-    d->arena_bytes = start + COUNTER_BYTES;
-    return COUNTER_BYTES;
+    d->buffers.at[d->counter].bytes = d->counter_bytes;
+    d->arena_bytes = start + d->counter_bytes;
+    return d->counter_bytes;
 }
 
 // ranges: NULL for all of each.
@@ -167,7 +166,7 @@ static uint32_t read_only_operands(const struct draft *d, const struct nest_step
 static void add_kernel(struct draft *d, const struct nest_step *from, const struct cg_kernel *k)
 {
     uint32_t partial = k->partial_bytes ? partial_buffer(d, k->partial_bytes) : 0;
-    uint32_t counter = k->has_counter ? counter_buffer(d) : 0;
+    uint32_t counter = k->counters ? counter_buffer(d, k->counters) : 0;
     uint32_t title = add_title(d, from);
     for (int i = 0; i < k->n_steps; i++) {
         const struct cg_kernel_step *step = &k->steps[i];
@@ -187,7 +186,7 @@ static void add_kernel(struct draft *d, const struct nest_step *from, const stru
             vec_push(d->arena, &d->operands, partial);
             s.operand_count++;
         }
-        if (k->has_counter) {
+        if (k->counters) {
             vec_push(d->arena, &d->operands, counter);
             s.operand_count++;
         }
@@ -351,7 +350,7 @@ static void add_phases(struct draft *d, uint32_t i)
                         .scratch_bytes = f->scratch_bytes,
                         .block = f->block};
     if (f->block) {
-        s.flags = f->has_counter ? RT_STEP_COOPERATIVE : 0;
+        s.flags = f->counters ? RT_STEP_COOPERATIVE : 0;
         s.param_count = 1;
         vec_push(d->arena, &d->params, f->trips);
     }
@@ -360,8 +359,8 @@ static void add_phases(struct draft *d, uint32_t i)
         vec_push(d->arena, &d->operands, partial_buffer(d, f->partial_bytes));
         s.operand_count++;
     }
-    if (f->has_counter) {
-        vec_push(d->arena, &d->operands, counter_buffer(d));
+    if (f->counters) {
+        vec_push(d->arena, &d->operands, counter_buffer(d, f->counters));
         s.operand_count++;
     }
     vec_push(d->arena, &d->steps, s);

@@ -40,6 +40,12 @@ enum cost_constant {
     COST_BYTES_PER_US = 3000000,
     COST_WORK_PER_US = 20000000,
     COST_LONG_PHASE = 50,
+    // The same of one block of threads on a multiprocessor, of which there are so many, and what it takes for blocks
+    // to bring together what they have parts of.
+    COST_BLOCK_BYTES_PER_US = 40000,
+    COST_BLOCK_WORK_PER_US = 150000,
+    COST_MULTIPROCESSORS = 132,
+    COST_TOGETHER_US = 2,
     // Microseconds of a kernel that pay for making parts of it beside what devices exchange.
     COST_BESIDE = 3,
     COST_BESIDE_VALUES = 256, // that are made once more for it

@@ -193,6 +193,27 @@ bool fission_wants_apart(const struct fission *f, nest_id id, bool *is_along)
     return 2 * apart <= together;
 }
 
+// Whether points whose elements lie beside one another are so few, and so long, that blocks of threads that have one
+// each leave most of a GPU idle: in kernels of their own the maps are loops of all points' elements, and blocks share
+// each fold.
+static bool are_few_rows(const struct fission *f)
+{
+    const struct nest_block *b = &f->n->blocks.at[f->block];
+    double apart = 0, shared = 0;
+    if (f->par == NEST_NONE ||
+        nest_lies_along(nest_lines_in(f->n, fission_statement(f, f->par))))
+        return false;
+    for (uint32_t i = 0; i < b->statements.count; i++) {
+        const struct nest_statement *s = fission_statement(f, b->statements.at[i]);
+        if (s->kind != NEST_PAR && s->kind != NEST_MAP && s->kind != NEST_FOLD)
+            continue;
+        struct nest_time time = nest_time_of(f->n, s, points_of(f));
+        apart += time.apart;
+        shared += time.shared + COST_TOGETHER_US;
+    }
+    return f->always || apart > COST_GROUP_BETTER * shared;
+}
+
 // Whether what one of its loops puts is read, which leaves all of the kernel to one thread.
 static bool has_updates(const struct nest *n)
 {
@@ -226,7 +247,8 @@ bool fission_is_wanted(const struct fission *f)
         is_apart |= fission_wants_apart(f, id, is_along);
     }
     if (f->par != NEST_NONE)
-        return is_apart || (has_terms && points <= COST_PART_POINTS) ||
+        return is_apart || (loops > 1 && are_few_rows(f)) ||
+               (has_terms && points <= COST_PART_POINTS) ||
                (has_long_scan && loops > 1 && points <= COST_PART_SCANS) ||
                (loops > 1 && are_few_columns(f) && has_loops_in_turn(f) &&
                 (f->always ||

@@ -393,6 +393,13 @@ struct nest_lines nest_lines_of(const struct nest *n, const struct nest_statemen
                                 const struct nest_statement *inner,
                                 const struct nest_statement *access);
 struct nest_lines nest_lines_in(const struct nest *n, const struct nest_statement *points);
+// Microseconds that a GPU takes for a loop of so many points, when each point is one block's of threads, and when all
+// of the GPU shares each.  What threads keep of a point is memory then.
+struct nest_time {
+    double apart, shared;
+};
+struct nest_time nest_time_of(const struct nest *n, const struct nest_statement *loop,
+                              int64_t points);
 // Whether neighbouring points are clearly for neighbouring threads.
 static inline bool nest_lies_along(struct nest_lines lines)
 {

@@ -35,6 +35,40 @@ double nest_work(const struct nest *n, uint32_t block)
     return work;
 }
 
+// Bytes that the block reads and puts, those of locals with it or without.
+static double bytes_of(const struct nest *n, uint32_t block, bool with_locals)
+{
+    double bytes = 0;
+    if (block >= n->blocks.count)
+        return 0;
+    for (uint32_t i = 0; i < n->blocks.at[block].statements.count; i++) {
+        const struct nest_statement *s =
+            &n->statements.at[n->blocks.at[block].statements.at[i]];
+        if ((s->kind == NEST_LOAD || s->kind == NEST_PUT) &&
+            (with_locals || n->buffers.at[s->buffer].role != NEST_LOCAL))
+            bytes += (double)jot_dtype_size(n->buffers.at[s->buffer].dtype);
+        bytes += (double)nest_extent(n, s) *
+                 (bytes_of(n, s->body, with_locals) + bytes_of(n, s->other, with_locals));
+    }
+    return bytes;
+}
+
+static double larger(double x, double y) { return x > y ? x : y; }
+
+struct nest_time nest_time_of(const struct nest *n, const struct nest_statement *loop,
+                              int64_t points)
+{
+    double extent = (double)nest_extent(n, loop), work = extent * nest_work(n, loop->body);
+    double all = extent * bytes_of(n, loop->body, true);
+    double bytes = extent * bytes_of(n, loop->body, false);
+    double turns = (double)((points + COST_MULTIPROCESSORS - 1) / COST_MULTIPROCESSORS);
+    double shared = larger(all / COST_BYTES_PER_US, work / COST_WORK_PER_US);
+    double whole = larger(bytes / COST_BYTES_PER_US, work / COST_WORK_PER_US);
+    double one = larger(bytes / COST_BLOCK_BYTES_PER_US, work / COST_BLOCK_WORK_PER_US);
+    return (struct nest_time){.apart = larger(turns * one, (double)points * whole),
+                              .shared = (double)points * shared};
+}
+
 bool nest_has_time(const struct nest *n, uint32_t block)
 {
     nest_for_each (s, n, block)

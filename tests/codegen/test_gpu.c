@@ -284,6 +284,30 @@ START_TEST(a_sum_is_one_kernel)
 }
 END_TEST
 
+// Few long rows are shared by blocks, each of which counts those of its row; many are of a block each.
+START_TEST(few_rows_are_shared)
+{
+    static const int rows[] = {16, 1024};
+    for (int i = 0; i < 2; i++) {
+        struct strbuf s = strbuf_make(arena);
+        strbuf_printf(
+            &s,
+            "kernel sum(x: f32[%d], z: f32[%d], y: out f32[%d]) {\n"
+            "  par r < %d {\n    %%3 = load z[r] : f32\n"
+            "    fold c < 1048576 {\n"
+            "      %%0 = load x[1048576*r + c] : f32\n      %%1 = mul %%0, %%3 : f32\n"
+            "      yield reduce_sum %%1 sum64\n    } -> %%2 : f32\n"
+            "    put y[r] = %%2\n  }\n}\n",
+            rows[i] << 20, rows[i], rows[i], rows[i]);
+        const char *ptx = ptx_of(s.text);
+        ck_assert_int_eq(count(ptx, ".visible .entry"), 1);
+        ck_assert_ptr_nonnull(strstr(ptx, "ld.global.nc.v4.f32"));
+        ck_assert_int_eq(count(ptx, "atom.global.add.u32"), rows[i] == 16);
+        check_clean(ptx);
+    }
+}
+END_TEST
+
 // Neighbouring columns by 16 bytes, several threads for each.
 START_TEST(columns_are_read_side_by_side)
 {
@@ -765,6 +789,7 @@ static void add_tests(TCase *c)
     tcase_add_test(c, a_row_is_read_once);
     tcase_add_test(c, exponentials_of_rows_have_one_bound);
     tcase_add_test(c, a_sum_is_one_kernel);
+    tcase_add_test(c, few_rows_are_shared);
     tcase_add_test(c, columns_are_read_side_by_side);
     tcase_add_test(c, warps_share_where_points_are_few);
     tcase_add_test(c, dear_terms_are_computed_first);

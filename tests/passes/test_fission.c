@@ -313,6 +313,45 @@ START_TEST(long_columns_are_shared)
 }
 END_TEST
 
+// Folds that follow one another, of few rows which blocks of threads would have one each: each becomes a kernel, which
+// blocks share.  Of as many rows as there are multiprocessors, or of short ones, nothing is gained.
+START_TEST(few_long_rows_are_shared)
+{
+    static const struct {
+        int rows, length;
+        uint32_t kernels;
+    } all[] = {{8, 1 << 20, 3}, {3, 1 << 18, 3}, {8, 2048, 1}, {264, 1 << 18, 1}};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        int rows = all[i].rows, length = all[i].length;
+        struct strbuf s = strbuf_make(arena);
+        strbuf_printf(
+            &s,
+            "jot nest 1\nprogram \"p\" {\n  inputs 1\n  outputs 1 donated -1\n  arena 0\n"
+            "  constants 0\n  memory input 0 : f32[%d] \"x\"\n"
+            "  memory output 0 : f32[%d] \"y\"\n  step kernel 0 (0, 1) \"\"\n}\n",
+            rows * length, rows * length);
+        strbuf_printf(
+            &s,
+            "kernel k0_softmax(x: f32[%d], y: out f32[%d]) {\n  par r < %d {\n"
+            "    fold i < %d {\n      %%0 = load x[%d*r + i] : f32\n"
+            "      yield reduce_max %%0 free\n    } -> %%1 : f32\n"
+            "    fold j < %d {\n      %%2 = load x[%d*r + j] : f32\n"
+            "      %%3 = sub %%2, %%1 : f32\n      %%4 = exp %%3 : f32\n"
+            "      yield reduce_sum %%4 sum64\n    } -> %%5 : f32\n"
+            "    map k < %d {\n      %%6 = load x[%d*r + k] : f32\n"
+            "      %%7 = sub %%6, %%1 : f32\n      %%8 = exp %%7 : f32\n"
+            "      %%9 = div %%8, %%5 : f32\n      put y[%d*r + k] = %%9\n    }\n  }\n}\n",
+            rows * length, rows * length, rows, length, length, length, length, length, length,
+            length);
+        struct nest_program *p;
+        ck_assert_msg(nest_program_parse(arena, s.text, &p) == JOT_OK, "%s",
+                      jot_error_message());
+        schedule_fission(p, false);
+        ck_assert_uint_eq(p->nests.count, all[i].kernels);
+    }
+}
+END_TEST
+
 // A fold and a map that does without it are functions of one kernel.
 START_TEST(what_waits_for_nothing_stays)
 {
@@ -408,6 +447,7 @@ static void add_tests(TCase *c)
     tcase_add_test(c, memory_in_place);
     tcase_add_test(c, long_columns_are_shared);
     tcase_add_test(c, sums_go_their_own_way);
+    tcase_add_test(c, few_long_rows_are_shared);
     tcase_add_test(c, what_waits_for_nothing_stays);
 }
 

@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// One long fold by the whole grid: blocks of threads have blocks of it, and the one that ends last
-// brings them together and does the rest.
+// Long folds by the whole grid: blocks of threads have blocks of a fold, and the one that ends last
+// brings them together and does the rest.  The fold is one, or one of each of few points, whose blocks
+// of threads count apart:
+//
+//     fold j { } ...                     par i < 8 { ... fold j { } ... }
 //
 // Where the elements are dear and the blocks few, the terms are computed first, a thread each, so that
 // all threads have a share of that work: in shared memory by who has the block of the fold, or by a
 // function before, where the blocks would keep too few multiprocessors busy.
 #include "codegen/gpu/gpu.h"
+
+#include "passes/cost.h"
 
 #define BLOCK 256
 #define DEAR_WORK 64 // operations of an element
@@ -15,6 +20,95 @@
 #define OWN_BYTES (48 << 10)                  // of the terms of a block of the fold
 #define FEW_BLOCKS (16 * GPU_MULTIPROCESSORS) // of the fold
 #define OWN_BLOCK 256 // threads that make the terms of a block of the fold
+
+// A fold that blocks share, and what stands around it.
+struct shared_fold {
+    nest_id fold;
+    uint32_t block, at; // its statements, and which of them the fold is
+    uint32_t outer; // statements of the kernel before it, or before the loop that it stands in
+    struct gpu_points points; // of that loop; no statement: it stands in none
+};
+
+nest_id gpu_shared_fold(const struct cg_lowering *l, nest_id loop)
+{
+    const struct nest_statement *s = cg_statement(l, loop);
+    if (s->kind != NEST_PAR || gpu_has_updates(l->nest))
+        return NEST_NONE;
+    for (uint32_t i = 0; i < l->nest->buffers.count; i++)
+        if (l->nest->buffers.at[i].role == NEST_LOCAL)
+            return NEST_NONE;
+    const struct nest_block *b = &l->nest->blocks.at[s->body];
+    nest_id fold = NEST_NONE;
+    for (uint32_t i = 0; i < b->statements.count; i++) {
+        const struct nest_statement *t = cg_statement(l, b->statements.at[i]);
+        if (t->kind < NEST_PUT || (t->kind == NEST_PUT && !t->op))
+            continue;
+        if (t->kind != NEST_FOLD || fold != NEST_NONE ||
+            !gpu_is_team_fold(l, b->statements.at[i]))
+            return NEST_NONE;
+        fold = b->statements.at[i];
+    }
+    if (fold == NEST_NONE || cg_extent(l, cg_statement(l, fold)) <= GPU_MOST_OF_ONE_BLOCK ||
+        nest_lies_along(nest_lines_in(l->nest, s)))
+        return NEST_NONE;
+    struct nest_time time = nest_time_of(l->nest, cg_statement(l, fold), cg_extent(l, s));
+    return time.apart > COST_GROUP_BETTER * time.shared + COST_TOGETHER_US ? fold : NEST_NONE;
+}
+
+static struct shared_fold shared_fold_of(struct cg_lowering *l, uint32_t at)
+{
+    const struct nest_block *all = &l->nest->blocks.at[0], *b;
+    struct shared_fold t = {.at = at, .outer = at, .points = {.count = 1}};
+    const struct nest_statement *s = cg_statement(l, all->statements.at[at]);
+    t.fold = all->statements.at[at];
+    if (s->kind != NEST_PAR)
+        return t;
+    t.points = (struct gpu_points){.s = s,
+                                   .axis = s->axes[s->n_axes - 1],
+                                   .lanes = 1,
+                                   .rows = 1,
+                                   .count = cg_extent(l, s)};
+    t.block = s->body;
+    b = &l->nest->blocks.at[t.block];
+    for (t.at = 0; cg_statement(l, b->statements.at[t.at])->kind != NEST_FOLD;)
+        t.at++;
+    t.fold = b->statements.at[t.at];
+    return t;
+}
+
+// What stands before the fold, at point `point` (an i64): what is put there waits for the end.
+static void lower_before(struct cg_lowering *l, const struct shared_fold *t, LLVMValueRef point)
+{
+    const struct nest_block *b = &l->nest->blocks.at[t->block];
+    if (!t->points.s)
+        return;
+    gpu_points_set(l, &t->points, point);
+    for (uint32_t i = 0; i < t->at; i++)
+        if (cg_statement(l, b->statements.at[i])->kind != NEST_PUT)
+            cg_lower_statement(l, b->statements.at[i]);
+}
+
+static void lower_rest(struct cg_lowering *l, const struct shared_fold *t)
+{
+    const struct nest_block *b = &l->nest->blocks.at[t->block];
+    for (uint32_t i = 0; t->points.s && i < t->at; i++)
+        if (cg_statement(l, b->statements.at[i])->kind == NEST_PUT)
+            cg_lower_statement(l, b->statements.at[i]);
+    for (uint32_t i = t->at + 1; i < b->statements.count; i++)
+        cg_lower_statement(l, b->statements.at[i]);
+}
+
+// The point of chunk `i`, of so many chunks each, and in *i which of them it is.
+static LLVMValueRef point_of(struct cg_lowering *l, const struct shared_fold *t, int64_t chunks,
+                             LLVMValueRef *i)
+{
+    LLVMBuilderRef b = l->m.b;
+    LLVMValueRef all = *i, count = cg_int(l->module, chunks);
+    if (t->points.count == 1)
+        return cg_int(l->module, 0);
+    *i = LLVMBuildURem(b, all, count, "");
+    return LLVMBuildUDiv(b, all, count, "");
+}
 
 // ---- Terms
 
@@ -38,17 +132,19 @@ static uint64_t all_terms(const struct nest_statement *s, int64_t count)
     return bytes;
 }
 
-bool gpu_has_terms(const struct cg_lowering *l, nest_id fold)
+static bool has_terms(const struct cg_lowering *l, nest_id fold, int64_t points)
 {
     const struct nest_statement *s = cg_statement(l, fold);
     for (uint32_t i = 0; i < s->n_combines; i++)
         if (dtype_is_complex(s->combines[i].dtype) || s->combines[i].dtype == JOT_BOOL)
             return false;
-    int64_t length = cg_extent(l, s), blocks = length / fold_block(length);
+    int64_t length = cg_extent(l, s), blocks = points * (length / fold_block(length));
     double work = gpu_work(l, s->body);
     return length >= LEAST_TERMS && ((work >= DEAR_WORK && blocks < FEW_BLOCKS) ||
                                      (work >= LIGHT_WORK && blocks < LIGHT_BLOCKS));
 }
+
+bool gpu_has_terms(const struct cg_lowering *l, nest_id fold) { return has_terms(l, fold, 1); }
 
 // The terms at place `at` of the fold: stored, or loaded for all lanes.
 static void access_terms(struct cg_lowering *l, const struct nest_statement *s, LLVMValueRef at,
@@ -94,43 +190,50 @@ static void make_term(struct cg_lowering *l, nest_id fold, LLVMValueRef at)
     access_terms(l, s, at, true);
 }
 
-static struct gpu_terms terms_of_grid(struct cg_lowering *l, nest_id fold)
+static struct gpu_terms terms_of_grid(struct cg_lowering *l, const struct shared_fold *t,
+                                      LLVMValueRef point)
 {
-    const struct nest_statement *s = cg_statement(l, fold);
+    const struct nest_statement *s = cg_statement(l, t->fold);
+    int64_t length = cg_extent(l, s), bytes = (int64_t)all_terms(s, length);
+    LLVMValueRef first = LLVMBuildMul(l->m.b, point, cg_int(l->module, bytes), "");
     return (struct gpu_terms){.fold = s,
-                              .memory = gpu_extra_operand(l, 0),
+                              .memory = cg_at(l, l->module->i8, gpu_extra_operand(l, 0), first),
                               .first = cg_int(l->module, 0),
-                              .count = cg_extent(l, s)};
+                              .count = length};
 }
 
-static void lower_terms(struct cg_lowering *l, uint32_t at, struct cg_kernel *out)
+static void lower_terms(struct cg_lowering *l, const struct shared_fold *t,
+                        struct cg_kernel *out)
 {
     LLVMBuilderRef b = l->m.b;
-    nest_id fold = l->nest->blocks.at[0].statements.at[at];
-    int64_t length = cg_extent(l, cg_statement(l, fold));
+    int64_t length = cg_extent(l, cg_statement(l, t->fold));
+    int64_t chunks = (length + BLOCK - 1) / BLOCK;
     l->gpu->block = BLOCK;
     l->gpu->group = 1;
     struct cg_kernel_step *step = gpu_function_open(l, out, "_terms", 2);
-    gpu_lower_list(l, 0, at);
-    l->gpu->terms = terms_of_grid(l, fold);
-    struct cg_loop chunk = gpu_chunks_open(l, (length + BLOCK - 1) / BLOCK);
-    LLVMValueRef i = LLVMBuildMul(b, chunk.index, cg_int(l->module, BLOCK), "");
+    gpu_lower_list(l, 0, t->outer);
+    struct cg_loop chunk = gpu_chunks_open(l, t->points.count * chunks);
+    LLVMValueRef i = chunk.index, point = point_of(l, t, chunks, &i);
+    l->gpu->terms = terms_of_grid(l, t, point);
+    i = LLVMBuildMul(b, i, cg_int(l->module, BLOCK), "");
     i = LLVMBuildAdd(b, i, gpu_wide(l, l->gpu->thread), "");
     struct cg_branch inside =
         cg_if_open(l, LLVMBuildICmp(b, LLVMIntSLT, i, cg_int(l->module, length), ""));
-    make_term(l, fold, i);
+    lower_before(l, t, point);
+    make_term(l, t->fold, i);
     cg_if_close(l, &inside);
     cg_loop_close(l, &chunk);
-    step->total = length;
+    step->total = t->points.count * length;
     step->grain = BLOCK;
     gpu_function_close(l, step);
 }
 
 // Whether as many blocks of threads as the fold has blocks keep all multiprocessors busy to the end.
-static bool are_even(const struct cg_lowering *l, nest_id fold)
+static bool are_even(const struct cg_lowering *l, nest_id fold, int64_t points)
 {
     int64_t length = cg_extent(l, cg_statement(l, fold)), block = fold_block(length);
-    int64_t n = length / block, turns = (n + GPU_MULTIPROCESSORS - 1) / GPU_MULTIPROCESSORS;
+    int64_t n = points * (length / block),
+            turns = (n + GPU_MULTIPROCESSORS - 1) / GPU_MULTIPROCESSORS;
     return all_terms(cg_statement(l, fold), block) <= OWN_BYTES &&
            8 * n >= 7 * turns * GPU_MULTIPROCESSORS;
 }
@@ -159,29 +262,44 @@ static void make_own_terms(struct cg_lowering *l, nest_id fold, LLVMValueRef fir
 
 // ---- Blocks
 
+// Results from row `first` (an i64) on.
+static struct cg_results results_from(struct cg_lowering *l, const struct cg_accumulator *a,
+                                      struct cg_results r, LLVMValueRef first)
+{
+    int64_t bytes = dtype_get(dtype_real(a->dtype))->bytes;
+    for (int k = 0; k < 3; k++) {
+        LLVMValueRef size = cg_int(l->module, k == 2 ? 8 : bytes);
+        if (r.base[k])
+            r.base[k] =
+                cg_at(l, l->module->i8, r.base[k], LLVMBuildMul(l->m.b, first, size, ""));
+    }
+    return r;
+}
+
 // Every chunk is so many blocks of the fold, a power of two, so that its result is one of the tree.
-// Who ends last combines the results of chunks and does what follows.
-static void lower_blocks(struct cg_lowering *l, uint32_t at, uint64_t terms, int64_t size,
-                         struct cg_kernel *out, struct cg_kernel_step *step)
+// Who ends last of a point combines the results of its chunks and does what follows.
+static void lower_blocks(struct cg_lowering *l, const struct shared_fold *t, uint64_t terms,
+                         int64_t size, struct cg_kernel *out, struct cg_kernel_step *step)
 {
     LLVMBuilderRef b = l->m.b;
-    const struct nest_block *body = &l->nest->blocks.at[0];
-    nest_id fold = body->statements.at[at];
     const struct gpu_row *r = &l->gpu->row;
-    int64_t chunks = (r->blocks + size - 1) / size;
-    gpu_lower_list(l, 0, at);
-    struct gpu_fold f = gpu_fold_make(l, fold, r, size);
+    int64_t chunks = (r->blocks + size - 1) / size, points = t->points.count;
+    gpu_lower_list(l, 0, t->outer);
+    struct gpu_fold f = gpu_fold_make(l, t->fold, r, size);
     LLVMValueRef memory =
         cg_at(l, l->module->i8, gpu_extra_operand(l, 0), cg_int(l->module, (int64_t)terms));
     struct cg_results *partial;
     out->partial_bytes =
-        terms + gpu_place_results(l, f.n, f.accumulators, chunks, memory, &partial);
-    out->has_counter = true;
-    struct cg_loop own = gpu_own_chunk_open(l, chunks);
-    LLVMValueRef chunk = own.index;
+        terms + gpu_place_results(l, f.n, f.accumulators, points * chunks, memory, &partial);
+    out->counters = (uint32_t)points;
+    struct cg_loop own = gpu_own_chunk_open(l, points * chunks);
+    LLVMValueRef chunk = own.index, point = point_of(l, t, chunks, &chunk);
     LLVMValueRef first = LLVMBuildMul(b, chunk, cg_int(l->module, size), "");
-    if (!terms && gpu_has_terms(l, fold))
-        make_own_terms(l, fold, first);
+    lower_before(l, t, point);
+    if (terms)
+        l->gpu->terms = terms_of_grid(l, t, point);
+    else if (has_terms(l, t->fold, points))
+        make_own_terms(l, t->fold, first);
     gpu_fold_blocks(l, &f, first, size);
     gpu_sync(l);
     LLVMValueRef count = LLVMBuildSub(b, cg_int(l->module, r->blocks), first, "");
@@ -194,17 +312,20 @@ static void lower_blocks(struct cg_lowering *l, uint32_t at, uint64_t terms, int
     struct cg_branch one =
         cg_if_open(l, LLVMBuildICmp(b, LLVMIntEQ, l->gpu->place, gpu_i32(l, 0), ""));
     for (uint32_t i = 0; i < f.n; i++)
-        cg_element_store(l, &f.accumulators[i], true, partial[i].base, chunk, &all[i]);
+        cg_element_store(l, &f.accumulators[i], true, partial[i].base, own.index, &all[i]);
     cg_if_close(l, &one);
-    LLVMValueRef is_last = gpu_is_last(l, gpu_extra_operand(l, 1), chunks);
-    struct cg_branch last = cg_if_open(l, is_last);
-    for (uint32_t i = 0; i < f.n; i++)
-        all[i] = gpu_tree_rows(l, &f.accumulators[i], &partial[i], gpu_i32(l, chunks), chunks);
+    LLVMValueRef counter = cg_at(l, l->module->i32, gpu_extra_operand(l, 1), point);
+    struct cg_branch last = cg_if_open(l, gpu_is_last(l, counter, chunks));
+    LLVMValueRef begin = LLVMBuildMul(b, point, cg_int(l->module, chunks), "");
+    for (uint32_t i = 0; i < f.n; i++) {
+        struct cg_results own_rows = results_from(l, &f.accumulators[i], partial[i], begin);
+        all[i] = gpu_tree_rows(l, &f.accumulators[i], &own_rows, gpu_i32(l, chunks), chunks);
+    }
     gpu_fold_define(l, &f, all);
-    gpu_lower_list(l, at + 1, body->statements.count);
+    lower_rest(l, t);
     cg_if_close(l, &last);
     cg_loop_close(l, &own);
-    step->total = chunks;
+    step->total = points * chunks;
     step->grain = 1;
     step->exact_grid = true;
 }
@@ -212,26 +333,24 @@ static void lower_blocks(struct cg_lowering *l, uint32_t at, uint64_t terms, int
 void gpu_blocks_lower(struct cg_lowering *l, uint32_t at, struct cg_kernel *out)
 {
     struct cg_gpu *g = l->gpu;
-    nest_id fold = l->nest->blocks.at[0].statements.at[at];
-    const struct nest_statement *s = cg_statement(l, fold);
+    struct shared_fold t = shared_fold_of(l, at);
+    const struct nest_statement *s = cg_statement(l, t.fold);
     struct gpu_row row = g->row;
     unsigned block = g->block;
     uint64_t terms = 0;
-    int64_t size = row.teams;
-    if (gpu_has_terms(l, fold) && are_even(l, fold)) {
+    int64_t size = row.teams, points = t.points.count;
+    if (has_terms(l, t.fold, points) && are_even(l, t.fold, points)) {
         block = OWN_BLOCK;
         row = gpu_row_make(l, s, block);
         size = 1;
-    } else if (gpu_has_terms(l, fold)) {
-        terms = all_terms(s, cg_extent(l, s));
-        lower_terms(l, at, out);
+    } else if (has_terms(l, t.fold, points)) {
+        terms = (uint64_t)points * all_terms(s, cg_extent(l, s));
+        lower_terms(l, &t, out);
     }
     g->row = row;
     g->block = g->group = block;
     struct cg_kernel_step *step = gpu_function_open(l, out, "", 2);
-    if (terms)
-        g->terms = terms_of_grid(l, fold);
-    lower_blocks(l, at, terms, size, out, step);
+    lower_blocks(l, &t, terms, size, out, step);
     gpu_function_close(l, step);
     g->terms.fold = NULL;
 }

@@ -367,8 +367,11 @@ bool gpu_is_parts(struct cg_lowering *l, nest_id loop);
 void gpu_parts_lower(struct cg_lowering *l, nest_id loop, struct cg_kernel *out);
 
 // blocks.c
-// The steps of a kernel whose only loop is statement `at` of its body, a fold; l->gpu says by which
-// blocks.
+#define GPU_MOST_OF_ONE_BLOCK 32768 // elements of a fold
+// The fold of a loop over few points, whose blocks are to be those of blocks of threads; NEST_NONE: there is none.
+nest_id gpu_shared_fold(const struct cg_lowering *l, nest_id loop);
+// The steps of a kernel whose only loop is statement `at` of its body, a fold or a loop with such a fold; l->gpu
+// says by which blocks.
 void gpu_blocks_lower(struct cg_lowering *l, uint32_t at, struct cg_kernel *out);
 // Whether the elements of the fold are so dear that a function of their own computes them.
 bool gpu_has_terms(const struct cg_lowering *l, nest_id fold);

@@ -7,7 +7,7 @@
 //     parts     the same of few points                              blocks of threads have parts of the folds
 //     trips     loop { par i, j { neighbours } }                   warps have tiles for several trips (trips.c)
 //     groups    par i { folds and maps along contiguous axes }     a group of threads has a point
-//     blocks    fold i { } ...                                     blocks of threads have blocks of the fold;
+//     blocks    fold i { } ..., or in a par of few points          blocks of threads have blocks of the fold;
 //                                                                  the last one to end brings them together
 //     scan      scan i { ... }, or in a par of few points           warps have parts of it (scan.c, scan_once.c)
 //     updates   seq i { put y[%i] = ... }                           warps or threads have places (updates.c)
@@ -23,7 +23,6 @@
 #include "passes/cost.h"
 
 #define ONE_BLOCK 512
-#define MOST_OF_ONE_BLOCK 32768 // elements of a fold
 #define SMALL_BLOCK 64
 #define LONG_WORK 400.0                           // operations
 #define MANY_VECTORS (GPU_MULTIPROCESSORS * 8192) // of which a thread has several
@@ -242,6 +241,24 @@ struct choice {
     nest_id loop;
 };
 
+// The threads of blocks that have blocks of the fold, which so many points have each.  Few blocks of the fold are
+// those of as many blocks of threads.
+static void choose_blocks(struct cg_lowering *l, nest_id fold, int64_t points)
+{
+    struct cg_gpu *g = l->gpu;
+    const struct nest_statement *s = cg_statement(l, fold);
+    for (g->group = GPU_BLOCK;; g->group /= 2) {
+        g->row = gpu_row_make(l, s, g->group);
+        if (g->group == GPU_WARP ||
+            points * (g->row.blocks / g->row.teams) >= GPU_MULTIPROCESSORS)
+            break;
+    }
+    g->block = g->group;
+    if (g->block == GPU_BLOCK && gpu_work(l, s->body) >= LONG_WORK &&
+        (uint64_t)values_at_once(l, s) * g->row.lanes <= FEW_VALUES)
+        g->resident = RESIDENT_FOR_TERMS;
+}
+
 static struct choice choose(struct cg_lowering *l, const struct nest_block *body)
 {
     struct choice c = {.role = BY_ONE};
@@ -272,6 +289,14 @@ static struct choice choose(struct cg_lowering *l, const struct nest_block *body
     if (loops == 1 && ends && s->kind == NEST_PAR && !gpu_has_updates(l->nest) &&
         gpu_is_parts(l, c.loop)) {
         c.role = BY_PARTS;
+        return c;
+    }
+    g->group = 2; // lanes of a group are asked for
+    nest_id shared = loops == 1 && ends ? gpu_shared_fold(l, c.loop) : NEST_NONE;
+    g->group = 1;
+    if (shared != NEST_NONE) {
+        c.role = BY_BLOCKS;
+        choose_blocks(l, shared, cg_extent(l, s));
         return c;
     }
     if (loops == 1 && ends && !g->is_phase && gpu_is_trips(l, c.loop)) {
@@ -325,19 +350,10 @@ static struct choice choose(struct cg_lowering *l, const struct nest_block *body
     gpu_group_set(l, widest, ONE_BLOCK);
     g->block = g->group;
     if (loops == 1 && gpu_is_team_fold(l, c.loop) &&
-        (g->row.blocks > 2 * g->row.teams || g->row.length > MOST_OF_ONE_BLOCK ||
+        (g->row.blocks > 2 * g->row.teams || g->row.length > GPU_MOST_OF_ONE_BLOCK ||
          gpu_has_terms(l, c.loop))) {
         c.role = BY_BLOCKS;
-        // Few blocks of the fold are those of as many blocks of threads.
-        for (g->group = GPU_BLOCK;; g->group /= 2) {
-            g->row = gpu_row_make(l, s, g->group);
-            if (g->group == GPU_WARP || g->row.blocks / g->row.teams >= GPU_MULTIPROCESSORS)
-                break;
-        }
-        g->block = g->group;
-        if (g->block == GPU_BLOCK && gpu_work(l, s->body) >= LONG_WORK &&
-            (uint64_t)values_at_once(l, s) * g->row.lanes <= FEW_VALUES)
-            g->resident = RESIDENT_FOR_TERMS;
+        choose_blocks(l, c.loop, 1);
     }
     return c;
 }
@@ -396,7 +412,7 @@ static void lower_late_puts(struct cg_lowering *l, uint32_t at, struct cg_kernel
                          .block = 1,
                          .group = 1};
     gpu_share_out(l, 0);
-    unsigned extra = (out->partial_bytes > 0) + out->has_counter;
+    unsigned extra = (out->partial_bytes > 0) + (out->counters > 0);
     struct cg_kernel_step *step = gpu_function_open(l, out, "_late", extra);
     for (uint32_t i = 0; i < at; i++)
         if (!gpu_is_loop(cg_statement(l, body->statements.at[i])->kind))
@@ -440,8 +456,9 @@ jot_status gpu_kernel_lower(struct cg_module *module, struct arena *arena,
     g.has_strips = code <= MOST_IN_STRIPS;
     struct choice c = choose(&l, &nest->blocks.at[0]);
     out->serial = serial_text(&l, &c);
-    gpu_share_out(
-        &l, c.role == BY_GROUPS || c.role == BY_COLUMNS ? cg_statement(&l, c.loop)->body : 0);
+    bool is_of_points = c.role == BY_GROUPS || c.role == BY_COLUMNS ||
+                        (c.role == BY_BLOCKS && cg_statement(&l, c.loop)->kind == NEST_PAR);
+    gpu_share_out(&l, is_of_points ? cg_statement(&l, c.loop)->body : 0);
     if (c.role == BY_SCAN)
         gpu_scan_lower(&l, out);
     else if (c.role == BY_BLOCKS)

@@ -19,7 +19,6 @@
 #define MOST_THREADS 1024
 #define GRID_THREADS 512 // few blocks count fast, and threads have registers enough
 #define BARRIERS 15      // of a block beside the one of all its threads
-#define COUNTER_AT 32    // bytes: behind the counter of the phases themselves
 #define WAIT "jot_wait_for_blocks"
 
 static LLVMValueRef i32(const struct gpu_resident *r, int64_t x)
@@ -272,9 +271,7 @@ void gpu_resident_open(struct gpu_resident *r)
     r->count = r->is_grid ? gpu_special(&r->m, "nctaid.x") : i32(r, 1);
     if (!r->is_grid)
         return;
-    LLVMValueRef at = cg_int(r->module, COUNTER_AT);
-    LLVMValueRef last = LLVMGetParam(r->function, LLVMCountParams(r->function) - 1);
-    r->counter = LLVMBuildGEP2(r->m.b, r->module->i8, last, &at, 1, "");
+    r->counter = LLVMGetParam(r->function, LLVMCountParams(r->function) - 1);
     r->passed = LLVMBuildAlloca(r->m.b, r->module->i32, "");
     LLVMBuildStore(r->m.b, i32(r, 0), r->passed);
 }

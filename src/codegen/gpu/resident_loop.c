@@ -55,10 +55,11 @@ void cg_resident_lower(struct cg_module *module, struct arena *arena, struct nes
     struct phases w = phases_make(module, arena, p, step, kernels, out, &r);
     r.m = (struct machine){.module = module, .b = w.b};
     w.begins = begins;
-    out->has_counter |= r.is_grid;
+    if (r.is_grid && !out->counters)
+        out->counters = CG_COUNTERS_OF_GRID;
     gpu_resident_choose(&r, step, nest_step_end(p, step), kernels);
     gpu_resident_declare(&r, out->symbol,
-                         out->operands.count + (out->partial_bytes > 0) + out->has_counter);
+                         out->operands.count + (out->partial_bytes > 0) + (out->counters > 0));
     w.function = r.function;
     w.entry = phases_block(&w);
     LLVMBasicBlockRef start = phases_block(&w);
@@ -67,8 +68,11 @@ void cg_resident_lower(struct cg_module *module, struct arena *arena, struct nes
     LLVMBuildBr(w.b, start);
     phases_go_on(&w, start);
     phases_bind_operands(&w);
-    if (out->has_counter)
-        w.counters = LLVMGetParam(w.function, LLVMCountParams(w.function) - 1);
+    if (out->counters) {
+        LLVMValueRef all = LLVMGetParam(w.function, LLVMCountParams(w.function) - 1);
+        LLVMValueRef at = cg_int(module, CG_COUNTERS_OF_GRID);
+        w.counters = LLVMBuildGEP2(w.b, module->i32, all, &at, 1, "");
+    }
     LLVMValueRef trips = phases_add_loop(&w, step);
     bool is_counted = p->steps.at[step].kind == NEST_STEP_LOOP;
     if (!is_counted)
