@@ -444,6 +444,19 @@ static uint32_t write_body(struct fission *f, uint32_t part)
     return body;
 }
 
+// The axes of both loops, the inner's last.
+static struct nest_statement joined(struct fission *f, const struct nest_statement *outer,
+                                    const struct nest_statement *inner)
+{
+    struct nest_statement both = *outer;
+    nest_id *axes = arena_array(f->arena, nest_id, outer->n_axes + inner->n_axes);
+    memcpy(axes, outer->axes, outer->n_axes * sizeof *axes);
+    memcpy(axes + outer->n_axes, inner->axes, inner->n_axes * sizeof *axes);
+    both.axes = axes;
+    both.n_axes += inner->n_axes;
+    return both;
+}
+
 // A par of a map alone is one loop of the axes of both.
 static void join_map(struct fission *f, nest_id par)
 {
@@ -457,19 +470,25 @@ static void join_map(struct fission *f, nest_id par)
             return;
     }
     // The axis that memory goes along comes last.
-    struct nest_lines lines = nest_lines_in(f->n, s);
-    const struct nest_statement *outer = nest_lies_along(lines) ? map : s;
-    const struct nest_statement *inner = outer == map ? s : map;
-    nest_id *axes = arena_array(f->arena, nest_id, s->n_axes + map->n_axes);
-    memcpy(axes, outer->axes, outer->n_axes * sizeof *axes);
-    memcpy(axes + outer->n_axes, inner->axes, inner->n_axes * sizeof *axes);
+    struct nest_statement by_map = joined(f, s, map), by_point = joined(f, map, s);
+    struct nest_lines all = {0};
+    for (uint32_t i = 0; i < f->n->blocks.at[map->body].statements.count; i++) {
+        const struct nest_statement *t =
+            fission_statement(f, f->n->blocks.at[map->body].statements.at[i]);
+        if (t->kind != NEST_LOAD && t->kind != NEST_PUT)
+            continue;
+        struct nest_lines one = nest_lines_of(f->n, &by_point, &by_map, t);
+        all.of_points += one.of_points;
+        all.of_inner += one.of_inner;
+    }
+    const struct nest_statement *both = all.of_points < all.of_inner ? &by_point : &by_map;
     uint32_t body = new_block(f), count = b->statements.count;
     for (uint32_t i = 0; i + 1 < count; i++)
         append(f, body, f->n->blocks.at[s->body].statements.at[i]);
     for (uint32_t i = 0; i < f->n->blocks.at[map->body].statements.count; i++)
         append(f, body, f->n->blocks.at[map->body].statements.at[i]);
-    s->axes = axes;
-    s->n_axes += map->n_axes;
+    s->axes = both->axes;
+    s->n_axes = both->n_axes;
     s->body = body;
 }
 

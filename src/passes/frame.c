@@ -259,6 +259,8 @@ static bool choose_loops(struct schedule *s, struct group *g, const char **reaso
     int64_t n_points = axes_product(s, points);
     int64_t enough = s->options->large ? 2 : COST_POINTS;
     bool is_single = g->constraints.count == 1;
+    // Loops of few points become kernels of their own where that keeps more of a GPU busy (fission.c).
+    bool is_split_later = s->options->one_loop && points.count;
     if (!points.count && is_nested && s->options->no_accumulation) {
         *reason = "each thread of a block would add all of it up";
         return false;
@@ -268,7 +270,7 @@ static bool choose_loops(struct schedule *s, struct group *g, const char **reaso
             points = (struct atoms){0};
         } else if (!points.count && !is_single) {
             return false;
-        } else if (n_points < enough && !is_single &&
+        } else if (n_points < enough && !is_single && !is_split_later &&
                    !axes_equal(s, points, axes_leaves(s, g->points))) {
             *reason = "too few parallel points";
             return false;

@@ -2,7 +2,7 @@
 // Folds of few long rows, which blocks of a GPU's threads share: machine code against the evaluator, bit for
 // bit.
 #include "harness/native.h"
-#include "passes/pass_support.h"
+#include "passes/schedule_support.h"
 
 static struct strbuf report;
 static struct native run; // of a test
@@ -118,10 +118,35 @@ START_TEST(a_program)
 }
 END_TEST
 
+// No exponential is kept for the quotients: each is made again of what is read for it.
+START_TEST(a_softmax_keeps_no_rows)
+{
+    static const char text[] =
+        "jot ir 1\nfunction @0 softmax(%x: f32[8,1048576]) {\n"
+        "  %1 = reduce_max %x {axes=[1]} : f32[8]\n"
+        "  %2 = broadcast_in_dim %1 {dims=[8, 1048576], axes=[0]} : f32[8,1048576]\n"
+        "  %3 = sub %x, %2 : f32[8,1048576]\n  %4 = exp %3 : f32[8,1048576]\n"
+        "  %5 = reduce_sum %4 {axes=[1]} : f32[8]\n"
+        "  %6 = broadcast_in_dim %5 {dims=[8, 1048576], axes=[0]} : f32[8,1048576]\n"
+        "  %7 = div %4, %6 : f32[8,1048576]\n  return %7\n}\n";
+    uint32_t f = parse(text);
+    struct nest_program *p = schedule_with(
+        f,
+        &(struct schedule_options){
+            .rich_gemm = true, .no_accumulation = true, .one_loop = true, .many_lanes = true});
+    check_program(f, p);
+    require_of(p->nests.count == 3, "kernels", f, p);
+    for (uint32_t i = 0; i < p->memories.count; i++)
+        require_of(p->memories.at[i].place != NEST_TEMPORARY || p->memories.at[i].count == 8,
+                   "what is kept", f, p);
+}
+END_TEST
+
 static void add_tests(TCase *t)
 {
     tcase_add_checked_fixture(t, begin, NULL);
     tcase_add_loop_test(t, a_fold, 0, sizeof folds / sizeof *folds);
+    tcase_add_test(t, a_softmax_keeps_no_rows);
     tcase_add_loop_test(t, a_program, 0, sizeof programs / sizeof *programs);
 }
 

@@ -352,6 +352,28 @@ START_TEST(few_long_rows_are_shared)
 }
 END_TEST
 
+// Elements of as few columns as a warp has several rows of lie beside one another: the loop of all goes along memory.
+START_TEST(few_columns_go_along_memory)
+{
+    struct nest_program *p;
+    static const char text[] =
+        "jot nest 1\nprogram \"p\" {\n  inputs 1\n  outputs 1 donated -1\n  arena 0\n"
+        "  constants 0\n  memory input 0 : f32[8388608] \"x\"\n"
+        "  memory output 0 : f32[8388608] \"y\"\n  step kernel 0 (0, 1) \"\"\n}\n"
+        "kernel k0_columns(x: f32[8388608], y: out f32[8388608]) {\n  par c < 8 {\n"
+        "    fold i < 1048576 {\n      %0 = load x[8*i + c] : f32\n"
+        "      yield reduce_sum %0 sum64\n    } -> %1 : f32\n"
+        "    map k < 1048576 {\n      %2 = load x[8*k + c] : f32\n      %3 = div %2, %1 : f32\n"
+        "      put y[8*k + c] = %3\n    }\n  }\n}\n";
+    ck_assert_msg(nest_program_parse(arena, text, &p) == JOT_OK, "%s", jot_error_message());
+    schedule_fission(p, false);
+    ck_assert_uint_eq(p->nests.count, 2);
+    struct strbuf s = strbuf_make(arena);
+    nest_print(&s, p->nests.at[1]);
+    ck_assert_msg(strstr(s.text, "par k < 1048576, c < 8"), "%s", s.text);
+}
+END_TEST
+
 // A fold and a map that does without it are functions of one kernel.
 START_TEST(what_waits_for_nothing_stays)
 {
@@ -448,6 +470,7 @@ static void add_tests(TCase *c)
     tcase_add_test(c, long_columns_are_shared);
     tcase_add_test(c, sums_go_their_own_way);
     tcase_add_test(c, few_long_rows_are_shared);
+    tcase_add_test(c, few_columns_go_along_memory);
     tcase_add_test(c, what_waits_for_nothing_stays);
 }
 
