@@ -40,9 +40,12 @@ enum cost_constant {
     COST_BYTES_PER_US = 3000000,
     COST_WORK_PER_US = 20000000,
     COST_LONG_PHASE = 50,
-    // The same of one block of threads on a multiprocessor, of which there are so many, and what it takes for blocks
-    // to bring together what they have parts of.
-    COST_BLOCK_BYTES_PER_US = 40000,
+    // The same of one block of threads on a multiprocessor, of which there are so many, in a fold and in a map; blocks
+    // of one that do not wait for one another there; and what it takes for blocks to bring together what they have
+    // parts of.
+    COST_BLOCK_BYTES_PER_US = 64000,
+    COST_BLOCK_MAP_BYTES_PER_US = 16000,
+    COST_BLOCKS_THAT_WAIT = 4,
     COST_BLOCK_WORK_PER_US = 150000,
     COST_MULTIPROCESSORS = 132,
     COST_TOGETHER_US = 2,

@@ -61,10 +61,15 @@ struct nest_time nest_time_of(const struct nest *n, const struct nest_statement 
     double extent = (double)nest_extent(n, loop), work = extent * nest_work(n, loop->body);
     double all = extent * bytes_of(n, loop->body, true);
     double bytes = extent * bytes_of(n, loop->body, false);
-    double turns = (double)((points + COST_MULTIPROCESSORS - 1) / COST_MULTIPROCESSORS);
+    // In a map a thread waits for each vector that it reads, so that several blocks of a multiprocessor take no longer
+    // than one.
+    bool waits = loop->kind != NEST_FOLD;
+    double rate = waits ? COST_BLOCK_MAP_BYTES_PER_US : COST_BLOCK_BYTES_PER_US;
+    int64_t at_once = COST_MULTIPROCESSORS * (waits ? COST_BLOCKS_THAT_WAIT : 1);
+    double turns = (double)((points + at_once - 1) / at_once);
     double shared = larger(all / COST_BYTES_PER_US, work / COST_WORK_PER_US);
     double whole = larger(bytes / COST_BYTES_PER_US, work / COST_WORK_PER_US);
-    double one = larger(bytes / COST_BLOCK_BYTES_PER_US, work / COST_BLOCK_WORK_PER_US);
+    double one = larger(bytes / rate, work / COST_BLOCK_WORK_PER_US);
     return (struct nest_time){.apart = larger(turns * one, (double)points * whole),
                               .shared = (double)points * shared};
 }

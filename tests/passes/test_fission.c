@@ -320,7 +320,8 @@ START_TEST(few_long_rows_are_shared)
     static const struct {
         int rows, length;
         uint32_t kernels;
-    } all[] = {{8, 1 << 20, 3}, {3, 1 << 18, 3}, {8, 2048, 1}, {264, 1 << 18, 1}};
+    } all[] = {
+        {8, 1 << 20, 3}, {3, 1 << 18, 3}, {64, 401408, 3}, {8, 2048, 1}, {264, 1 << 18, 1}};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
         int rows = all[i].rows, length = all[i].length;
         struct strbuf s = strbuf_make(arena);

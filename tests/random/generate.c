@@ -74,10 +74,10 @@ static struct ir_type draw_type(struct maker *k, jot_dtype d)
     static const int64_t divisible[] = {6, 12, 2, 3, 5, 1};
     uint64_t n = k->kind & PROGRAM_WIDE ? 16 : 13;
     int64_t dims[4], count = 1;
-    if (k->kind & PROGRAM_WIDE && chance(k, 2)) {
+    if (k->kind & PROGRAM_WIDE && chance(k, 4)) {
         // Few long rows, whose folds are shared.
-        dims[0] = 1 + (int64_t)draw(k, 4);
-        dims[1] = 32760 + (int64_t)draw(k, 5000);
+        dims[0] = 1 + (int64_t)draw(k, 3);
+        dims[1] = 32760 + (int64_t)draw(k, 2000);
         return ir_type_make(k->m, d, 2, dims);
     }
     int rank = (int)draw(k, 4);
@@ -213,7 +213,7 @@ static uint32_t make_stretched(struct ir_module *m, uint64_t seed, unsigned kind
                       .kind = kind,
                       .depth = depth,
                       .most = kind & PROGRAM_LARGE  ? INT64_C(1) << 26
-                              : kind & PROGRAM_WIDE ? 160000
+                              : kind & PROGRAM_WIDE ? 105000
                                                     : 700};
     k.length = draw_length(&k) + stretch;
     k.side = draw_side(&k);

@@ -10,11 +10,12 @@
 #define CODEGEN_GPU_H
 
 #include "codegen/accumulate.h"
+#include "passes/cost.h"
 
 #define GPU_WARP 32
 #define GPU_MOST_SHARED (227 * 1024) // bytes of a block
 #define GPU_BLOCK 256                // threads, unless there is a reason for another number
-#define GPU_MULTIPROCESSORS 132      // that a kernel had better keep busy
+#define GPU_MULTIPROCESSORS COST_MULTIPROCESSORS // that a kernel had better keep busy
 #define GPU_ALIGNMENT 16 // bytes: of arrays, constants and temporaries; no access is wider
 #define GPU_SECOND_CACHE (UINT64_C(50) << 20) // bytes
 // Behind the operands of a phase: the thread, the block, how many blocks there are, the barrier of
