@@ -303,7 +303,20 @@ static int64_t reach_of(const struct halos *h, const struct halo_trip *t, ir_id 
     return reach;
 }
 
-// Elements that are computed of values, or of rows of them at a side.
+// The terms of each element that n computes.
+static int64_t terms_of(const struct ir_graph *g, const struct ir_node *n)
+{
+    int count;
+    int64_t terms = 1;
+    if (n->op != IR_dot_general)
+        return terms;
+    const int64_t *axes = ir_attr_ints(n->attrs, IR_KEY_lhs_contract, &count);
+    for (int i = 0; i < count; i++)
+        terms *= ir_dims_of(g, ir_operand(g, n, 0))[axes[i]];
+    return terms;
+}
+
+// Terms of the elements that are computed of values, or of rows of them at a side.
 static int64_t work_of(const struct halos *h, const struct halo_trip *t, int side)
 {
     int64_t work = 0;
@@ -313,7 +326,7 @@ static int64_t work_of(const struct halos *h, const struct halo_trip *t, int sid
             !(side == HALO_AROUND ? t->own : t->part[side].wanted)[v])
             continue;
         struct halo_rows r = deep_halos_rows_at(h, t, side, v);
-        int64_t count = ir_count(h->m, ir_type_of(h->g, v));
+        int64_t count = ir_count(h->m, ir_type_of(h->g, v)) * terms_of(h->g, n);
         bool is_part = side != HALO_AROUND && h->axis[v] >= 0 && halo_count(h, v);
         work += is_part ? count / halo_count(h, v) * (r.hi - r.lo) : count;
     }

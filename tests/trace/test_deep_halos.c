@@ -241,6 +241,18 @@ static jot_value with_own_sum(jot_value u)
         u = jot_sub(spread(u, false), jot_mul(0.1, jot_mean(u)));
     return u;
 }
+// Sums of so many terms that each lane does its own.
+static jot_value with_a_product(jot_value u)
+{
+    int64_t lane = ROWS / n_devices, times = 816 / lane;
+    jot_value w = jot_reshape(jot_arange(JOT_F64, lane * lane * times), lane, -1);
+    w = jot_cos(jot_add(w, jot_axis_index("i"))); // of each lane: no product of all
+    JOT_FOR (t, TRIPS, u) {
+        jot_value many = jot_tile(jot_tanh(u), times, 1);
+        u = jot_add(spread(u, false), jot_mul(0.001, jot_matmul(w, many)));
+    }
+    return u;
+}
 static jot_value flipped(jot_value u)
 {
     JOT_FOR (t, TRIPS, u)
@@ -302,6 +314,7 @@ static const struct row {
     {"staggered", staggered, true},
     {"a norm", with_norm, false},
     {"a sum of its own", with_own_sum, true},
+    {"a product", with_a_product, false},
     {"flipped", flipped, false},
     {"two rings", two_rings, false},
 };
