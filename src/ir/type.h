@@ -20,6 +20,7 @@ struct ir_module;
 struct ir_axis {
     const char *name;
     int64_t size;
+    bool is_far; // its lanes are in several processes: an exchange along it takes microseconds
 };
 
 struct ir_type {

@@ -60,6 +60,10 @@ enum cost_constant {
     // Where it stands beside, such a share of the elements of all operations, or so many in each trip.
     COST_HALO_WORK_SHARE = 10,
     COST_HALO_WORK = 32 * 1024,
+    // The same where neighbours are in other processes.
+    COST_HALO_FAR_BYTES = 256 * 1024,
+    COST_HALO_FAR_WORK = 512 * 1024,
+    COST_HALO_CODE = 4096, // nodes of a deep loop of which three parts are made once more
     // Updates whose order is worth making there: so many, of rows of so many numbers where nothing else wants the
     // order, with so many places for each where the operand has to be read.
     COST_SORTED_UPDATES = 4096,

@@ -12,8 +12,12 @@
 // changes of index along other axes, slices, several halos one after the other.  Rows of a lane that has no neighbour
 // there are zeros wherever a halo is read, as they are without this.
 //
-// What lanes exchange along other axes of the mesh, element by element, they still exchange in each trip, of all these
-// rows: lanes beside each other there have the same ones.
+// What lanes exchange along other axes of the mesh, element by element, they exchange in each trip, of all these
+// rows: lanes beside each other there have the same ones.  The body of k trips may then exchange for all of them along
+// such an axis as well, corners and all.
+//
+// What this saves is exchanges and what it costs is work, so it depends on the price of an exchange: along an axis
+// whose lanes are in several processes (struct ir_axis) that is many times what it is in one.
 //
 // Where rows of neighbours are not around the own ones, as where they are added to them, what neighbours do stands
 // beside (deep_halos_sides.c).
@@ -241,8 +245,10 @@ static ir_id carried_rows(struct ir_builder *b, const struct halos *h, int k, in
 {
     struct halo_rows r = deep_halos_rows_at(h, &h->trips[k], side, i);
     ir_id v = h->g->outputs.at[i - h->n_consts], x;
-    if (k == 0)
-        return exchanged(b, h, side, param, h->axis[i], r, h->is_uniform[i]);
+    if (k == 0) {
+        x = exchanged(b, h, side, param, h->axis[i], r, h->is_uniform[i]);
+        return h->done ? ir_build(b, IR_barrier, 1, &x, NULL) : x;
+    }
     if (side != HALO_AROUND)
         x = deep_halos_take(b, h, &h->trips[k - 1], side, v, h->axis[i], r);
     else
@@ -297,7 +303,7 @@ static void add_fronts(struct ir_builder *b, struct halos *h, bool of_rows)
 static uint32_t body_of_trips(struct halos *h, bool reverse)
 {
     const struct ir_graph *g = h->g;
-    struct ir_builder b = ir_builder_make(h->m, g->name, IR_BUILD_PLAIN);
+    struct ir_builder b = ir_builder_make(h->m, g->name, IR_BUILD_CSE);
     ir_id *param = pass_no_values(h->m, g->n_params);
     for (uint32_t i = 0; i <= g->n_params; i++) {
         if (i == h->n_consts)
@@ -373,6 +379,9 @@ static ir_id ungrouped(struct ir_builder *b, ir_id x)
     return ir_reshape(b, x, t.rank - 1, dims);
 }
 
+static bool deepened(struct ir_builder *b, struct ir_scan s, uint32_t n_in, const ir_id *in,
+                     uint16_t done, ir_id *out);
+
 // The loop, and behind it one of the trips that are left; its results in out.
 static void run_loop(struct ir_builder *b, struct halos *h, struct ir_scan s, uint32_t n_in,
                      const ir_id *in, ir_id *out)
@@ -396,11 +405,16 @@ static void run_loop(struct ir_builder *b, struct halos *h, struct ir_scan s, ui
     count += exchange_fronts(b, h, map, true, all + count);
     for (uint32_t i = rows; i < count; i++)
         all[i] = grouped(b, deep_halos_part(b, all[i], 0, first, first + trips), h->depth);
-    ir_id y = ir_scan(b, &deep, (int)count, all), z = IR_NONE;
+    ir_id *y = pass_no_values(h->m, n_out), z = IR_NONE;
+    if (!deepened(b, deep, count, all, h->done | ir_over_set(halo_exchange(h)), y)) {
+        y[0] = ir_scan(b, &deep, (int)count, all);
+        for (uint32_t i = 1; i < n_out; i++)
+            y[i] = y[0] + i;
+    }
     if (left) {
         memcpy(all, in, h->n_consts * sizeof *all);
         for (uint32_t i = h->n_consts; i < n_in; i++)
-            all[i] = i < behind ? y + (i - h->n_consts)
+            all[i] = i < behind ? y[i - h->n_consts]
                                 : deep_halos_part(b, in[i], 0, s.reverse ? 0 : trips,
                                                   s.reverse ? left : s.length);
         s.length = left;
@@ -408,29 +422,42 @@ static void run_loop(struct ir_builder *b, struct halos *h, struct ir_scan s, ui
     }
     for (uint32_t i = 0; i < n_out; i++) {
         bool is_carry = i < h->n_carry;
-        ir_id a = is_carry ? y + i : ungrouped(b, y + i);
+        ir_id a = is_carry ? y[i] : ungrouped(b, y[i]);
         ir_id parts[] = {s.reverse ? z + i : a, s.reverse ? a : z + i};
         out[i] = !left ? a : is_carry ? z + i : ir_concatenate(b, 2, parts, 0);
     }
 }
 
-// The loop for several trips at once, along one of the axes that it exchanges over; whether it has become one.
-static bool deepened(struct ir_builder *b, struct ir_scan s, uint32_t n_in, const ir_id *in,
-                     ir_id *out)
+static uint16_t near_axes(const struct ir_module *m)
 {
-    struct halos h = {.others = 0};
-    do {
-        uint16_t others = h.others | (halo_node(&h) ? ir_over_set(halo_exchange(&h)) : 0);
-        h = (struct halos){.m = b->module,
-                           .g = ir_function(b->module, s.body),
-                           .n_consts = (uint32_t)s.n_consts,
-                           .n_carry = (uint32_t)s.n_carry,
-                           .others = others};
+    uint16_t axes = 0;
+    for (uint32_t i = 0; i < m->axes.count; i++)
+        axes |= m->axes.at[i].is_far ? 0 : (uint16_t)(1u << i);
+    return axes;
+}
+
+// The loop for several trips at once, along an axis that it exchanges over and has not `done`; whether it has become
+// one.
+static bool deepened(struct ir_builder *b, struct ir_scan s, uint32_t n_in, const ir_id *in,
+                     uint16_t done, ir_id *out)
+{
+    uint16_t others = done | near_axes(b->module); // far ones first
+    for (int is_near = 0; is_near < 2;) {
+        struct halos h = {.m = b->module,
+                          .g = ir_function(b->module, s.body),
+                          .n_consts = (uint32_t)s.n_consts,
+                          .n_carry = (uint32_t)s.n_carry,
+                          .done = done,
+                          .others = others};
         if (deep_halos_find(&h, &s)) {
             run_loop(b, &h, s, n_in, in, out);
             return true;
         }
-    } while (halo_node(&h));
+        if (halo_node(&h))
+            others |= ir_over_set(halo_exchange(&h));
+        else if (!is_near++)
+            others = done;
+    }
     return false;
 }
 
@@ -448,7 +475,7 @@ static void copy_deep(struct ir_builder *b, const struct ir_graph *g, const stru
     if (n->op == IR_scan) {
         struct ir_scan s = ir_scan_of(n);
         s.body = bodies[0];
-        if (deepened(b, s, n->n_in, in, map + n->out))
+        if (deepened(b, s, n->n_in, in, 0, map + n->out))
             return;
     }
     body_set_results(n,

@@ -7,6 +7,7 @@
 #include "ir/control.h"
 #include "ir/origin.h"
 #include "passes/body.h"
+#include "passes/cost.h"
 
 // Rows lo .. hi - 1 of a value that has rows 0 .. count - 1 in each lane.
 struct halo_rows {
@@ -50,6 +51,8 @@ struct halos {
     bool by_sides;      // neighbours' rows are values of their own
     bool is_swap;       // the lane before is the one behind
     uint16_t others;    // axes along which this does not look for neighbours
+    uint16_t
+        done; // those along which the body exchanges for several trips of the loop that it was
     struct halo_front front[HALO_SIDES]; // by value
     int depth;
     struct halo_trip *trips;
@@ -104,6 +107,20 @@ static inline const int64_t *halo_ints(const struct ir_node *n, enum ir_key key)
 {
     int count;
     return ir_attr_ints(n->attrs, key, &count);
+}
+
+// Whether the neighbours may be in other processes.
+static inline bool halo_is_far(const struct halos *h)
+{
+    uint16_t over = ir_over_set(halo_exchange(h));
+    for (uint32_t i = 0; i < h->m->axes.count; i++)
+        if (over >> i & 1 && h->m->axes.at[i].is_far)
+            return true;
+    return false;
+}
+static inline int64_t halo_most_bytes(const struct halos *h)
+{
+    return halo_is_far(h) ? COST_HALO_FAR_BYTES : COST_HALO_BYTES;
 }
 
 // Whether n exchanges rows with a neighbour; and whether it is made, element by element, of lanes along other axes,

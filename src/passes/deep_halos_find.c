@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Loops whose lanes may exchange borders once for several trips (deep_halos.c): which values are arrays with rows
 // of neighbours around, and which rows each trip wants of each value.
-#include "passes/cost.h"
 #include "passes/deep_halos.h"
 
 // ---- Halos
@@ -316,32 +315,36 @@ static int64_t terms_of(const struct ir_graph *g, const struct ir_node *n)
     return terms;
 }
 
-// Terms of the elements that are computed of values, or of rows of them at a side.
-static int64_t work_of(const struct halos *h, const struct halo_trip *t, int side)
+// Elements that a lane computes of its own, and what it does of those of its neighbours.
+static void count_work(const struct halos *h, int64_t *own, int64_t *beside)
 {
-    int64_t work = 0;
-    ir_for_each_node (h->g, n) {
-        ir_id v = n->out;
-        if (n->op == IR_param || !n->n_out ||
-            !(side == HALO_AROUND ? t->own : t->part[side].wanted)[v])
-            continue;
-        struct halo_rows r = deep_halos_rows_at(h, t, side, v);
-        int64_t count = ir_count(h->m, ir_type_of(h->g, v)) * terms_of(h->g, n);
-        bool is_part = side != HALO_AROUND && h->axis[v] >= 0 && halo_count(h, v);
-        work += is_part ? count / halo_count(h, v) * (r.hi - r.lo) : count;
-    }
-    return work;
+    *own = *beside = 0;
+    for (int k = 0; k < h->depth; k++)
+        ir_for_each_node (h->g, n) {
+            const struct halo_trip *t = &h->trips[k];
+            ir_id v = n->out;
+            if (n->op == IR_param || !n->n_out)
+                continue;
+            int64_t count = ir_count(h->m, ir_type_of(h->g, v)) * terms_of(h->g, n);
+            int64_t rows = h->axis[v] >= 0 ? halo_count(h, v) : 0;
+            if (t->own[v] || t->part[HALO_AROUND].wanted[v])
+                *own += count;
+            for (int s = 0; s < HALO_SIDES; s++) {
+                struct halo_rows r = deep_halos_rows_at(h, t, s, v);
+                int64_t more = r.hi - r.lo - (s == HALO_AROUND ? rows : 0);
+                if (t->part[s].wanted[v])
+                    *beside += rows ? count / rows * more : count;
+            }
+        }
 }
 
-// Where what neighbours do stands beside, it is a small part of the work, or little in each trip.
+// What is done of neighbours is a small part of the work, or little in each trip.
 static bool is_little_beside(const struct halos *h)
 {
-    int64_t own = 0, beside = 0;
-    for (int k = 0; k < h->depth; k++) {
-        own += work_of(h, &h->trips[k], HALO_AROUND);
-        beside += work_of(h, &h->trips[k], HALO_BEFORE) + work_of(h, &h->trips[k], HALO_BEHIND);
-    }
-    return beside * COST_HALO_WORK_SHARE <= own || beside <= h->depth * COST_HALO_WORK;
+    int64_t own, beside, trips = h->done ? COST_HALO_TRIPS : h->depth;
+    count_work(h, &own, &beside);
+    return beside * COST_HALO_WORK_SHARE <= own ||
+           beside <= trips * (halo_is_far(h) ? COST_HALO_FAR_WORK : COST_HALO_WORK);
 }
 
 // Rows of a neighbour that a lane does itself are few, or little beside an exchange.
@@ -358,13 +361,15 @@ static bool is_cheap(const struct halos *h)
         bytes += reach * (ir_count(h->m, ir_type_of(h->g, i)) / (count ? count : 1)) *
                  dtype_get(ir_dtype_of(h->g, i))->bytes;
     }
-    return (are_few || bytes <= COST_HALO_BYTES) && (!h->by_sides || is_little_beside(h));
+    return (are_few || bytes <= halo_most_bytes(h)) &&
+           ((!h->by_sides && !h->done) || is_little_beside(h));
 }
 
 static bool find_depth(struct halos *h, const struct ir_scan *s)
 {
-    h->depth = COST_HALO_TRIPS < s->length ? COST_HALO_TRIPS : (int)s->length;
-    for (; h->depth > 1; h->depth--) {
+    int least = h->done ? 1 : 2; // one trip of a deep loop is several
+    h->depth = h->done ? 1 : COST_HALO_TRIPS < s->length ? COST_HALO_TRIPS : (int)s->length;
+    for (; h->depth >= least && (!h->done || halo_is_far(h)); h->depth--) {
         h->fails = false;
         if (want_all(h) && is_cheap(h))
             return true;
@@ -390,5 +395,6 @@ bool deep_halos_find(struct halos *h, const struct ir_scan *s)
     if (h->count && find_equal(h) && find_depth(h, s))
         return true;
     h->by_sides = true;
-    return find_sides(h) && find_equal(h) && find_depth(h, s);
+    return (!h->done || h->g->nodes.count <= COST_HALO_CODE) && find_sides(h) &&
+           find_equal(h) && find_depth(h, s);
 }

@@ -11,7 +11,6 @@
 // What a trip takes from the lane before or behind it makes itself, of rows that it has of that lane: there each
 // op is the body's, on the rows that are wanted.  So a trip may be anything; what has no rows, or needs all, is computed as
 // a whole where it is small.
-#include "passes/cost.h"
 #include "passes/deep_halos.h"
 
 enum { ALL = -1 }; // the axis of rows of a value that is wanted as a whole
@@ -72,7 +71,7 @@ static void want_rows(struct halos *h, struct halo_trip *t, int side, ir_id v, i
         r = all_rows;
         h->fails |=
             ir_count(h->m, ir_type_of(h->g, v)) * dtype_get(ir_dtype_of(h->g, v))->bytes >
-            COST_HALO_BYTES;
+            halo_most_bytes(h);
     } else {
         r = inside(h, v, axis, r);
     }
@@ -95,8 +94,8 @@ static void want_of_operands(struct halos *h, struct halo_trip *t, const struct 
     } else if (halo_is_exchange(h, n)) {
         h->fails |= !is_from_here(h, n, (enum halo_side)side);
         t->own[ir_operand(g, n, 0)] = true;
-    } else if (ir_axes_exchanged(g, n)) { // would be in each trip once more for each side
-        h->fails = true;
+    } else if (ir_axes_exchanged(g, n) && !(halo_is_far(h) && halo_is_across(h, n))) {
+        h->fails = true; // would be in each trip once more for each side
     } else if (h->axis[v] != ALL && deep_halos_by_rows(h, n)) {
         for (uint32_t i = 0; i < n->n_in; i++) {
             struct ir_origin from = deep_halos_axis(h, n, i);

@@ -256,6 +256,19 @@ bool rt_mesh_is_across(const jot_mesh *mesh)
     return false;
 }
 
+bool rt_mesh_is_far_along(const jot_mesh *mesh, int axis)
+{
+    size_t stride = 1;
+    for (uint32_t k = mesh->rank; k-- > (uint32_t)axis + 1;)
+        stride *= (size_t)mesh->dims[k];
+    for (size_t i = 0; i < mesh->count; i++) {
+        size_t first = i - i / stride % (size_t)mesh->dims[axis] * stride;
+        if (jot_device_process(mesh->devices[i]) != jot_device_process(mesh->devices[first]))
+            return true;
+    }
+    return false;
+}
+
 jot_device *jot_mesh_device(const jot_mesh *m, size_t i)
 {
     return m && i < m->count ? m->devices[i] : NULL;

@@ -23,6 +23,8 @@ struct jot_mesh {
 jot_device *rt_mesh_device(const jot_mesh *mesh);
 // Whether it has devices of other processes.
 bool rt_mesh_is_across(const jot_mesh *mesh);
+// Whether devices along the axis are of several processes.
+bool rt_mesh_is_far_along(const jot_mesh *mesh, int axis);
 
 // How an array is split: for each axis of the mesh the dimension that it splits, or -1, and its place among
 // the axes that split the same one, the slowest first.

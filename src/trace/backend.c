@@ -9,6 +9,7 @@
 #include "passes/partition.h"
 #include "passes/passes.h"
 #include "runtime/frames.h"
+#include "runtime/mesh.h"
 #include "runtime/stack.h"
 #include "trace/environment.h"
 #include "trace/native.h"
@@ -48,6 +49,14 @@ static const jot_mesh *find_mesh(struct ir_module *m, const struct ir_node *n,
                : jot_mesh_of_kind(jot_device_kind_of(options->device), (size_t)s.n_axes, axes);
 }
 
+// Says of the axes of the function which are far.
+static void tell_far(struct ir_module *m, const struct ir_node *n, const jot_mesh *mesh)
+{
+    struct ir_shard s = ir_shard_of(m, n);
+    for (int i = 0; i < s.n_axes; i++)
+        m->axes.at[s.grid[i]].is_far = rt_mesh_is_far_along(mesh, i);
+}
+
 // What each device of the mesh does, where several do anything; else one does all.
 static jot_status lay_out(struct ir_module *m, uint32_t *function,
                           struct backend_options *options, struct pass_partition **parts)
@@ -62,6 +71,7 @@ static jot_status lay_out(struct ir_module *m, uint32_t *function,
             return status_last();
         if (jot_mesh_size(options->mesh) > 1) {
             *parts = arena_new(m->arena, struct pass_partition);
+            tell_far(m, n, options->mesh);
             return pass_partition(m, *function, *parts);
         }
     }

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Loops whose lanes exchange borders, on several devices, which do so once for several trips, against one
 // device, where lanes exchange them in each.
+#include "../runtime/job.h"
 #include "lanes_support.h"
 
-enum { ROWS = 48, COLUMNS = 5, WIDTH = 16, TRIPS = 19, MOST = 8 };
+enum { ROWS = 48, COLUMNS = 5, WIDTH = 16, TRIPS = 19 };
 static int n_devices; // of the mesh "i"
 
 // Pairs that send to the next lane and to the one before: on a line, or around a ring.
@@ -319,6 +320,14 @@ static const struct row {
     {"two rings", two_rings, false},
 };
 
+static int count_exchanges(const char *schedule)
+{
+    int count = 0;
+    for (const char *at = schedule; (at = strstr(at, " collective ")); at++)
+        count += at[12] == '"';
+    return count;
+}
+
 // What devices make of an array that is split so, against lanes of one; the executable.
 static jot_executable *compare(const char *name, step_function *step, jot_mesh *mesh,
                                const char *spec, int columns)
@@ -331,7 +340,9 @@ static jot_executable *compare(const char *name, step_function *step, jot_mesh *
     for (int i = 0; i < n; i++)
         at[i] = sin(1 + 1.7 * i) + 0.01 * (i % 240);
     jot_array *x = jot_array_copy(JOT_F64, at, (int64_t[]){ROWS, columns, JOT_END}),
-              *y = result_of(all, 1, &x), *want = result_of(one, 1, &x);
+              *pieces = result_of(all, 1, &x), *want = result_of(one, 1, &x),
+              *y = jot_process_count() > 1 ? jot_process_all_gather(pieces)
+                                           : jot_array_retain(pieces);
     const double *a = jot_array_data(y), *b = jot_array_data(want);
     bool is_host = jot_device_kind_of(jot_default_device()) == JOT_HOST;
     for (int i = 0; i < n; i++)
@@ -340,7 +351,7 @@ static jot_executable *compare(const char *name, step_function *step, jot_mesh *
                       "%s on %zu: element %d is %.17g, not %.17g", name, jot_mesh_size(mesh), i,
                       a[i], b[i]);
     jot_executable_release(one);
-    release_all(x, y, want);
+    release_all(x, pieces, y, want);
     return all;
 }
 
@@ -459,25 +470,35 @@ static const struct both {
     const char *name;
     step_function *f;
     int most; // exchanges of both loops, that of eight trips in one and that of three; 0: lanes exchange in each trip
+    int far;  // those where the lanes are processes
 } both[] = {
-    {"corners", with_corners, 22},         {"corners in rings", with_corners_in_rings, 22},
-    {"five points", of_five_points, 22},   {"sums across", with_sums_across, 22},
-    {"deep beside", deep_beside, 20},      {"back with corners", back_with_corners, 0},
-    {"back in rings", back_in_rings, 0},   {"back of five points", back_of_five_points, 0},
-    {"back with sums", back_with_sums, 0},
+    {"corners", with_corners, 22, 8},
+    {"corners in rings", with_corners_in_rings, 22, 4},
+    {"five points", of_five_points, 22, 8},
+    {"sums across", with_sums_across, 22, 22},
+    {"deep beside", deep_beside, 20, 20},
+    {"back with corners", back_with_corners, 0, 24},
+    {"back in rings", back_in_rings, 0, 12},
+    {"back of five points", back_of_five_points, 0, 24},
+    {"back with sums", back_with_sums, 0, 41},
 };
 
-START_TEST(devices_of_a_grid_do_what_lanes_do)
+static void set_pairs_beside(void)
 {
-    const struct both *r = &both[_i];
-    jot_device_kind kind = jot_device_kind_of(jot_default_device());
-    must(jot_set_host_devices(MOST));
     for (int ring = 0; ring < 2; ring++) {
         const int there[] = {0, 1, ring ? 1 : JOT_END, 0, JOT_END},
                   again[] = {1, 0, ring ? 0 : JOT_END, 1, JOT_END};
         memcpy(beside[ring], there, sizeof there);
         memcpy(back[ring], again, sizeof again);
     }
+}
+
+START_TEST(devices_of_a_grid_do_what_lanes_do)
+{
+    const struct both *r = &both[_i];
+    jot_device_kind kind = jot_device_kind_of(jot_default_device());
+    must(jot_set_host_devices(MOST));
+    set_pairs_beside();
     for (n_devices = 2; n_devices <= 3 && 2 * n_devices <= jot_device_count(kind);
          n_devices++) {
         set_pairs();
@@ -485,10 +506,8 @@ START_TEST(devices_of_a_grid_do_what_lanes_do)
         jot_executable *all = compare(r->name, r->f, mesh, "i, j", WIDTH);
         const char *text = jot_executable_text(all, "schedule");
         char trips[32];
-        int count = 0;
+        int count = count_exchanges(text);
         snprintf(trips, sizeof trips, "trips %d ", TRIPS);
-        for (const char *at = text; (at = strstr(at, " collective ")); at++)
-            count += at[12] == '"';
         ck_assert_msg(r->most ? count <= r->most && !strstr(text, trips) : count > 0,
                       "%s on %d: %d exchanges: %.3000s", r->name, n_devices, count, text);
         jot_executable_release(all);
@@ -496,10 +515,38 @@ START_TEST(devices_of_a_grid_do_what_lanes_do)
 }
 END_TEST
 
+// Where an exchange is dear lanes exchange for eight trips along both axes, on the way back too.
+static void compare_far(int index, const void *ctx)
+{
+    const struct both *r = ctx;
+    n_devices = 2;
+    set_pairs();
+    set_pairs_beside();
+    must(jot_set_host_devices(1));
+    jot_executable *all =
+        compare(r->name, r->f, jot_mesh_of(JOT_HOST, {"i", 2}, {"j", 2}), "i, j", WIDTH);
+    const char *text = jot_executable_text(all, "schedule");
+    int count = count_exchanges(text);
+    ck_assert_msg(count <= r->far, "%s: %d exchanges: %.3000s", r->name, count, text);
+    jot_executable_release(all);
+    job_note(index, JOT_OK);
+}
+
+START_TEST(processes_of_a_grid_do_what_lanes_do)
+{
+    struct test t = {.count = 4, .body = compare_far, .ctx = &both[_i]};
+    if (jot_device_kind_of(jot_default_device()) != JOT_HOST)
+        return;
+    job_run(&t);
+    job_all_are(&t, -1, JOT_OK, "", "");
+}
+END_TEST
+
 static void add(TCase *t)
 {
+    tcase_set_timeout(t, 60);
     tcase_add_loop_test(t, devices_of_a_grid_do_what_lanes_do, 0, sizeof both / sizeof *both);
-
+    tcase_add_loop_test(t, processes_of_a_grid_do_what_lanes_do, 0, sizeof both / sizeof *both);
     tcase_add_loop_test(t, devices_do_what_lanes_do, 0, sizeof rows / sizeof *rows);
 }
 
