@@ -19,6 +19,9 @@ enum cost_constant {
     // what they are made of, and what "much larger" is.
     COST_REPEAT_EXPANDED = 160,
     COST_EXPANSION = 16,
+    // Cheap ops that are done again where what they are made of has fewer bytes, and values that are looked at for it.
+    COST_NARROW_OPS = 12,
+    COST_NARROW_VISITS = 200,
     COST_CHAIN = 48, // changes of index in a row that are looked through
     COST_DEMANDS =
         8, // kernels that a value is considered for, and slots for what goes out of a trip

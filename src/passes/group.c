@@ -502,15 +502,28 @@ static bool is_cheap_to_repeat(const struct schedule *s, ir_id v)
     return s->cheap[v] <= most[s->options->repeat];
 }
 
+// Whether a value is so much larger than what it is made of that computing it again is better than
+// storing and loading it.
+static bool is_expanded(const struct schedule *s, ir_id v)
+{
+    int64_t bytes = value_count(s, v) * dtype_get(ir_dtype_of(s->g, v))->bytes;
+    return s->options->repeat != SCHEDULE_STORES && s->cone_ops[v] <= COST_REPEAT_EXPANDED &&
+           bytes >= (s->options->large ? 64 : COST_LARGE_BYTES) &&
+           s->cone_bytes[v] <= bytes / COST_EXPANSION;
+}
+
 static bool may_repeat(struct schedule *s, ir_id v, const demand_list *l)
 {
-    if (s->options->separate || !is_cheap_to_repeat(s, v))
+    bool is_cheap = !s->is_narrow[v] && is_cheap_to_repeat(s, v);
+    if (s->options->separate || (!is_cheap && l->count > COST_DEMANDS))
         return false;
     for (uint32_t i = 0; i < l->count; i++)
         if (is_whole(group_at(s, l->at[i].group)) ||
             group_at(s, l->at[i].group)->ops + (uint32_t)ops_of(s, v) > COST_KERNEL_OPS)
             return false;
-    return true;
+    // Sums along two axes are a loop each on a GPU, which would both make all that is dear.
+    bool is_made_once = s->options->one_loop || l->count > 2 || !is_expanded(s, v);
+    return is_cheap || (is_made_once && group_find_narrow(s, v));
 }
 
 static void repeat(struct schedule *s, ir_id v, const demand_list *l)
@@ -522,22 +535,12 @@ static void repeat(struct schedule *s, ir_id v, const demand_list *l)
     }
 }
 
-// Whether a value is so much larger than what it is made of that computing it again is better than
-// storing and loading it.
-static bool is_expanded(const struct schedule *s, ir_id v)
-{
-    int64_t bytes = value_count(s, v) * dtype_get(ir_dtype_of(s->g, v))->bytes;
-    return s->options->repeat != SCHEDULE_STORES && s->cone_ops[v] <= COST_REPEAT_EXPANDED &&
-           bytes >= (s->options->large ? 64 : COST_LARGE_BYTES) &&
-           s->cone_bytes[v] <= bytes / COST_EXPANSION;
-}
-
 // Computes a dear value at every place where it is wanted, if the groups allow it at each.
 static bool repeat_expanded(struct schedule *s, ir_id v, const demand_list *l)
 {
     const struct ir_node *n = ir_node_of(s->g, v);
     const char *reason;
-    if (l->count > 2 || n->n_out != 1 || !is_expanded(s, v))
+    if (l->count > 2 || n->n_out != 1 || s->is_narrow[v] || !is_expanded(s, v))
         return false;
     struct atoms *folded = arena_array(s->scratch, struct atoms, l->count + 1);
     for (uint32_t i = 0; i < l->count; i++) {

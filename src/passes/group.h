@@ -36,6 +36,10 @@ bool group_has_few_terms(struct schedule *s, ir_id v, const demand_list *l);
 bool group_store_library(struct schedule *s, ir_id v, const demand_list *l);
 bool group_store_in_loop(struct schedule *s, ir_id v, const demand_list *l);
 
+// group_narrow.c
+// Whether v is made with little arithmetic of values that have fewer bytes, which get memory in its place.
+bool group_find_narrow(struct schedule *s, ir_id v);
+
 // group_order.c
 // Chooses which axis of temporaries comes last in memory.
 void group_order_axes(struct schedule *s);

@@ -322,6 +322,7 @@ static void make_tables(struct schedule *s)
     s->is_stored = arena_array(a, bool, n);
     s->is_forced = arena_array(a, bool, n);
     s->is_old = arena_array(a, bool, n);
+    s->is_narrow = arena_array(a, bool, n);
     s->is_output = arena_array(a, bool, n);
     s->uses = arena_array(a, uint32_t, n);
     s->cheap = arena_array(a, uint8_t, n);

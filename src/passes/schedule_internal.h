@@ -139,7 +139,8 @@ struct schedule {
     struct atoms *folded_of; // by value: reductions
     bool *is_stored;         // by value: it has memory
     bool *is_forced;         // by value: it must have memory of its own
-    bool *is_old; // by value: read of what is written over before all who want it are done
+    bool *is_old;    // by value: read of what is written over before all who want it are done
+    bool *is_narrow; // by value: it is stored in place of what is made of it (group_narrow.c)
     bool *is_output;
     uint32_t *uses;        // by value: operands that are it, 2 for parameters and constants
     uint8_t *cheap;        // by value: ops that repeating it costs, COST_NEVER for dear ones

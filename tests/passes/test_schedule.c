@@ -238,6 +238,34 @@ START_TEST(pairs)
 }
 END_TEST
 
+// Forces that have a dear weight for each pair, summed over both of the pair.
+static uint32_t weighted_pairs(int64_t n)
+{
+    struct ir_builder b = begin("weighted_pairs");
+    ir_id x = ir_param(&b, F32(n, 3)), a = ir_param(&b, F32(n, n));
+    int64_t dims[] = {n, n, 3};
+    ir_id d = ir_sub(&b, ir_broadcast_in_dim(&b, x, 3, dims, (int64_t[]){0, 2}),
+                     ir_broadcast_in_dim(&b, x, 3, dims, (int64_t[]){1, 2}));
+    ir_id e = ir_exp(&b, a), w = ir_neg(&b, ir_mul(&b, e, ir_div(&b, a, e)));
+    w = ir_broadcast_in_dim(&b, w, 3, dims, (int64_t[]){0, 1});
+    ir_id f = ir_add(&b, ir_mul(&b, w, d), ir_mul(&b, ir_mul(&b, d, d), w));
+    ir_output(&b, ir_reduce(&b, IR_reduce_sum, f, AXES(0)));
+    ir_output(&b, ir_reduce(&b, IR_reduce_sum, ir_neg(&b, f), AXES(1)));
+    return finish(&b);
+}
+
+// Memory is given to the weights, which are a third of the forces, and to no operand of them.
+START_TEST(narrow_values_are_stored)
+{
+    const int64_t n = 1024, weights = n * n * 4, sums = 4 * n * 3 * 4;
+    uint32_t f = weighted_pairs(n);
+    struct nest_program *p = schedule(f);
+    check_program(f, p);
+    require_of(p->arena_bytes <= (uint64_t)(weights + sums), "forces are stored", f, p);
+    check_small(weighted_pairs(40));
+}
+END_TEST
+
 // The gradient of running products holds numbers for each element, none for pairs of them.
 START_TEST(running_products_hold_no_pairs)
 {
@@ -795,6 +823,7 @@ static void add_tests(TCase *t)
     tcase_add_test(t, library_products);
     tcase_add_test(t, one_block_does_little);
     tcase_add_test(t, prefix_sums);
+    tcase_add_test(t, narrow_values_are_stored);
     tcase_add_test(t, running_products_hold_no_pairs);
     tcase_add_test(t, shapes_need_no_copies);
     tcase_add_loop_test(t, parts_are_put_in_place, 0, 7);
