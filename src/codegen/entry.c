@@ -36,6 +36,29 @@ static jot_status lower_nests(struct cg_module *m, struct arena *arena,
     return JOT_OK;
 }
 
+// Kernels that nothing but where they begin to read tells apart are one; their steps name the ranges that they read.
+static void share_kernels(struct arena *arena, struct nest_program *program, bool *wanted)
+{
+    uint32_t *of = arena_array(arena, uint32_t, program->nests.count + 1);
+    const int64_t *const *begins = gpu_begins_share(arena, program, wanted, of);
+    for (uint32_t i = 0; i < program->steps.count; i++) {
+        struct nest_step *t = &program->steps.at[i];
+        if (!begins[i])
+            continue;
+        struct nest_range *ranges = arena_array(arena, struct nest_range, t->n_memories + 1);
+        for (uint32_t k = 0; k < t->n_memories; k++) {
+            jot_dtype dtype = program->memories.at[t->memories[k]].dtype;
+            int64_t begin = begins[i][k] / (int64_t)jot_dtype_size(dtype);
+            ranges[k] = nest_step_range(program, t, k);
+            ranges[k].first += begin;
+            ranges[k].count -= begin;
+        }
+        t->ranges = ranges;
+    }
+    for (uint32_t i = 0; i < program->nests.count; i++)
+        wanted[i] &= of[i] == i;
+}
+
 static jot_status lower_gpu(struct cg_module *m, struct arena *arena,
                             struct nest_program *program, struct cg_kernel *kernels,
                             struct cg_phases *phases)
@@ -55,8 +78,13 @@ static jot_status lower_gpu(struct cg_module *m, struct arena *arena,
     for (uint32_t i = 0; i < n; i++)
         wanted[i] = inside[i] && !alone[i];
     const int64_t *const *begins = gpu_begins_share(arena, program, wanted, of);
-    for (uint32_t i = 0; i < n; i++)
+    for (uint32_t i = 0; i < n; i++) {
+        wanted[i] = alone[i] && !inside[i];
         inside[i] = inside[i] && of[i] == i;
+    }
+    share_kernels(arena, program, wanted);
+    for (uint32_t i = 0; i < n; i++)
+        alone[i] = wanted[i] || (alone[i] && inside[i]);
     JOT_TRY(lower_nests(m, arena, program, NULL, alone, kernels));
     JOT_TRY(
         lower_nests(m, arena, program, gpu_writes_of_loops(arena, program), inside, of_phases));

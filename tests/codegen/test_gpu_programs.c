@@ -621,8 +621,42 @@ START_TEST(kernels_alone_are_launched_early)
 }
 END_TEST
 
+#define DOUBLE(name, begin)                                                                    \
+    "kernel " name "(x: f32[256], y: out f32[64]) {\n  par i < 64 {\n"                         \
+    "    %0 = load x[i + " begin "] : f32\n    %1 = add %0, %0 : f32\n    put y[i] = %1\n  "   \
+    "}\n}\n"
+
+// Kernels of parts of an array are one where the parts are aligned alike; their steps name the parts.
+START_TEST(kernels_of_parts_are_one)
+{
+    static const char text[] =
+        "jot nest 1\nprogram \"parts\" {\n  inputs 1\n  outputs 3 donated -1 -1 -1\n"
+        "  arena 0\n  constants 0\n  memory input 0 : f32[256]\n"
+        "  memory output 0 : f32[64]\n  memory output 1 : f32[64]\n  memory output 2 : "
+        "f32[64]\n"
+        "  step kernel 0 (0, 1)\n  step kernel 1 (0, 2)\n  step kernel 2 (0, 3)\n"
+        "}\n" DOUBLE("first", "64") DOUBLE("second", "192") DOUBLE("third", "3");
+    struct cg_request request = {.program = text, .target = "cuda sm_90"};
+    struct cg_response r;
+    struct rt_plan plan;
+    jot_codegen_entry(&request, &r);
+    ck_assert_msg(r.status == JOT_OK, "%s", r.message);
+    ck_assert_int_eq(count(r.object, ".visible .entry "), 2);
+    ck_assert_int_eq(rt_plan_read(r.plan, r.plan_size, &plan), JOT_OK);
+    ck_assert_uint_eq(plan.step_count, 3);
+    static const uint64_t begins[] = {64, 192, 0};
+    for (int i = 0; i < 3; i++) {
+        const struct rt_buffer *x = &plan.buffers[plan.operands[plan.steps[i].operand_first]];
+        ck_assert_uint_eq(x->offset, begins[i] * sizeof(float));
+        ck_assert_uint_eq(x->bytes, (256 - begins[i]) * sizeof(float));
+    }
+    r.release(&r);
+}
+END_TEST
+
 static void add_tests(TCase *c)
 {
+    tcase_add_test(c, kernels_of_parts_are_one);
     tcase_add_test(c, points_of_networks_are_squads);
     tcase_add_test(c, steps_are_put_together);
     tcase_add_test(c, rows_of_points_are_moved_by_warps);
