@@ -621,6 +621,47 @@ START_TEST(kernels_alone_are_launched_early)
 }
 END_TEST
 
+// What is no faster for being written out is a loop: rounds of many sums, turns of a group with branches, windows of
+// dear terms.
+START_TEST(long_code_is_loops)
+{
+    const char *sums =
+        "kernel sums(x: f32[1048576], z: f32[1048576], y: out f32[64], u: out f32[64]) {\n"
+        "  par i < 64 {\n    fold j < 16384 {\n"
+        "      %0 = load x[16384*i + j] : f32\n      %1 = load z[16384*i + j] : f32\n"
+        "      %2 = mul %0, %1 : f32\n      %3 = add %0, %1 : f32\n"
+        "      yield reduce_sum %0 sum64, reduce_sum %1 sum64, reduce_sum %2 sum64, "
+        "reduce_sum %3 sum64\n"
+        "    } -> %4 : f32, %5 : f32, %6 : f32, %7 : f32\n"
+        "    %8 = add %4, %5 : f32\n    put y[i] = %8\n"
+        "    %9 = add %6, %7 : f32\n    put u[i] = %9\n  }\n}\n";
+    const char *rows =
+        "kernel rows(x: f32[4194304], y: out f32[4194304]) {\n  %0 = const 0x3f800000 : f32\n"
+        "  par i < 32, j < 8 {\n"
+        "    fold k < 32, l < 32, m < 16 {\n"
+        "      %1 = load x[131072*i + 16*j + 4096*k + 128*l + m] : f32\n"
+        "      yield reduce_sum %1 sum64\n    } -> %2 : f32\n"
+        "    map k < 32, l < 32, m < 16 {\n"
+        "      %3 = load x[131072*i + 16*j + 4096*k + 128*l + m] : f32\n"
+        "      %4 = sub %3, %2 : f32\n      %5 = exp %4 : f32\n      %6 = add %0, %5 : f32\n"
+        "      %7 = div %3, %6 : f32\n"
+        "      put y[131072*i + 16*j + 4096*k + 128*l + m] = %7\n    }\n  }\n}\n";
+    const char *terms =
+        "kernel terms(x: f32[6422528], y: out f32[8192]) {\n  par i < 8192 {\n"
+        "    fold j < 784 {\n      %0 = load x[784*i + j] : f32\n      %1 = exp %0 : f32\n"
+        "      %2 = log1p %1 : f32\n      %3 = tanh %2 : f32\n      %4 = div %3, %1 : f32\n"
+        "      %5 = exp %4 : f32\n      %6 = log1p %5 : f32\n      %7 = tanh %6 : f32\n"
+        "      %8 = div %7, %1 : f32\n      yield reduce_sum %8 sum64\n    } -> %9 : f32\n"
+        "    put y[i] = %9\n  }\n}\n";
+    ck_assert_int_le(count(ptx_of(sums), "ld.global"), 64);
+    ck_assert_int_le(count(ptx_of(rows), "st.global.v4.f32"), 4);
+    ck_assert_int_le(count(ptx_of(terms), "ld.global"), 3);
+    check_assembles(ptx_of(sums));
+    check_assembles(ptx_of(rows));
+    check_assembles(ptx_of(terms));
+}
+END_TEST
+
 #define DOUBLE(name, begin)                                                                    \
     "kernel " name "(x: f32[256], y: out f32[64]) {\n  par i < 64 {\n"                         \
     "    %0 = load x[i + " begin "] : f32\n    %1 = add %0, %0 : f32\n    put y[i] = %1\n  "   \
@@ -657,6 +698,7 @@ END_TEST
 static void add_tests(TCase *c)
 {
     tcase_add_test(c, kernels_of_parts_are_one);
+    tcase_add_test(c, long_code_is_loops);
     tcase_add_test(c, points_of_networks_are_squads);
     tcase_add_test(c, steps_are_put_together);
     tcase_add_test(c, rows_of_points_are_moved_by_warps);

@@ -4,10 +4,13 @@
 // its own, which fold by halves through shuffles.
 #include "codegen/gpu/fold.h"
 
+#include "passes/cost.h"
+
 #define MANY_ACCUMULATORS 64  // of a thread, that leave registers
 #define FEW_AT_ONCE 4         // for so many windows
 #define WINDOWS_WORK 300      // operations of them
 #define ROUNDS_WRITTEN_OUT 32 // results of blocks, all together, that a team writes out
+#define TERMS_WRITTEN_OUT 512 // of them
 
 struct cg_accumulator *gpu_fold_accumulators(struct cg_lowering *l,
                                              const struct nest_statement *s, bool own_axis,
@@ -188,8 +191,9 @@ static bool are_written_out(const struct cg_lowering *l, const struct gpu_fold *
 {
     const struct nest_statement *s = cg_statement(l, f->statement);
     int64_t n = f->row.block / f->row.window;
-    double work = (double)windows_at_once(l, f->statement, &f->row, n) * work_of(l, s);
-    bool is_long = rounds > 1 && (double)rounds * f->row.parts * work > WINDOWS_WORK;
+    int64_t at_once = windows_at_once(l, f->statement, &f->row, n) * f->row.parts;
+    bool is_long = rounds > 1 && ((double)(rounds * at_once) * work_of(l, s) > WINDOWS_WORK ||
+                                  rounds * at_once * f->row.lanes * f->n > TERMS_WRITTEN_OUT);
     return rounds * f->n <= ROUNDS_WRITTEN_OUT && (gpu_keeps(l) || !is_long);
 }
 
@@ -245,7 +249,10 @@ static void windows(struct cg_lowering *l, const struct gpu_fold *f, const struc
         windows_by_part(l, f, m, start, size);
         return;
     }
-    int64_t n = size / r->window, at_once = windows_at_once(l, f->statement, r, n);
+    int64_t n = size / r->window;
+    bool is_dear = work_of(l, cg_statement(l, f->statement)) >= COST_DEAR_TERM &&
+                   !gpu_fold_is_straight(l, f->statement, r);
+    int64_t at_once = is_dear ? 1 : windows_at_once(l, f->statement, r, n);
     int64_t all = n / at_once * at_once;
     struct cg_loop loop = cg_loop_open(l, cg_int(l->module, 0), cg_int(l->module, all),
                                        cg_int(l->module, at_once));
