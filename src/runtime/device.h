@@ -51,6 +51,11 @@ struct rt_device_type {
     jot_status (*assemble)(jot_device *device, const void *object, size_t size, void **out,
                            size_t *out_size);
 
+    // Opens what products need, which takes long, on a thread beside what the caller does: once, and true says that
+    // end_products is to be called, which waits for it.  NULL where there is nothing to open.
+    bool (*begin_products)(jot_device *device);
+    void (*end_products)(jot_device *device);
+
     // Programs (steps.h).  `prepare` comes before each run, `bind` once for each kernel and
     // product.
     jot_status (*load)(struct rt_program *program, const void *object, size_t size);

@@ -95,11 +95,22 @@ static jot_status ask_code_generator(const struct native_program *p,
     return codegen_run(request, out);
 }
 
+static bool has_products(const struct nest_program *n)
+{
+    for (uint32_t i = 0; i < n->steps.count; i++)
+        if (n->steps.at[i].kind == NEST_STEP_GEMM)
+            return true;
+    return false;
+}
+
+// out_begins, which may be NULL: whether the device's end_products is to be called.
 static jot_status generate(struct native_program *p, struct arena *arena, unsigned want,
-                           struct cg_response *out)
+                           bool *out_begins, struct cg_response *out)
 {
     struct nest_program *nests;
     JOT_TRY(native_schedule(p, arena, &nests));
+    if (out_begins && p->device->type->begin_products && has_products(nests))
+        *out_begins = p->device->type->begin_products(p->device);
     struct strbuf text = strbuf_make(arena);
     nest_program_print(&text, nests);
     char target[128];
@@ -253,9 +264,14 @@ static jot_status make(struct native_program *p, struct arena *arena, bool is_ke
                        struct rt_text *report)
 {
     struct cg_response r;
-    JOT_TRY(generate(p, arena, 0, &r));
-    jot_status status = use(p, native_key(p), is_kept, &r, report);
-    r.release(&r);
+    bool begins = false;
+    jot_status status = generate(p, arena, 0, &begins, &r);
+    if (status == JOT_OK) {
+        status = use(p, native_key(p), is_kept, &r, report);
+        r.release(&r);
+    }
+    if (begins)
+        p->device->type->end_products(p->device);
     return status;
 }
 
@@ -315,7 +331,7 @@ static const char *memory_text(struct native_program *p, struct arena *arena)
 static const char *generated_text(struct native_program *p, unsigned want, struct arena *arena)
 {
     struct cg_response r;
-    if (generate(p, arena, want, &r) != JOT_OK)
+    if (generate(p, arena, want, NULL, &r) != JOT_OK)
         return NULL;
     struct arena_guard guard;
     if (arena_guard_left(&guard)) {

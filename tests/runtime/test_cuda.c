@@ -248,8 +248,23 @@ START_TEST(goes_on_when_memory_is_out)
 }
 END_TEST
 
+START_TEST(opens_the_library_of_products_ahead)
+{
+    use_fake("FAKE_CUDA_COUNT", "1");
+    jot_device *device = jot_cuda(0);
+    const struct cuda_device *d = cuda_device_of(device);
+    OK(jot_device_check(device));
+    ck_assert_ptr_null(d->blas);
+    ck_assert(device->type->begin_products(device));
+    device->type->end_products(device);
+    ck_assert_ptr_nonnull(d->blas);
+    ck_assert(!device->type->begin_products(device)); // once
+}
+END_TEST
+
 static void add_tests(TCase *tests)
 {
+    tcase_add_test(tests, opens_the_library_of_products_ahead);
     tcase_add_test(tests, names_a_missing_driver);
     tcase_add_loop_test(tests, tells_links, 0, 2);
     tcase_add_test(tests, names_an_old_driver);

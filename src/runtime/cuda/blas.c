@@ -366,6 +366,60 @@ void cuda_gemm_forget(struct cuda_product *p)
     }
 }
 
+// ---- Opening the library ahead of what needs it
+
+// The first choice takes the library longer than to open, whatever the product.
+static void choose_once(struct cuda_device *d)
+{
+    struct rt_gemm g = {
+        .dtype = JOT_F32, .m = 64, .n = 64, .k = 64, .lda = 64, .ldb = 64, .ldc = 64};
+    struct cuda_product *p = memory_allocate_zeroed(sizeof *p);
+    cublasLtMatmulPreference_t wish = NULL;
+    cublasLtMatmulHeuristicResult_t found;
+    int count = 0;
+    if (!p)
+        return;
+    for (int i = 0; i < RT_GEMM_BATCH_RANK; i++)
+        g.batch[i] = 1;
+    p->numbers = &g;
+    struct kind kind = kind_of(&g);
+    if (make_operation(p, kind) == CUBLAS_STATUS_SUCCESS &&
+        make_layouts(p, kind.type) == CUBLAS_STATUS_SUCCESS &&
+        cuda.cublaslt.cublasLtMatmulPreferenceCreate(&wish) == CUBLAS_STATUS_SUCCESS) {
+        cuda.cublaslt.cublasLtMatmulAlgoGetHeuristic(d->blas, p->operation, p->b, p->a, p->c,
+                                                     p->c, wish, 1, &found, &count);
+        cuda.cublaslt.cublasLtMatmulPreferenceDestroy(wish);
+    }
+    cuda_gemm_forget(p);
+}
+
+// What goes wrong is said where a product needs it.
+static void *open_ahead(void *arg)
+{
+    struct cuda_device *d = arg;
+    if (cuda_enter(d) != JOT_OK)
+        return NULL;
+    if (open_library(d) == JOT_OK)
+        choose_once(d);
+    cuda_leave();
+    return NULL;
+}
+
+bool cuda_begin_products(jot_device *device)
+{
+    struct cuda_device *d = cuda_device_of(device);
+    pthread_mutex_lock(&d->blas_lock);
+    bool begins = !d->blas && !d->is_opened_ahead;
+    d->is_opened_ahead |= begins;
+    pthread_mutex_unlock(&d->blas_lock);
+    return begins && pthread_create(&d->opener, NULL, open_ahead, d) == 0;
+}
+
+void cuda_end_products(jot_device *device)
+{
+    pthread_join(cuda_device_of(device)->opener, NULL);
+}
+
 // ---- Running
 
 static jot_status multiply(struct cuda_device *d, const struct cuda_code *code,

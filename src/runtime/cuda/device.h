@@ -54,6 +54,8 @@ struct cuda_device {
     pthread_mutex_t capture_lock;
     cublasLtHandle_t blas; // NULL until the first product
     pthread_mutex_t blas_lock;
+    bool is_opened_ahead; // under the lock
+    pthread_t opener;
 
     // Of routines: one call of a library at a time, for what streams and workspaces its handle has.
     pthread_mutex_t routine_lock;
@@ -149,6 +151,8 @@ jot_status cuda_copy(jot_device *to_device, void *to, jot_device *from_device, c
                      size_t bytes);
 jot_status cuda_clear(jot_device *device, void *block, size_t bytes);
 
+bool cuda_begin_products(jot_device *device);
+void cuda_end_products(jot_device *device);
 jot_status cuda_assemble(jot_device *device, const void *object, size_t size, void **out,
                          size_t *out_size);
 jot_status cuda_load(struct rt_program *program, const void *object, size_t size);
