@@ -4,7 +4,8 @@
 // What is the same in all turns of a loop LLVM takes out of it, and then looks for a register at each of
 // the places that use it, which are thousands here: numbers, and the addresses of locals.  The time for
 // that grows with the square of the code.  So numbers stand in a table whose address LLVM does not know,
-// each read where it is used, as an operand of its operation; and all locals are parts of one.
+// each read where it is used, as an operand of its operation; and all locals are parts of one.  Numbers do so
+// in a function of many branches as well, which is shorter: one for each case of a switch.
 //
 // All addresses that go with the index of a loop LLVM compares with each other, to keep few of them from
 // turn to turn.  So those that go with the index of a loop around others are made of it in each turn.
@@ -13,6 +14,9 @@
 #include "passes/cost.h"
 
 #include <string.h>
+
+// Numbers of a function times its blocks: what LLVM looks at to find registers for them.
+#define MOST_CROSSED (1 << 16)
 
 struct entry {
     LLVMValueRef number;
@@ -156,6 +160,19 @@ static void read_numbers(struct table *t, LLVMValueRef f)
                 if (number)
                     LLVMSetOperand(i, k, read(t, i, LLVMTypeOf(was), number));
             }
+}
+
+// Whether so many numbers go past so many blocks that the table is worth while.
+static bool has_many_numbers(const struct cg_module *m, LLVMValueRef f)
+{
+    int64_t blocks = 0, numbers = 0;
+    for (LLVMBasicBlockRef b = LLVMGetFirstBasicBlock(f); b; b = LLVMGetNextBasicBlock(b)) {
+        blocks++;
+        for (LLVMValueRef i = LLVMGetFirstInstruction(b); i; i = LLVMGetNextInstruction(i))
+            for (unsigned k = 0; may_read(i) && k < (unsigned)LLVMGetNumOperands(i); k++)
+                numbers += number_of(m, LLVMGetOperand(i, k)) != NULL;
+    }
+    return numbers * blocks > MOST_CROSSED;
 }
 
 static LLVMValueRef table_of(struct table *t)
@@ -323,11 +340,13 @@ void cg_large_functions(struct cg_module *m)
 {
     LLVMBuilderRef b = LLVMCreateBuilderInContext(m->context);
     for (LLVMValueRef f = LLVMGetFirstFunction(m->module); f; f = LLVMGetNextFunction(f)) {
-        if (!cost_is_too_much_code(cg_code_of(m, f)))
-            continue;
-        put_indices_apart(m, b, f);
-        unite_locals(m, b, f);
-        add_table(m, b, f);
+        bool is_large = cost_is_too_much_code(cg_code_of(m, f));
+        if (is_large) {
+            put_indices_apart(m, b, f);
+            unite_locals(m, b, f);
+        }
+        if (is_large || has_many_numbers(m, f))
+            add_table(m, b, f);
     }
     LLVMDisposeBuilder(b);
 }
