@@ -417,10 +417,10 @@ int nest_verify(const struct nest *n, struct strbuf *report);
 // Content hash and equality (names, places in the source and the numbering do not count).
 uint64_t nest_hash(const struct nest *n);
 bool nest_equal(const struct nest *a, const struct nest *b);
-// The same but for numbers, which are constants of real types.
+// The same but for numbers, which are constants of real and complex types.
 static inline bool nest_is_number(const struct nest_statement *s)
 {
-    return s->kind == NEST_CONST && dtype_is_float(s->dtype);
+    return s->kind == NEST_CONST && dtype_is_inexact(s->dtype);
 }
 uint64_t nest_hash_alike(const struct nest *n);
 bool nest_alike(const struct nest *a, const struct nest *b);

@@ -24,7 +24,7 @@ struct sharing {
     uint32_t least; // of a class that is one kernel
     VEC(struct alike) classes;
     uint32_t *class_of; // by kernel
-    id_list *numbers;   // by kernel: its real constants in the order of the text
+    id_list *numbers; // by kernel: its constants that are no integers, in the order of the text
 };
 
 static void find_numbers(const struct nest *n, struct arena *a, uint32_t block, id_list *out)
@@ -72,7 +72,8 @@ static void find_alike(struct sharing *f)
         struct alike *c = &f->classes.at[f->class_of[i]];
         c->count++;
         for (uint32_t k = 0; k < f->numbers[i].count; k++)
-            c->differs[k] |= bits_of(f, i, k)[0] != bits_of(f, c->first, k)[0];
+            c->differs[k] |=
+                memcmp(bits_of(f, i, k), bits_of(f, c->first, k), 2 * sizeof(int64_t)) != 0;
     }
 }
 

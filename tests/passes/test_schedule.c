@@ -689,8 +689,13 @@ static const struct {
     int layers;
     uint32_t kernels;
 } layers[] = {
-    {"few", JOT_F32, 7, 7},     {"many", JOT_F32, 9, 1},     {"half", JOT_BF16, 9, 1},
-    {"double", JOT_F64, 64, 1}, {"integers", JOT_I32, 9, 9},
+    {"few", JOT_F32, 7, 7},
+    {"many", JOT_F32, 9, 1},
+    {"half", JOT_BF16, 9, 1},
+    {"double", JOT_F64, 64, 1},
+    {"integers", JOT_I32, 9, 9},
+    {"complex", JOT_C64, 9, 1},
+    {"complex of doubles", JOT_C128, 9, 1},
 };
 
 START_TEST(numbers_are_read)
