@@ -463,12 +463,8 @@ static void join_map(struct fission *f, nest_id par)
     struct nest_statement *s = &f->n->statements.at[par];
     const struct nest_block *b = &f->n->blocks.at[s->body];
     const struct nest_statement *map = fission_statement(f, vec_last(&b->statements));
-    for (uint32_t i = 0; i < b->statements.count; i++) {
-        const struct nest_statement *t = fission_statement(f, b->statements.at[i]);
-        if (i + 1 == b->statements.count ? t->kind != NEST_MAP
-                                         : fission_is_loop(t) || fission_is_anchored(f, t))
-            return;
-    }
+    if (!fission_is_map_alone(f, s->body))
+        return;
     // The axis that memory goes along comes last.
     struct nest_statement by_map = joined(f, s, map), by_point = joined(f, map, s);
     struct nest_lines all = {0};
@@ -591,7 +587,7 @@ static struct kernel_parts split_kernel(struct nest_program *p,
     drop_dead_puts(&f);
     split_folds(&f);
     find_parts(&f);
-    if (f.n_parts < 2 || are_mixed(&f))
+    if ((f.n_parts < 2 && !fission_is_one_map(&f)) || are_mixed(&f))
         return made;
     find_crossing(&f);
     made.parts = arena_array(p->arena, struct part, f.n_parts);

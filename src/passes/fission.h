@@ -51,6 +51,10 @@ bool fission_wants_terms(const struct fission *f, nest_id id);
 // Whether sums of the fold whose terms lie beside those of neighbouring points, by combine, are to be a fold of their
 // own beside those whose terms lie beside one another.
 bool fission_wants_apart(const struct fission *f, nest_id id, bool *is_along);
+// Whether the block is a map and what stands before it, of elements alone.
+bool fission_is_map_alone(const struct fission *f, uint32_t block);
+// Whether points, too few for a GPU, have one map: it is a loop of all their elements.
+bool fission_is_one_map(const struct fission *f);
 bool fission_is_wanted(const struct fission *f);
 
 #endif

@@ -214,6 +214,24 @@ static bool are_few_rows(const struct fission *f)
     return f->always || apart > COST_GROUP_BETTER * shared;
 }
 
+bool fission_is_map_alone(const struct fission *f, uint32_t block)
+{
+    const struct nest_block *b = &f->n->blocks.at[block];
+    for (uint32_t i = 0; i < b->statements.count; i++) {
+        const struct nest_statement *t = fission_statement(f, b->statements.at[i]);
+        if (i + 1 == b->statements.count ? t->kind != NEST_MAP
+                                         : fission_is_loop(t) || fission_is_anchored(f, t))
+            return false;
+    }
+    return b->statements.count > 0;
+}
+
+bool fission_is_one_map(const struct fission *f)
+{
+    return f->par != NEST_NONE && points_of(f) < COST_POINTS &&
+           fission_is_map_alone(f, f->block);
+}
+
 // Whether what one of its loops puts is read, which leaves all of the kernel to one thread.
 static bool has_updates(const struct nest *n)
 {
@@ -247,7 +265,7 @@ bool fission_is_wanted(const struct fission *f)
         is_apart |= fission_wants_apart(f, id, is_along);
     }
     if (f->par != NEST_NONE)
-        return is_apart || (loops > 1 && are_few_rows(f)) ||
+        return is_apart || fission_is_one_map(f) || (loops > 1 && are_few_rows(f)) ||
                (has_terms && points <= COST_PART_POINTS) ||
                (has_long_scan && loops > 1 && points <= COST_PART_SCANS) ||
                (loops > 1 && are_few_columns(f) && has_loops_in_turn(f) &&

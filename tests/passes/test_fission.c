@@ -375,6 +375,29 @@ START_TEST(few_columns_go_along_memory)
 }
 END_TEST
 
+// Sums over either axis of [1024, 1024, 3]: a point of three has a sum of each kind for every row.
+START_TEST(a_map_of_few_points_is_a_loop_of_all)
+{
+    struct nest_program *p;
+    static const char text[] =
+        "jot nest 1\nprogram \"p\" {\n  inputs 1\n  outputs 1 donated -1\n  arena 0\n"
+        "  constants 0\n  memory input 0 : f32[3145728] \"x\"\n"
+        "  memory output 0 : f32[3072] \"y\"\n  step kernel 0 (0, 1) \"\"\n}\n"
+        "kernel k0_sums(x: f32[3145728], y: out f32[3072]) {\n  par c < 3 {\n"
+        "    map j < 1024 {\n      fold k < 1024 {\n        %0 = load x[3072*k + 3*j + c] : "
+        "f32\n"
+        "        yield reduce_sum %0 sum64\n      } -> %1 : f32\n"
+        "      put y[3*j + c] = %1\n    }\n  }\n}\n";
+    ck_assert_msg(nest_program_parse(arena, text, &p) == JOT_OK, "%s", jot_error_message());
+    schedule_fission(p, false);
+    ck_assert_uint_eq(p->nests.count, 1);
+    struct strbuf s = strbuf_make(arena);
+    nest_program_print(&s, p);
+    ck_assert_msg(strstr(s.text, "par c < 3072 {\n    fold"), "%s", s.text);
+    ck_assert_int_eq(nest_program_verify(p, &s), 0);
+}
+END_TEST
+
 // A fold and a map that does without it are functions of one kernel.
 START_TEST(what_waits_for_nothing_stays)
 {
@@ -472,6 +495,7 @@ static void add_tests(TCase *c)
     tcase_add_test(c, sums_go_their_own_way);
     tcase_add_test(c, few_long_rows_are_shared);
     tcase_add_test(c, few_columns_go_along_memory);
+    tcase_add_test(c, a_map_of_few_points_is_a_loop_of_all);
     tcase_add_test(c, what_waits_for_nothing_stays);
 }
 
