@@ -240,6 +240,18 @@ static bool find_fold(struct schedule *s, const struct group *g, struct atoms po
     return false;
 }
 
+// Whether each fold is one of a point, whose loops become kernels of their own where that keeps more of a GPU busy
+// (fission.c).
+static bool are_folds_of_points(const struct schedule *s, const struct group *g,
+                                struct atoms points)
+{
+    for (uint32_t i = 0; i < g->constraints.count; i++)
+        if (g->constraints.at[i].kind == CONSTRAINT_REDUCE &&
+            !axes_include(s, points, g->constraints.at[i].kept))
+            return false;
+    return true;
+}
+
 // Of the group with the atoms of its constraints up to date.
 static bool choose_loops(struct schedule *s, struct group *g, const char **reason)
 {
@@ -259,8 +271,8 @@ static bool choose_loops(struct schedule *s, struct group *g, const char **reaso
     int64_t n_points = axes_product(s, points);
     int64_t enough = s->options->large ? 2 : COST_POINTS;
     bool is_single = g->constraints.count == 1;
-    // Loops of few points become kernels of their own where that keeps more of a GPU busy (fission.c).
-    bool is_split_later = s->options->one_loop && points.count;
+    bool is_split_later =
+        s->options->one_loop && points.count && are_folds_of_points(s, g, points);
     if (!points.count && is_nested && s->options->no_accumulation) {
         *reason = "each thread of a block would add all of it up";
         return false;

@@ -754,6 +754,27 @@ START_TEST(threads_make_narrow_products)
 END_TEST
 
 // Of five transforms four do not wait for one another, and one is of another length.
+// A product of seven columns, and what is made of these: a GPU makes the product where it has 140 points.
+START_TEST(sums_of_few_points_are_apart)
+{
+    struct ir_builder b = begin("sums");
+    ir_id x = ir_param(&b, F32(4096, 20)), y = ir_param(&b, F32(4096, 7));
+    ir_id z = ir_mul(&b, y, ir_sub(&b, y, ir_scalar_like(&b, y, 2)));
+    ir_output(&b, dot(&b, x, z, 0, 0));
+    ir_output(&b, z);
+    uint32_t f = finish(&b);
+    struct schedule_options gpu = {
+        .rich_gemm = true, .many_lanes = true, .no_accumulation = true, .one_loop = true};
+    struct nest_program *p = schedule_with(f, &gpu);
+    check_program(f, p);
+    for (uint32_t i = 0; i < p->nests.count; i++)
+        nest_for_each (s, p->nests.at[i], 0)
+            require_of(s->kind != NEST_PAR || nest_extent(p->nests.at[i], s) >= 140,
+                       "few points", f, p);
+    check_run(f, p, draw_inputs(f, seed));
+}
+END_TEST
+
 START_TEST(routines_go_side_by_side)
 {
     struct ir_builder b = begin("transforms");
@@ -841,6 +862,7 @@ static void add_tests(TCase *t)
     tcase_add_test(t, values_lie_as_they_are_read);
     tcase_add_test(t, pairs);
     tcase_add_loop_test(t, threads_make_narrow_products, 0, 5);
+    tcase_add_test(t, sums_of_few_points_are_apart);
     tcase_add_test(t, routines_go_side_by_side);
     tcase_add_loop_test(t, places_in_memory, 0, PLACES);
     tcase_add_loop_test(t, every_op_runs_alone, 0, DTYPE_COUNT);
