@@ -37,9 +37,9 @@ static jot_status lower_nests(struct cg_module *m, struct arena *arena,
 }
 
 // Kernels that nothing but where they begin to read tells apart are one; their steps name the ranges that they read.
-static void share_kernels(struct arena *arena, struct nest_program *program, bool *wanted)
+static void share_kernels(struct arena *arena, struct nest_program *program, bool *wanted,
+                          uint32_t *of)
 {
-    uint32_t *of = arena_array(arena, uint32_t, program->nests.count + 1);
     const int64_t *const *begins = gpu_begins_share(arena, program, wanted, of);
     for (uint32_t i = 0; i < program->steps.count; i++) {
         struct nest_step *t = &program->steps.at[i];
@@ -67,6 +67,7 @@ static jot_status lower_gpu(struct cg_module *m, struct arena *arena,
     bool *alone = arena_array(arena, bool, n + 1), *inside = arena_array(arena, bool, n + 1);
     bool *wanted = arena_array(arena, bool, n + 1);
     uint32_t *of = arena_array(arena, uint32_t, n + 1);
+    uint32_t *of_alone = arena_array(arena, uint32_t, n + 1);
     struct cg_kernel *of_phases = arena_array(arena, struct cg_kernel, n + 1);
     for (uint32_t i = 0; i < program->steps.count; i++) {
         const struct nest_step *t = &program->steps.at[i];
@@ -82,15 +83,18 @@ static jot_status lower_gpu(struct cg_module *m, struct arena *arena,
         wanted[i] = alone[i] && !inside[i];
         inside[i] = inside[i] && of[i] == i;
     }
-    share_kernels(arena, program, wanted);
+    share_kernels(arena, program, wanted, of_alone);
     for (uint32_t i = 0; i < n; i++)
         alone[i] = wanted[i] || (alone[i] && inside[i]);
     JOT_TRY(lower_nests(m, arena, program, NULL, alone, kernels));
     JOT_TRY(
         lower_nests(m, arena, program, gpu_writes_of_loops(arena, program), inside, of_phases));
-    for (uint32_t i = 0; i < n; i++)
+    for (uint32_t i = 0; i < n; i++) {
+        if (!kernels[i].serial)
+            kernels[i].serial = kernels[of_alone[i]].serial;
         if (inside[of[i]] && !kernels[i].serial)
             kernels[i].serial = of_phases[of[i]].serial;
+    }
     for (uint32_t i = 0; i < program->steps.count; i++)
         if (nest_loop_is_resident(program, i)) {
             cg_resident_lower(m, arena, program, i, of_phases, begins, &phases[i]);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Phases of a loop that are equal but for where in their arrays they begin to read are one function,
-// which gets the addresses: those of layers, each of which has its part of an array of weights.
+// Phases of a loop, and kernels, that are equal but for where in their arrays they begin to read are one
+// function, which gets the addresses: those of layers, each of which has its part of an array of weights.
 //
 //     load w[i + 16*j + 512]     =>     load w[i + 16*j], of w + 512 elements
 #include "codegen/gpu/gpu.h"
@@ -27,7 +27,7 @@ static bool is_known(const struct nest_statement *s)
 }
 
 // By buffer: the first element that is read, or one before it that is aligned as the array is; 0 where that
-// is not known, or of locals and results.
+// is not known, or of locals, results and what nothing reads.
 static int64_t *begins_of(struct arena *arena, const struct nest *n)
 {
     int64_t *begins = arena_array(arena, int64_t, n->buffers.count + 1);
@@ -43,7 +43,10 @@ static int64_t *begins_of(struct arena *arena, const struct nest *n)
             begins[s->buffer] = least;
     }
     for (uint32_t i = 0; i < n->buffers.count; i++)
-        begins[i] -= begins[i] % (GPU_ALIGNMENT / jot_dtype_size(n->buffers.at[i].dtype));
+        if (begins[i] == n->buffers.at[i].count)
+            begins[i] = 0;
+        else
+            begins[i] -= begins[i] % (GPU_ALIGNMENT / jot_dtype_size(n->buffers.at[i].dtype));
     return begins;
 }
 

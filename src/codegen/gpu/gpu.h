@@ -503,7 +503,7 @@ bool gpu_is_updates(struct cg_lowering *l, nest_id loop);
 // The steps of a kernel whose only loop is statement `at` of its body, such a one.
 void gpu_updates_lower(struct cg_lowering *l, uint32_t at, struct cg_kernel *out);
 
-// layer.c: a product with a small matrix by one thread; false: there is no such code for it.
+// layer.c: a product with a small matrix by one thread.
 void gpu_layer(struct cg_lowering *l, const struct nest_statement *contract);
 
 // network.c
