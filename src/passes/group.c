@@ -542,21 +542,28 @@ static bool repeat_expanded(struct schedule *s, ir_id v, const demand_list *l)
     const char *reason;
     if (l->count > 2 || n->n_out != 1 || s->is_narrow[v] || !is_expanded(s, v))
         return false;
-    struct atoms *folded = arena_array(s->scratch, struct atoms, l->count + 1);
     for (uint32_t i = 0; i < l->count; i++) {
-        struct group *g = group_at(s, l->at[i].group);
+        const struct group *g = group_at(s, l->at[i].group);
         if (g->kind != GROUP_KERNEL || g->ops + 1 + (uint32_t)ops_of(s, v) > COST_KERNEL_OPS)
             return false;
+    }
+    struct atoms *folded = arena_array(s->scratch, struct atoms, l->count + 1);
+    struct group *asked[2] = {NULL};
+    for (uint32_t i = 0; i < l->count; i++) {
+        struct group *g = group_at(s, l->at[i].group);
         if (node_is_folding(n))
             s->folded_of[v] = folded[i] = axes_fold_atoms(s, n);
         struct constraint c = constraint_of(s, v, &l->at[i]);
         if (s->cheap[v] != COST_NEVER || (!node_is_folding(n) && is_constrained(s, g, &c)))
             continue;
         vec_push(s->scratch, &g->constraints, c);
-        if (!group_frame(s, g, &reason)) {
-            g->constraints.count--;
-            return false;
-        }
+        asked[i] = g;
+        if (group_frame(s, g, &reason))
+            continue;
+        for (uint32_t k = 0; k <= i; k++)
+            if (asked[k])
+                asked[k]->constraints.count--;
+        return false;
     }
     if (!node_is_folding(n)) {
         repeat(s, v, l);
