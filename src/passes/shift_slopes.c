@@ -37,8 +37,10 @@ static bool number(const struct shift_step *c, uint32_t i, double *out)
     struct shift_place at = *c->at;
     ir_id v = find_repeated(&at, ir_operand(at.g, c->n, i));
     const struct ir_node *n = ir_node_of(at.g, v);
+    jot_dtype d = ir_dtype_of(at.g, v);
     return n->op == IR_const && ir_rank_of(at.g, v) == 0 &&
-           ir_number_at(ir_dtype_of(at.g, v), ir_const_data(n), 0, out);
+           (dtype_is_inexact(d) || d == JOT_I32 || d == JOT_I64) &&
+           ir_number_at(d, ir_const_data(n), 0, out);
 }
 
 static bool is_double(const struct shift_step *c)
