@@ -467,8 +467,6 @@ START_TEST(long_folds_are_done_once)
 }
 END_TEST
 
-// What weighs rows is made in lanes before they are summed: a number of many rows, or of rows too short for
-// vectors, beside the sum.
 // A product that is computed again where it is searched reads its operands there: these, which have an axis that it
 // sums over, are made before, not for each of its columns.
 START_TEST(operands_of_repeated_folds_are_done_once)
@@ -494,6 +492,8 @@ START_TEST(operands_of_repeated_folds_are_done_once)
 }
 END_TEST
 
+// What weighs rows is made in lanes before they are summed: a number of many rows, or of rows too short for
+// vectors, beside the sum.
 START_TEST(weights_are_made_in_lanes)
 {
     static const struct {
@@ -753,7 +753,6 @@ START_TEST(threads_make_narrow_products)
 }
 END_TEST
 
-// Of five transforms four do not wait for one another, and one is of another length.
 // A product of seven columns, and what is made of these: a GPU makes the product where it has 140 points.
 START_TEST(sums_of_few_points_are_apart)
 {
@@ -775,6 +774,7 @@ START_TEST(sums_of_few_points_are_apart)
 }
 END_TEST
 
+// Of five transforms four do not wait for one another, and one is of another length.
 START_TEST(routines_go_side_by_side)
 {
     struct ir_builder b = begin("transforms");

@@ -390,5 +390,5 @@ int main(void)
         }
     }
     arena_release(arena);
-    return 0;
+    return n == 0; // what is slow is no failure: other programs may have been in the way
 }
