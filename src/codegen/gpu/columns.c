@@ -123,19 +123,13 @@ static void set_columns(struct cg_lowering *l, struct parts *t, unsigned block, 
     g->group = block / g->columns;
 }
 
-// Whether the statement of the loop's body, or of a map in it, takes anything of the fold.
-static bool is_dependent(const struct parts *t, const struct nest_statement *s)
-{
-    return nest_takes(s, t->depends);
-}
-
 static bool is_map_apart(const struct cg_lowering *l, const struct parts *t,
                          const struct nest_statement *map)
 {
     if (cg_extent(l, map) == 1) // which may put over what the rest reads
         return false;
     nest_for_each (s, l->nest, map->body)
-        if (s->kind > NEST_PUT || (s->kind == NEST_PUT && s->op) || is_dependent(t, s))
+        if (s->kind > NEST_PUT || (s->kind == NEST_PUT && s->op) || nest_takes(s, t->depends))
             return false;
     return true;
 }
@@ -150,7 +144,7 @@ static nest_id only_fold(struct cg_lowering *l, const struct nest_statement *s, 
         nest_id id = b->statements.at[i];
         const struct nest_statement *x = cg_statement(l, id);
         if (x->kind < NEST_PUT)
-            t->depends[x->result] = is_dependent(t, x);
+            t->depends[x->result] = nest_takes(x, t->depends);
         if (x->kind <= NEST_PUT || (x->kind == NEST_MAP && is_map_apart(l, t, x)))
             continue;
         if (x->kind != NEST_FOLD || fold != NEST_NONE || !gpu_is_team_fold(l, id))
