@@ -353,6 +353,14 @@ START_TEST(few_long_rows_are_shared)
 }
 END_TEST
 
+static struct nest_program *after_fission(const char *text)
+{
+    struct nest_program *p;
+    ck_assert_msg(nest_program_parse(arena, text, &p) == JOT_OK, "%s", jot_error_message());
+    schedule_fission(p, false);
+    return p;
+}
+
 // Elements of as few columns as a warp has several rows of lie beside one another: the loop of all goes along memory.
 START_TEST(few_columns_go_along_memory)
 {
@@ -366,8 +374,7 @@ START_TEST(few_columns_go_along_memory)
         "      yield reduce_sum %0 sum64\n    } -> %1 : f32\n"
         "    map k < 1048576 {\n      %2 = load x[8*k + c] : f32\n      %3 = div %2, %1 : f32\n"
         "      put y[8*k + c] = %3\n    }\n  }\n}\n";
-    ck_assert_msg(nest_program_parse(arena, text, &p) == JOT_OK, "%s", jot_error_message());
-    schedule_fission(p, false);
+    p = after_fission(text);
     ck_assert_uint_eq(p->nests.count, 2);
     struct strbuf s = strbuf_make(arena);
     nest_print(&s, p->nests.at[1]);
@@ -388,8 +395,7 @@ START_TEST(a_map_of_few_points_is_a_loop_of_all)
         "f32\n"
         "        yield reduce_sum %0 sum64\n      } -> %1 : f32\n"
         "      put y[3*j + c] = %1\n    }\n  }\n}\n";
-    ck_assert_msg(nest_program_parse(arena, text, &p) == JOT_OK, "%s", jot_error_message());
-    schedule_fission(p, false);
+    p = after_fission(text);
     ck_assert_uint_eq(p->nests.count, 1);
     struct strbuf s = strbuf_make(arena);
     nest_program_print(&s, p);
@@ -414,8 +420,7 @@ START_TEST(what_waits_for_nothing_stays)
         "      %3 = neg %2 : f32\n      put y[64*k + c] = %3\n    }\n    put z[c] = %1\n  "
         "}\n}\n";
     struct nest_program *p;
-    ck_assert_msg(nest_program_parse(arena, text, &p) == JOT_OK, "%s", jot_error_message());
-    schedule_fission(p, false);
+    p = after_fission(text);
     ck_assert_uint_eq(p->nests.count, 1);
 }
 END_TEST
@@ -437,8 +442,7 @@ START_TEST(sums_go_their_own_way)
         "    %7 = add %3, %4 : f32\n    %8 = mul %7, %6 : f32\n    put y[i] = %8\n  }\n}\n";
     struct nest_program *p;
     size_t bytes;
-    ck_assert_msg(nest_program_parse(arena, text, &p) == JOT_OK, "%s", jot_error_message());
-    schedule_fission(p, false);
+    p = after_fission(text);
     ck_assert_uint_eq(p->nests.count, 1);
     char *want = results(p, &bytes);
     split(p, "two directions", 2);
