@@ -74,6 +74,15 @@ enum cost_constant {
     COST_SORTED_EMPTY = 2,
     COST_SORTED_CODE = 320,    // operations of the updates that a lane reads together
     COST_SORTED_LANES = 65536, // that are better than fewer which have several numbers of a row
+    // Updates that a thread there makes one after the other in a microsecond, and how many of those that sort them by
+    // place do, which takes so many at least, and is no less than so many microseconds.  An element that looks at all
+    // windows waits as long for so many of them that it is not in, and does so much for each axis.
+    COST_TURNS_PER_US = 2,
+    COST_SORTED_TURNS = 256,
+    COST_SORTED_PER_US = 20000,
+    COST_SORT_US = 10,
+    COST_LOOKS = 8,
+    COST_LOOK = 8,
     // Of an element, beside which it does not matter how memory lies for a thread with a point.
     COST_GROUP_WORK = 64,
     // A par whose kernel becomes several (fission.c) has so few points, and beside long scans,

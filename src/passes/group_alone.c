@@ -25,7 +25,9 @@ void group_store_update(struct schedule *s, ir_id v, const demand_list *l)
     group_want(s, x, d);
     s->view_of[v] = d.view = axes_fresh_view(s, ir_operand(s->g, n, updates));
     d.context = axes_of_view(s, d.view);
-    g->points = write_update_frame(s, n, d.view).points;
+    struct update_frame f = write_update_frame(s, n, d.view);
+    g->points = f.points;
+    d.is_repeated = f.is_by_element;
     for (uint32_t i = 1; i < n->n_in; i++) {
         ir_id y = ir_operand(s->g, n, i);
         struct demand to = d;

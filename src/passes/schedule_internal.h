@@ -252,6 +252,7 @@ bool dot_rereads_matrix(const struct schedule *s, ir_id v, const struct demand *
 struct update_frame {
     ir_id updates;
     struct atoms points, order, window;
+    bool is_by_element; // the loops are those of the operand (write_by_element.c)
 };
 struct update_frame write_update_frame(struct schedule *s, const struct ir_node *n,
                                        struct view view);

@@ -139,6 +139,15 @@ struct updated {
     nest_id value, inside;
 };
 ir_id write_updates_of(const struct ir_graph *g, const struct ir_node *n);
+struct ir_window write_window_of(const struct writer *w, const struct ir_node *n);
+// The axes of the updates that count windows, a bit each.
+uint32_t write_counting_axes(const struct ir_window *v);
+// Where the window starts that element `at` of the result or the updates is of: the coordinate along each axis of the
+// operand.  *inside becomes what must hold for the window to be inside of the operand, when it is not moved.
+void write_find_start(struct writer *w, const struct ir_node *n, const struct ir_window *v,
+                      const form_id *at, nest_id guard, form_id *start, nest_id *inside);
+// An update, and what it is put over.
+nest_id write_combined(struct writer *w, const struct ir_node *n, nest_id old, nest_id update);
 // The axes of updates in the order in which they are made: window after window, each as a whole.
 struct update_order {
     struct view view;
@@ -151,6 +160,12 @@ void write_unorder(const struct update_order *o, const form_id *ordered, form_id
 struct updated write_updated(struct writer *w, const struct ir_node *n, const form_id *at);
 void write_put_updated(struct writer *w, const struct ir_node *n, nest_id buffer,
                        const struct updated *u);
+
+// write_by_element.c
+// Whether each element goes through the windows, by the time that it takes.
+bool write_is_by_element(const struct schedule *s, const struct ir_node *n,
+                         const struct update_frame *f);
+void write_by_element(struct writer *w, ir_id v);
 
 // write_value.c
 nest_id write_find_value(const struct writer *w, ir_id v, const form_id *at, nest_id guard);

@@ -89,7 +89,7 @@ nest_id write_dynamic_update_slice(struct writer *w, const struct ir_node *n, co
 
 // ---- Gather and scatter
 
-static struct ir_window window_of(const struct writer *w, const struct ir_node *n)
+struct ir_window write_window_of(const struct writer *w, const struct ir_node *n)
 {
     const struct ir_graph *g = w->s->g;
     ir_id y = n->op == IR_gather ? n->out : ir_operand(g, n, 2);
@@ -97,13 +97,11 @@ static struct ir_window window_of(const struct writer *w, const struct ir_node *
                         ir_type_of(g, ir_operand(g, n, 1)), ir_type_of(g, y));
 }
 
-// The element of the operand that element `at` of the result or the updates is about.  *inside
-// becomes what must hold for the window to be inside of the operand, when it is not moved.
-static void find_element(struct writer *w, const struct ir_node *n, const struct ir_window *v,
-                         bool moves, const form_id *at, nest_id guard, form_id *from,
-                         nest_id *inside)
+void write_find_start(struct writer *w, const struct ir_node *n, const struct ir_window *v,
+                      const form_id *at, nest_id guard, form_id *start, nest_id *inside)
 {
     struct emitter *e = &w->e;
+    bool moves = ir_mode_moves(ir_gather_of(n->attrs).mode);
     const int64_t *dims = ir_dims_of(w->s->g, ir_operand(w->s->g, n, 0));
     form_id place[IR_MAX_RANK];
     *inside = NEST_NONE;
@@ -111,31 +109,40 @@ static void find_element(struct writer *w, const struct ir_node *n, const struct
         place[a] = at[v->index_axis[a]];
     for (int d = 0; d < v->rank; d++) {
         int64_t last = dims[d] - v->size[d];
-        form_id start = 0;
-        if (v->component[d] >= 0 && (last || !moves)) {
-            place[v->index_rank] = emit_form_constant(e, v->component[d]);
-            nest_id x = widened_place(w, write_at_operand(w, n, 1, place, guard));
-            if (!moves) {
-                nest_id low = emit_op2(&w->e, IR_ge, JOT_BOOL, x, number(w, 0));
-                nest_id high = emit_op2(&w->e, IR_le, JOT_BOOL, x, number(w, last));
-                *inside = emit_both(e, *inside, emit_both(e, low, high));
-            }
-            start = last ? place_form(w, x, last) : 0;
+        start[d] = 0;
+        if (v->component[d] < 0 || (!last && moves))
+            continue;
+        place[v->index_rank] = emit_form_constant(e, v->component[d]);
+        nest_id x = widened_place(w, write_at_operand(w, n, 1, place, guard));
+        if (!moves) {
+            nest_id low = emit_op2(&w->e, IR_ge, JOT_BOOL, x, number(w, 0));
+            nest_id high = emit_op2(&w->e, IR_le, JOT_BOOL, x, number(w, last));
+            *inside = emit_both(e, *inside, emit_both(e, low, high));
         }
-        from[d] = v->along[d] < 0 ? start : emit_form_add(e, start, 1, at[v->along[d]]);
+        start[d] = last ? place_form(w, x, last) : 0;
     }
+}
+
+// The element of the operand that element `at` is about.
+static void find_element(struct writer *w, const struct ir_node *n, const struct ir_window *v,
+                         const form_id *at, nest_id guard, form_id *from, nest_id *inside)
+{
+    write_find_start(w, n, v, at, guard, from, inside);
+    for (int d = 0; d < v->rank; d++)
+        if (v->along[d] >= 0)
+            from[d] = emit_form_add(&w->e, from[d], 1, at[v->along[d]]);
 }
 
 nest_id write_gather(struct writer *w, const struct ir_node *n, const form_id *at,
                      nest_id guard)
 {
-    struct ir_window v = window_of(w, n);
+    struct ir_window v = write_window_of(w, n);
     enum ir_index_mode mode = ir_gather_of(n->attrs).mode;
     jot_dtype d = ir_dtype_of(w->s->g, n->out);
     form_id from[IR_MAX_RANK];
     unsigned char outside[16] = {0};
     nest_id in[3];
-    find_element(w, n, &v, ir_mode_moves(mode), at, guard, from, &in[0]);
+    find_element(w, n, &v, at, guard, from, &in[0]);
     in[1] = write_at_operand(w, n, 0, from, guard);
     if (in[0] == NEST_NONE)
         return in[1];
@@ -152,8 +159,7 @@ ir_id write_updates_of(const struct ir_graph *g, const struct ir_node *n)
     return ir_operand(g, n, n->op == IR_dynamic_update_slice ? 1 : 2);
 }
 
-// The axes of the updates that count windows, a bit each.
-static uint32_t counting_axes(const struct ir_window *v)
+uint32_t write_counting_axes(const struct ir_window *v)
 {
     uint32_t counts = 0;
     for (int a = 0; a < v->index_rank; a++)
@@ -185,7 +191,7 @@ struct update_frame write_update_frame(struct schedule *s, const struct ir_node 
     struct ir_type indices = ir_type_of(s->g, ir_operand(s->g, n, 1));
     struct ir_window v =
         ir_window_of(s->g->module, n->attrs, x, indices, ir_type_of(s->g, f.updates));
-    uint32_t counts = counting_axes(&v);
+    uint32_t counts = write_counting_axes(&v);
     for (uint32_t d = 0; d < view.rank; d++) {
         struct atoms a = axes_leaves(s, view.dims[d]);
         if (is_free(n, &v, (int)d))
@@ -195,11 +201,13 @@ struct update_frame write_update_frame(struct schedule *s, const struct ir_node 
         else
             f.window = axes_concat(s, f.window, a);
     }
+    f.is_by_element = write_is_by_element(s, n, &f);
+    if (f.is_by_element)
+        f.points = (struct atoms){0};
     return f;
 }
 
-// An update, and what it is put over.
-static nest_id combined(struct writer *w, const struct ir_node *n, nest_id old, nest_id update)
+nest_id write_combined(struct writer *w, const struct ir_node *n, nest_id old, nest_id update)
 {
     enum ir_op op = ir_op_get((enum ir_op)n->op)->pair;
     return emit_op2(&w->e, op != IR_OP_COUNT ? op : (enum ir_op)n->op,
@@ -219,9 +227,8 @@ struct updated write_updated(struct writer *w, const struct ir_node *n, const fo
             to[i] = emit_form_add(e, slice_start(w, n, 2, i, dims[i] - part[i], NEST_NONE), 1,
                                   at[i]);
     } else {
-        struct ir_window v = window_of(w, n);
-        bool moves = ir_mode_moves(ir_gather_of(n->attrs).mode);
-        find_element(w, n, &v, moves, at, NEST_NONE, to, &u.inside);
+        struct ir_window v = write_window_of(w, n);
+        find_element(w, n, &v, at, NEST_NONE, to, &u.inside);
     }
     u.value = write_value_at(w, write_updates_of(w->s->g, n), at, NEST_NONE);
     u.place = w->frame ? write_inner_place(w, write_view(w, n->out), to)
@@ -234,7 +241,7 @@ void write_put_updated(struct writer *w, const struct ir_node *n, nest_id buffer
 {
     nest_id value = u->value;
     if (ir_is_fold((enum ir_op)n->op))
-        value = combined(w, n, emit_load_here(&w->e, buffer, u->place), value);
+        value = write_combined(w, n, emit_load_here(&w->e, buffer, u->place), value);
     emit_put_guarded(&w->e, buffer, u->place, value, u->inside);
 }
 
@@ -243,6 +250,12 @@ void write_update(struct writer *w, ir_id v)
     struct schedule *s = w->s;
     const struct ir_node *n = ir_node_of(s->g, v);
     struct update_frame f = write_update_frame(s, n, s->view_of[v]);
+    if (f.is_by_element) {
+        write_by_element(w, v);
+        return;
+    }
+    // On a GPU the elements of windows are turns of one loop, which threads share by places (gpu/updates.c).
+    bool is_sequence = s->options->one_loop && f.order.count;
     struct atoms inner = axes_concat(s, f.order, f.window);
     scope_id back = w->e.at, scopes[MAX_LEAVES];
     nest_id axes[MAX_LEAVES];
@@ -251,11 +264,12 @@ void write_update(struct writer *w, ir_id v)
     uint32_t depth = 0;
     for (uint32_t i = 0; i < inner.count; i++)
         axes[i] = emit_axis(&w->e, s->atoms.at[inner.at[i]].extent);
-    for (uint32_t i = 0; i < f.order.count; i++) {
+    uint32_t turns = is_sequence ? inner.count : f.order.count;
+    for (uint32_t i = 0; i < turns; i++) {
         scopes[depth++] = w->e.at;
         emit_open(&w->e, w->e.at, NEST_SEQ, 1, &axes[i]);
     }
-    if (f.window.count) {
+    if (f.window.count && !is_sequence) {
         scopes[depth++] = w->e.at;
         emit_open(&w->e, w->e.at, NEST_MAP, (int)f.window.count, axes + f.order.count);
     }
@@ -300,8 +314,8 @@ struct update_order write_update_order(struct writer *w, const struct ir_node *n
     struct update_order o = {.view = {view.rank, dims}};
     uint32_t counts = 0, next = 0;
     if (n->op != IR_dynamic_update_slice) {
-        struct ir_window window = window_of(w, n);
-        counts = counting_axes(&window);
+        struct ir_window window = write_window_of(w, n);
+        counts = write_counting_axes(&window);
     }
     for (int is_window = 0; is_window < 2; is_window++)
         for (uint32_t d = 0; d < view.rank; d++)
@@ -325,8 +339,7 @@ nest_id write_scatter(struct writer *w, const struct ir_node *n, const form_id *
     ir_id updates = write_updates_of(w->s->g, n);
     struct update_order order = write_update_order(w, n);
     jot_dtype d = ir_dtype_of(w->s->g, n->out);
-    struct ir_window window = window_of(w, n);
-    bool moves = ir_mode_moves(ir_gather_of(n->attrs).mode);
+    struct ir_window window = write_window_of(w, n);
     int64_t count = lanes_inner_count(w->lanes, order.view);
     nest_id value = write_at_operand(w, n, 0, at, guard);
     for (int64_t i = 0; i < count; i++) {
@@ -335,13 +348,13 @@ nest_id write_scatter(struct writer *w, const struct ir_node *n, const form_id *
         bool never = false;
         write_forms_of_place(w, order.view, i, ordered);
         write_unorder(&order, ordered, of);
-        find_element(w, n, &window, moves, of, NEST_NONE, to, &inside);
+        find_element(w, n, &window, of, NEST_NONE, to, &inside);
         nest_id hits = emit_both(&w->e, inside, is_same_place(w, window.rank, to, at, &never));
         if (never)
             continue;
         nest_id next = write_value_at(w, updates, of, NEST_NONE);
         if (ir_is_fold((enum ir_op)n->op))
-            next = combined(w, n, value, next);
+            next = write_combined(w, n, value, next);
         nest_id in[3] = {hits, next, value};
         value = hits == NEST_NONE ? next : emit_op(&w->e, IR_select, d, 3, in, NULL);
     }

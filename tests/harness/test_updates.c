@@ -247,6 +247,51 @@ START_TEST(of_many_rows)
 }
 END_TEST
 
+// Windows that may meet: few, of which a GPU's threads each have an element of the operand, and many, which it sorts.
+static const struct {
+    const char *operand, *places, *updates, *how;
+    int count;
+} windows[] = {
+    {"[4000]", "[7,1]", "[7,3000]", "offset_dims=[1], collapsed_dims=[], index_map=[0]", 1100},
+    {"[60,7,30]", "[9,2]", "[9,50,20]",
+     "offset_dims=[1,2], collapsed_dims=[1], index_map=[0,1]", 14},
+    {"[80,5,40]", "[6,5,1]", "[6,5,70,30]",
+     "offset_dims=[2,3], collapsed_dims=[], operand_batch=[1], index_batch=[1], index_map=[2]",
+     12},
+    {"[900]", "[40,1]", "[40]", "offset_dims=[], collapsed_dims=[0], index_map=[0]", 904},
+    {"[70,80]", "[700,2]", "[700,3,4]", "offset_dims=[1,2], collapsed_dims=[], index_map=[0,1]",
+     76},
+};
+
+START_TEST(of_windows)
+{
+    uint64_t state = seed + (uint64_t)_i;
+    for (int op = 0; op < 5; op++) {
+        char text[1000];
+        const char *d = dtype_get(numbers[(_i + op) % 5])->name, *in = windows[_i].operand;
+        const char *at = windows[_i].places;
+        if (numbers[(_i + op) % 5] == JOT_C64 && op > 2)
+            continue;
+        snprintf(text, sizeof text,
+                 "jot ir 1\nfunction @0 windows(%%x: %s%s, %%i: i32%s, %%u: %s%s) {\n"
+                 "  %%m = const {data=%d} : i32[]\n  %%l = const {data=3} : i32[]\n"
+                 "  %%q = broadcast_in_dim %%m {dims=%s, axes=[]} : i32%s\n"
+                 "  %%p = broadcast_in_dim %%l {dims=%s, axes=[]} : i32%s\n"
+                 "  %%a = abs %%i : i32%s\n  %%r = rem %%a, %%q : i32%s\n"
+                 "  %%s = sub %%r, %%p : i32%s\n"
+                 "  %%1 = %s %%x, %%s, %%u {%s, mode=%d} : %s%s\n  return %%1\n}\n",
+                 d, in, at, d, windows[_i].updates, windows[_i].count, at, at, at, at, at, at,
+                 at, ops[op], windows[_i].how, op % 2 ? 3 : 0, d, in);
+        uint32_t f = parse(text);
+        struct ir_tensor in3[3];
+        for (uint32_t k = 0; k < 3; k++)
+            in3[k] = draw(ir_type_of(graph(f), k), &state);
+        native_add(&run, graph(f)->name, f, in3, &(struct native_how){.threads = true});
+    }
+    end();
+}
+END_TEST
+
 static void add_tests(TCase *t)
 {
     tcase_add_checked_fixture(t, begin, NULL);
@@ -257,6 +302,7 @@ static void add_tests(TCase *t)
     tcase_add_test(t, places_of_places);
     tcase_add_test(t, beyond_signed);
     tcase_add_test(t, of_many_chunks);
+    tcase_add_loop_test(t, of_windows, 0, sizeof windows / sizeof *windows);
 }
 
 int main(void) { return support_run("updates", add_tests); }

@@ -13,9 +13,10 @@
 // that all have the same turns in the same order are one window, and sorted once (windows.c).
 #include "codegen/gpu/updates.h"
 
+#include "passes/cost.h"
+
 #include <string.h>
 
-#define LEAST_TURNS 4096
 #define ORDER_BLOCK 1024
 #define BATCHES 8         // of turns that a warp reads together
 #define BINS 256          // where no more are wanted
@@ -160,7 +161,7 @@ static bool find_updates(struct cg_lowering *l, nest_id loop, struct updates *u)
 {
     const struct nest_statement *s = cg_statement(l, loop);
     *u = (struct updates){.par = s->kind == NEST_PAR ? s : NULL};
-    if (!find_turns(l, u, s) || u->turns < LEAST_TURNS || !find_accesses(l, u))
+    if (!find_turns(l, u, s) || u->turns < COST_SORTED_TURNS || !find_accesses(l, u))
         return false;
     find_dependent(l, u);
     // What says where it goes, and whether, is known without it.
