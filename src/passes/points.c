@@ -97,6 +97,44 @@ static void find_loop(const struct points *p, struct points_step *t)
     }
 }
 
+static void note_uses(const struct nest_statement *s, bool *is_taken)
+{
+    nest_id value;
+    for (uint32_t k = 0; (value = nest_use(s, k)) != NEST_NONE; k++)
+        is_taken[value] = true;
+}
+
+// Moves what a column computes in front of its fold over points, and the fold does not take, behind it: that may
+// be made of other sums over the points.
+static void put_fold_first(const struct points *p, struct nest *n, const struct points_step *t)
+{
+    struct nest_block *column = &n->blocks.at[n->statements.at[t->loop].body];
+    uint32_t place = points_fold_place(t), kept = 0, moved = 0;
+    bool *is_taken = arena_array(p->scratch, bool, n->values.count + 1);
+    nest_id *behind = arena_array(p->scratch, nest_id, place + 1);
+    note_uses(&n->statements.at[t->fold], is_taken);
+    nest_for_each (s, n, n->statements.at[t->fold].body)
+        note_uses(s, is_taken);
+    for (uint32_t i = place; i-- > 0;) {
+        const struct nest_statement *s = &n->statements.at[column->statements.at[i]];
+        bool stays = !nest_is_scalar(s) || is_taken[s->result];
+        if (stays)
+            note_uses(s, is_taken);
+        else
+            behind[moved++] = column->statements.at[i];
+    }
+    for (uint32_t i = 0; i < place; i++) {
+        nest_id id = column->statements.at[i];
+        bool moves =
+            nest_is_scalar(&n->statements.at[id]) && !is_taken[n->statements.at[id].result];
+        if (!moves)
+            column->statements.at[kept++] = id;
+    }
+    column->statements.at[kept++] = t->fold;
+    while (moved)
+        column->statements.at[kept++] = behind[--moved];
+}
+
 static bool is_single(const struct nest_gemm *g)
 {
     return g->batch[0] * g->batch[1] * g->batch[2] * g->batch[3] == 1 &&
@@ -136,6 +174,8 @@ static struct points_step classify(const struct points *p, const struct nest_ste
         return t;
     t.nest = m->nests.at[s->nest];
     find_loop(p, &t);
+    if (t.kind == POINTS_COLUMNS)
+        put_fold_first(p, m->nests.at[s->nest], &t);
     return t;
 }
 

@@ -49,13 +49,23 @@ static uint32_t add_sum(struct writer *w, jot_dtype d, int64_t count)
     return m->memories.count - 1;
 }
 
-static bool is_put_in_fold(const struct points_step *t, nest_id buffer)
+static bool has_access(const struct nest *n, uint32_t block, nest_id buffer)
+{
+    nest_for_each (s, n, block) {
+        if (!nest_is_scalar(s) && s->kind != NEST_PUT)
+            return false;
+        if ((s->kind == NEST_LOAD || s->kind == NEST_PUT) && s->buffer == buffer)
+            return true;
+    }
+    return false;
+}
+
+// Whether the sums of columns, or what stands in front of them, read or write the buffer.
+static bool is_of_columns(const struct points_step *t, nest_id buffer)
 {
     const struct nest *n = t->nest;
-    nest_for_each (s, n, n->statements.at[t->fold].body)
-        if (s->kind == NEST_PUT && s->buffer == buffer)
-            return true;
-    return false;
+    return has_access(n, 0, buffer) || has_access(n, n->statements.at[t->loop].body, buffer) ||
+           has_access(n, n->statements.at[t->fold].body, buffer);
 }
 
 static void open_copy(struct writer *w, uint32_t step)
@@ -71,8 +81,8 @@ static void open_copy(struct writer *w, uint32_t step)
             continue;
         }
         uint32_t memory = w->p->program->steps.at[step].memories[argument++];
-        // Results of columns are for the kernel afterwards.
-        if (t->kind == POINTS_COLUMNS && x->role == NEST_OUT && !is_put_in_fold(t, i))
+        // The others are for the kernel afterwards.
+        if (t->kind == POINTS_COLUMNS && !is_of_columns(t, i))
             continue;
         c->buffers[i] = buffer_of(w, memory, x->role == NEST_OUT);
         c->is_local[i] = w->p->is_local[memory];

@@ -229,6 +229,43 @@ START_TEST(what_is_looked_up_is_of_all_points)
 }
 END_TEST
 
+// Columns that begin with what is made of other sums over the points, and sum over them then.
+static const char sums_of_sums[] =
+    "jot ir 1\n"
+    "function @0 net(%0: f64[300,2], %1: f64[300,8], %2: f64[8,20], %3: f64[20,20], %4: "
+    "f64[2]) {\n"
+    "  %5 = dot_general %1, %2 {lhs_contract=[1], rhs_contract=[0], lhs_batch=[], "
+    "rhs_batch=[], precision=0} : f64[300,20]\n"
+    "  %6 = tanh %5 : f64[300,20]\n"
+    "  %7 = dot_general %6, %3 {lhs_contract=[1], rhs_contract=[0], lhs_batch=[], "
+    "rhs_batch=[], precision=0} : f64[300,20]\n"
+    "  %8 = reduce_sum %7 {axes=[0]} : f64[20]\n"
+    "  %9 = reduce_sum %6 {axes=[0]} : f64[20]\n"
+    "  %10 = add %8, %9 : f64[20]\n"
+    "  %11 = dot_general %0, %7 {lhs_contract=[0], rhs_contract=[0], lhs_batch=[], "
+    "rhs_batch=[], precision=0} : f64[2,20]\n"
+    "  %12 = dot_general %0, %6 {lhs_contract=[0], rhs_contract=[0], lhs_batch=[], "
+    "rhs_batch=[], precision=0} : f64[2,20]\n"
+    "  %13 = add %11, %12 : f64[2,20]\n"
+    "  %14 = dot_general %4, %10 {lhs_contract=[], rhs_contract=[], lhs_batch=[], "
+    "rhs_batch=[], precision=0} : f64[2,20]\n"
+    "  %15 = add %13, %14 : f64[2,20]\n"
+    "  return %15\n"
+    "}\n";
+
+START_TEST(sums_that_begin_with_sums)
+{
+    uint32_t f = simplified(parse(sums_of_sums));
+    struct nest_program *p = schedule(f);
+    check_program(f, p);
+    for (uint32_t i = 0; i < p->nests.count; i++)
+        require_of(!count_kind(p->nests.at[i], NEST_FOLD) ||
+                       count_kind(p->nests.at[i], NEST_CONTRACT),
+                   "sums over points outside of their kernel", f, p);
+    close_program(f, p, 1e-11);
+}
+END_TEST
+
 static void add_tests(TCase *t)
 {
     tcase_add_test(t, products_over_points);
@@ -236,6 +273,7 @@ static void add_tests(TCase *t)
     tcase_add_test(t, products_of_any_sides);
     tcase_add_test(t, what_is_overwritten_is_read_first);
     tcase_add_test(t, what_is_looked_up_is_of_all_points);
+    tcase_add_test(t, sums_that_begin_with_sums);
 }
 
 int main(void) { return support_run("points", add_tests); }
