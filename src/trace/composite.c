@@ -145,7 +145,8 @@ jot_value jot_gelu(jot_value x)
 {
     // Beyond 10 tanh is +-1, and its slope 0, while powers of x may overflow.  NaN keeps its slope.
     jot_value low = jot_from_double(-10), high = jot_from_double(10);
-    jot_value y = jot_where(jot_less(x, low), low, jot_where(jot_less(high, x), high, x));
+    jot_value below = jot_where(jot_less(high, x), high, x);
+    jot_value y = jot_where(jot_less(below, low), low, below);
     jot_value inner =
         jot_mul(jot_from_double(sqrt(2 / M_PI)),
                 jot_add(y, jot_mul(jot_from_double(0.044715), jot_integer_pow(y, 3))));
