@@ -81,6 +81,11 @@ static uint32_t most_combines(const struct nest *n, const struct nest_statement 
     return most;
 }
 
+static unsigned registers_of(const struct map_host *host)
+{
+    return host->vector_bytes == 64 ? 32 : 16;
+}
+
 static unsigned lanes_of(const struct nest *n, const struct nest_statement *s, nest_id axis,
                          const struct map_host *host)
 {
@@ -96,9 +101,8 @@ static unsigned lanes_of(const struct nest *n, const struct nest_statement *s, n
         width /= 2;
     width = width * host->vector_bytes / 64;
     // Half of the registers for accumulators.
-    unsigned registers = host->vector_bytes == 64 ? 32 : 16;
     while (width > host->vector_bytes / bytes &&
-           width * bytes * most_combines(n, s) > registers / 2 * host->vector_bytes)
+           width * bytes * most_combines(n, s) > registers_of(host) / 2 * host->vector_bytes)
         width /= 2;
     // Of rows that end anywhere among the accumulators, parts in which nothing is left are passed over.
     int64_t extent = n->axes.at[axis].extent;
@@ -119,15 +123,17 @@ struct place {
     bool in_lanes; // of a loop around
     bool in_while; // and in a while there
     bool in_fold;
+    struct map_time time;
 };
 
 // The axis of lanes that the loop gets, or NEST_NONE.
-static nest_id choose(struct nest *n, nest_id loop, const struct map_host *host)
+static nest_id choose(struct nest *n, nest_id loop, struct map_time time,
+                      const struct map_host *host)
 {
     const struct nest_statement *s = nest_statement_at(n, loop);
     nest_id axis = NEST_NONE;
     if (s->kind != NEST_FOLD || nest_extent(n, s) > 1)
-        map_cost(n, loop, &axis);
+        map_cost_in(n, loop, time, &axis);
     if (axis != NEST_NONE)
         n->axes.at[axis].vector = lanes_of(n, s, axis, host);
     return axis;
@@ -139,15 +145,16 @@ static void walk_loop(struct nest *n, nest_id loop, struct place at,
                       const struct map_host *host)
 {
     const struct nest_statement *s = nest_statement_at(n, loop);
-    nest_id axis = at.in_lanes && !at.in_while ? NEST_NONE : choose(n, loop, host);
+    nest_id axis = at.in_lanes && !at.in_while ? NEST_NONE : choose(n, loop, at.time, host);
     const struct nest_block *body = &n->blocks.at[s->body];
     // Through time several vectors go side by side, all of them in step.
     bool may = axis != NEST_NONE && !at.in_fold && !nest_has_time(n, s->body);
     for (uint32_t i = 0; may && i < body->statements.count; i++)
-        if (map_folds_by_lane(n, s, nest_statement_at(n, body->statements.at[i]), axis))
-            choose(n, body->statements.at[i], host);
+        if (map_folds_by_lane(n, s, nest_statement_at(n, body->statements.at[i]), axis,
+                              at.time))
+            choose(n, body->statements.at[i], at.time, host);
     if (axis != NEST_NONE)
-        at = (struct place){.in_lanes = true, .in_fold = at.in_fold};
+        at = (struct place){.in_lanes = true, .in_fold = at.in_fold, .time = at.time};
     at.in_fold |= s->kind == NEST_FOLD;
     walk(n, s->body, at, host);
 }
@@ -161,6 +168,9 @@ static void walk(struct nest *n, uint32_t block, struct place at, const struct m
         }
         struct place inside = at;
         inside.in_while |= s->kind == NEST_WHILE;
+        if (s->kind == NEST_SEQ)
+            inside.time =
+                (struct map_time){s->axes[0], registers_of(host) / 2 * host->vector_bytes};
         walk(n, s->body, inside, host);
         walk(n, s->other, inside, host);
     }
@@ -170,5 +180,5 @@ void map_to_host(struct nest *n, const struct map_host *host)
 {
     for (uint32_t i = 0; i < n->axes.count; i++)
         n->axes.at[i].vector = 0;
-    walk(n, 0, (struct place){0}, host);
+    walk(n, 0, (struct place){.time = {NEST_NONE, 0}}, host);
 }

@@ -90,8 +90,9 @@ static bool look_at_fold(struct found *f, nest_id id, nest_id points)
     if (f->shared > before) {
         f->combines = combines > f->combines ? combines : f->combines;
         map_cost(f->n, points, &lanes);
-        f->has_own_lanes |= lanes == NEST_NONE ||
-                            map_folds_by_lane(f->n, nest_statement_at(f->n, points), s, lanes);
+        f->has_own_lanes |=
+            lanes == NEST_NONE || map_folds_by_lane(f->n, nest_statement_at(f->n, points), s,
+                                                    lanes, (struct map_time){NEST_NONE, 0});
     }
     return true;
 }

@@ -32,12 +32,20 @@ bool map_is_copy(const struct nest *n, const struct nest_statement *map, nest_id
 // Gives the axes of the nest their levels, in place of those that they have.
 void map_to_host(struct nest *n, const struct map_host *host);
 
+// A loop over time around what is priced: its axis, and the bytes of registers that keep from step to step
+// what no step changes.
+struct map_time {
+    nest_id axis;
+    int64_t kept;
+};
+
 // An estimate of the work of a loop that a single lane comes to, in scalar operations, and the axis whose
 // elements are best its lanes: NEST_NONE leaves them to the loops inside.  out_axis may be NULL.
 double map_cost(const struct nest *n, nest_id loop, nest_id *out_axis);
+double map_cost_in(const struct nest *n, nest_id loop, struct map_time time, nest_id *out_axis);
 // Whether a fold in the body of the loop s costs less for one lane of the axis after the other.
 bool map_folds_by_lane(const struct nest *n, const struct nest_statement *s,
-                       const struct nest_statement *fold, nest_id axis);
+                       const struct nest_statement *fold, nest_id axis, struct map_time time);
 bool map_may_fold_by_lane(const struct nest *n, const struct nest_block *body,
                           const struct nest_statement *fold);
 

@@ -15,6 +15,7 @@
 struct pricing {
     const struct nest *n;
     struct map_variation variation;
+    struct map_time time;
 };
 
 static double block_cost(const struct pricing *p, uint32_t block, nest_id axis);
@@ -33,6 +34,20 @@ static double access_cost(const struct pricing *p, const struct nest_index *x, n
     if (factor == 1 || factor == -1)
         return 1 / VECTOR;
     return factor >= -4 && factor <= 4 ? 0.4 : GATHER;
+}
+
+// Whether registers keep all that the load reads through the loop over time.
+static bool is_kept(const struct pricing *p, const struct nest_statement *s)
+{
+    const struct nest_buffer *from = &p->n->buffers.at[s->buffer];
+    int64_t bytes = dtype_get(from->dtype)->bytes;
+    if (from->role != NEST_IN || s->guard != NEST_NONE || nest_index_has_values(&s->index))
+        return false;
+    for (uint32_t i = 0; i < s->index.count && bytes <= p->time.kept; i++)
+        bytes *= s->index.terms[i].id == p->time.axis
+                     ? p->time.kept + 1
+                     : p->n->axes.at[s->index.terms[i].id].extent;
+    return bytes <= p->time.kept;
 }
 
 // Lanes that put at places of their own take longer than one after the other.
@@ -60,7 +75,7 @@ static double statement_cost(const struct pricing *p, const struct nest_statemen
     case NEST_OP:
         return cost_of_op(s->op, s->dtype) * lane;
     case NEST_LOAD:
-        return access_cost(p, &s->index, axis);
+        return is_kept(p, s) ? 0.5 * lane : access_cost(p, &s->index, axis);
     case NEST_PUT:
         return put_cost(p, s, axis);
     case NEST_CONST:
@@ -126,9 +141,9 @@ static bool folds_by_lane(const struct pricing *p, const struct nest_statement *
 }
 
 bool map_folds_by_lane(const struct nest *n, const struct nest_statement *s,
-                       const struct nest_statement *fold, nest_id axis)
+                       const struct nest_statement *fold, nest_id axis, struct map_time time)
 {
-    struct pricing p = {n, map_variation_of(n, s->body)};
+    struct pricing p = {n, map_variation_of(n, s->body), time};
     return folds_by_lane(&p, s, fold, axis);
 }
 
@@ -170,9 +185,14 @@ static double best_cost(const struct pricing *p, const struct nest_statement *s,
     return best < 0 ? all * block_cost(p, s->body, NEST_NONE) : best;
 }
 
-double map_cost(const struct nest *n, nest_id loop, nest_id *out_axis)
+double map_cost_in(const struct nest *n, nest_id loop, struct map_time time, nest_id *out_axis)
 {
     const struct nest_statement *s = nest_statement_at(n, loop);
-    struct pricing p = {n, map_variation_of(n, s->body)};
+    struct pricing p = {n, map_variation_of(n, s->body), time};
     return best_cost(&p, s, out_axis);
+}
+
+double map_cost(const struct nest *n, nest_id loop, nest_id *out_axis)
+{
+    return map_cost_in(n, loop, (struct map_time){NEST_NONE, 0}, out_axis);
 }

@@ -25,6 +25,11 @@ static void teardown(void) { arena_release(arena); }
     "      yield reduce_sum %2 sum64\n    } -> %3 : f32\n    put y[i + 32768] = %3\n" rest     \
     "  }\n"
 
+#define STEPS_OF(matrix)                                                                       \
+    "  seq t < 9 {\n    map i < 16 {\n      fold k < 16 {\n        %0 = load x[" matrix        \
+    "] : f32\n        %1 = load y[k] : f32\n        yield fma %0 %1 sum64\n      } -> %2 : "   \
+    "f32\n      put y[i + 16*t + 16] = %2\n    }\n  }\n"
+
 // Bodies over x: f32[65536], d: f64[65536], n: i32[65536], and the heads of loops that they have then.
 static const struct {
     const char *what, *body;
@@ -46,6 +51,18 @@ static const struct {
      "    put y[i] = %4\n  }\n",
      {64, MAP_WRITTEN_OUT},
      {"par i < 256 @vector", "fold k < 256 {"}},
+    {"a matrix that registers keep through time: all lanes at once",
+     STEPS_OF("16*i + k"),
+     {64, MAP_WRITTEN_OUT},
+     {"map i < 16 @vector 16 {", "fold k < 16 {"}},
+    {"one of each step: each lane folds by itself",
+     STEPS_OF("16*i + k + 256*t"),
+     {64, MAP_WRITTEN_OUT},
+     {"fold k < 16 @vector 16 {"}},
+    {"one that smaller registers do not keep",
+     STEPS_OF("16*i + k"),
+     {32, MAP_WRITTEN_OUT},
+     {"fold k < 16 @vector 16 {"}},
     {"a smaller register",
      EXPONENTIALS("65536"),
      {32, MAP_WRITTEN_OUT},
