@@ -181,4 +181,5 @@ void map_to_host(struct nest *n, const struct map_host *host)
     for (uint32_t i = 0; i < n->axes.count; i++)
         n->axes.at[i].vector = 0;
     walk(n, 0, (struct place){.time = {NEST_NONE, 0}}, host);
+    n->price = map_price(n);
 }

@@ -4,6 +4,8 @@
 #include "map/map.h"
 #include "passes/cost.h"
 
+#include <math.h>
+
 #define VECTOR 16.0 // lanes that an operation does at once, roughly
 #define LOOP_OVERHEAD 8.0
 #define FOLD_OVERHEAD 14.0 // bringing the accumulators of a fold together
@@ -195,4 +197,11 @@ double map_cost_in(const struct nest *n, nest_id loop, struct map_time time, nes
 double map_cost(const struct nest *n, nest_id loop, nest_id *out_axis)
 {
     return map_cost_in(n, loop, (struct map_time){NEST_NONE, 0}, out_axis);
+}
+
+int64_t map_price(const struct nest *n)
+{
+    struct pricing p = {n, map_variation_of(n, 0), {NEST_NONE, 0}};
+    double cost = block_cost(&p, 0, NEST_NONE);
+    return cost < 1e18 ? (int64_t)ceil(cost) : (int64_t)1e18;
 }

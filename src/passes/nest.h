@@ -197,6 +197,7 @@ struct nest {
     const char *name;
     const char *place; // of the op that it is for, or NULL; no part of the text
     unsigned choices;  // of nest_choice
+    int64_t price;     // of what is mapped, in scalar operations, 0: none
     VEC(struct nest_buffer) buffers;
     VEC(struct nest_axis) axes;
     VEC(struct nest_statement) statements;

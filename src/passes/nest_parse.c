@@ -323,6 +323,8 @@ bool nest_parse_kernel(struct lexer *l, struct nest **out)
     for (int i = 0; i < NEST_CHOICES; i++)
         if (lex_keyword(l, nest_choice_names[i]))
             p.b.nest->choices |= 1u << i;
+    if (lex_keyword(l, "price") && !lex_signed(l, &p.b.nest->price))
+        return false;
     if (!lex_expect(l, "{") || !parse_block(&p, false) || !lex_expect(l, "}"))
         return false;
     *out = p.b.nest;

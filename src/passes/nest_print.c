@@ -598,6 +598,8 @@ void nest_print(struct strbuf *s, const struct nest *n)
     for (int i = 0; i < NEST_CHOICES; i++)
         if (n->choices >> i & 1)
             strbuf_printf(s, " %s", nest_choice_names[i]);
+    if (n->price)
+        strbuf_printf(s, " price %lld", (long long)n->price);
     add(&p, " {\n");
     print_locals(&p);
     print_block(&p, 0);

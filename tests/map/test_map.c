@@ -148,6 +148,10 @@ START_TEST(levels_of_a_processor)
     for (int i = 0; i < 2 && rows[_i].has[i]; i++)
         ck_assert_msg(strstr(text, rows[_i].has[i]), "%s: no '%s' in\n%s", rows[_i].what,
                       rows[_i].has[i], text);
+    // The price is a part of the text, whole as it is.
+    ck_assert_int_gt(n->price, 0);
+    ck_assert_int_eq(parse(text)->price, n->price);
+    ck_assert_str_eq(text, print(parse(text)));
     // Levels that stand there are replaced.
     map_to_host(n, &(struct map_host){16, MAP_WRITTEN_OUT});
     map_to_host(n, &rows[_i].host);
