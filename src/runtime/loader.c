@@ -5,8 +5,9 @@
 //     constant   read-only sections, then an address (GOT entry) for each symbol that needs one
 //     data       writable sections
 //
-// Everything lies within 1 GiB, so relative references inside the object always reach;
-// functions from outside are reached by the jumps, data from outside by the GOT.
+// Everything of an object lies within 1 GiB, so relative references inside it always reach; functions from
+// outside, also those of other objects, are reached by the jumps, data from outside by the GOT.  Each object
+// ends with its section headers, and the next one begins at the next multiple of 8 bytes.
 #include "runtime/loader.h"
 
 #include "base/memory.h"
@@ -33,12 +34,17 @@ struct named {
     void *address;
 };
 
-struct rt_code {
+struct image {
     char *base;
     size_t size;
-    struct named *symbols; // sorted by name
+    char *names; // of symbols
+};
+
+struct rt_code {
+    struct image *images; // of each object
+    size_t image_count;
+    struct named *symbols; // of all, sorted by name
     size_t symbol_count;
-    char *names;
 };
 
 // An object while it is loaded.
@@ -55,6 +61,7 @@ struct object {
     size_t part_at[PART_COUNT], part_end[PART_COUNT];
     char *image;
     size_t image_size;
+    const struct rt_code *code;
     rt_resolve *resolve;
     void *ctx;
 };
@@ -117,6 +124,8 @@ static jot_status read_header(struct object *o)
     if (!o->section_count ||
         !is_inside(o, h->e_shoff, (uint64_t)o->section_count * sizeof(Elf64_Shdr)))
         return damaged("the section headers lie outside the file");
+    uint64_t end = h->e_shoff + o->section_count * sizeof(Elf64_Shdr);
+    o->size = end < sizeof *h ? sizeof *h : end;
     return JOT_OK;
 }
 
@@ -285,12 +294,19 @@ static jot_status plan_image(struct object *o)
 
 // ---- filling the image ----
 
+// A symbol of another object, or of none.
+static uint64_t find_outside(const struct object *o, const char *name)
+{
+    void *address = rt_code_find(o->code, name);
+    return (uint64_t)(uintptr_t)(address ? address : o->resolve(o->ctx, name));
+}
+
 static jot_status address_of(const struct object *o, const Elf64_Sym *s, uint64_t *out_address)
 {
     uint64_t address = s->st_value;
     if (s->st_shndx == SHN_UNDEF) {
         const char *name = name_of(o, s);
-        address = s->st_name ? (uint64_t)(uintptr_t)o->resolve(o->ctx, name) : 0;
+        address = s->st_name ? find_outside(o, name) : 0;
         if (!address && s->st_name && ELF64_ST_BIND(s->st_info) != STB_WEAK)
             return status_fail(JOT_ERR_LIBRARY,
                                "compiled code needs %s, which the library does "
@@ -410,25 +426,26 @@ static bool is_exported(const struct object *o, const Elf64_Sym *s)
            s->st_shndx < o->section_count && o->offsets[s->st_shndx] != NOWHERE;
 }
 
-static jot_status keep_symbols(const struct object *o, struct rt_code *code)
+static jot_status keep_symbols(const struct object *o, struct rt_code *code,
+                               struct image *image)
 {
-    size_t count = 0;
+    size_t count = code->symbol_count;
     for (size_t i = 0; i < o->symbol_count; i++) {
         Elf64_Sym s = symbol(o, i);
         count += is_exported(o, &s);
     }
-    code->names = memory_allocate(o->names_size);
-    code->symbols = memory_allocate(count * sizeof *code->symbols);
-    if (!code->names || !code->symbols)
+    struct named *all = memory_resize(code->symbols, count * sizeof *all);
+    image->names = memory_allocate(o->names_size);
+    code->symbols = all ? all : code->symbols;
+    if (!image->names || !all)
         return status_out_of_memory();
-    memcpy(code->names, o->names, o->names_size);
+    memcpy(image->names, o->names, o->names_size);
     for (size_t i = 0; i < o->symbol_count; i++) {
         Elf64_Sym s = symbol(o, i);
         if (is_exported(o, &s) && s.st_name < o->names_size)
-            code->symbols[code->symbol_count++] = (struct named){
-                code->names + s.st_name, o->image + o->offsets[s.st_shndx] + s.st_value};
+            all[code->symbol_count++] = (struct named){
+                image->names + s.st_name, o->image + o->offsets[s.st_shndx] + s.st_value};
     }
-    qsort(code->symbols, code->symbol_count, sizeof *code->symbols, by_name);
     return JOT_OK;
 }
 
@@ -466,9 +483,9 @@ static jot_status map_image(struct object *o)
     return JOT_OK;
 }
 
-static jot_status load(struct object *o, struct rt_code *code)
+// Its memory, with nothing in it, and where its symbols are.
+static jot_status place(struct object *o, struct rt_code *code, struct image *image)
 {
-    JOT_TRY(read_header(o));
     JOT_TRY(read_sections(o));
     JOT_TRY(check_symbols(o));
     o->offsets = memory_allocate(o->section_count * sizeof *o->offsets);
@@ -478,26 +495,73 @@ static jot_status load(struct object *o, struct rt_code *code)
         return status_out_of_memory();
     JOT_TRY(plan_image(o));
     JOT_TRY(map_image(o));
-    code->base = o->image;
-    code->size = o->image_size;
+    image->base = o->image;
+    image->size = o->image_size;
+    return keep_symbols(o, code, image);
+}
+
+static jot_status fill(struct object *o)
+{
     JOT_TRY(fill_image(o));
-    JOT_TRY(keep_symbols(o, code));
     JOT_TRY(protect(o));
     write_perf_map(o);
+    return JOT_OK;
+}
+
+static size_t next_of(const struct object *o) { return (o->size + 7) & ~(size_t)7; }
+
+// The objects one behind the other, and how many they are.
+static jot_status find_objects(const struct object *all, struct object *out, size_t *out_count)
+{
+    size_t at = 0;
+    *out_count = 0;
+    do {
+        struct object o = *all;
+        o.bytes += at;
+        o.size -= at;
+        JOT_TRY(read_header(&o));
+        if (out)
+            out[*out_count] = o;
+        at += next_of(&o);
+        ++*out_count;
+    } while (at < all->size);
+    return JOT_OK;
+}
+
+static jot_status load(struct object *objects, size_t count, struct rt_code *code)
+{
+    code->images = memory_allocate_zeroed(count * sizeof *code->images);
+    if (!code->images)
+        return status_out_of_memory();
+    code->image_count = count;
+    for (size_t i = 0; i < count; i++)
+        JOT_TRY(place(&objects[i], code, &code->images[i]));
+    if (code->symbol_count)
+        qsort(code->symbols, code->symbol_count, sizeof *code->symbols, by_name);
+    for (size_t i = 0; i < count; i++)
+        JOT_TRY(fill(&objects[i]));
     return JOT_OK;
 }
 
 jot_status rt_code_load(const void *object, size_t size, rt_resolve *resolve, void *ctx,
                         struct rt_code **out_code)
 {
-    struct object o = {.bytes = object, .size = size, .resolve = resolve, .ctx = ctx};
     struct rt_code *code = memory_allocate_zeroed(sizeof *code);
-    if (!code)
-        return status_out_of_memory();
-    jot_status status = load(&o, code);
-    memory_release(o.offsets);
-    memory_release(o.stubs);
-    memory_release(o.slots);
+    struct object all = {
+        .bytes = object, .size = size, .code = code, .resolve = resolve, .ctx = ctx};
+    size_t count;
+    jot_status status = code ? find_objects(&all, NULL, &count) : status_out_of_memory();
+    struct object *objects = status == JOT_OK ? memory_allocate(count * sizeof *objects) : NULL;
+    if (status == JOT_OK)
+        status = objects ? find_objects(&all, objects, &count) : status_out_of_memory();
+    if (status == JOT_OK)
+        status = load(objects, count, code);
+    for (size_t i = 0; objects && i < count; i++) {
+        memory_release(objects[i].offsets);
+        memory_release(objects[i].stubs);
+        memory_release(objects[i].slots);
+    }
+    memory_release(objects);
     if (status == JOT_OK)
         *out_code = code;
     else
@@ -509,10 +573,13 @@ void rt_code_release(struct rt_code *code)
 {
     if (!code)
         return;
-    if (code->base)
-        munmap(code->base, code->size);
+    for (size_t i = 0; i < code->image_count; i++) {
+        if (code->images[i].base)
+            munmap(code->images[i].base, code->images[i].size);
+        memory_release(code->images[i].names);
+    }
+    memory_release(code->images);
     memory_release(code->symbols);
-    memory_release(code->names);
     memory_release(code);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Relocatable ELF objects in memory: what the code generator emits, made to run without a
-// linker.
+// linker.  Several stand one behind the other, from multiples of 8 bytes on, and find each other by name.
 //
 // Takes x86-64 objects of the small code model compiled as position-independent code.  Code is
 // never writable while it can run.  The structure of the bytes is checked throughout, so

@@ -9,6 +9,11 @@ typedef void *const *operands;
 double jot_test_outside(double x);
 extern const double jot_test_constant;
 
+#if defined(OUTSIDE) // another object, which has these
+double jot_test_outside(double x) { return 2 * x; }
+const double jot_test_constant = 0.5;
+#else
+
 const float table[16] __attribute__((aligned(64))) = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10};
 static int64_t counter;                        // .bss
 static int64_t seven = 7;                      // .data
@@ -116,3 +121,4 @@ int64_t count_up(operands b, struct phases *phases, void *scratch)
     }
     return *trips;
 }
+#endif

@@ -91,6 +91,46 @@ START_TEST(loads_and_runs)
 }
 END_TEST
 
+// The objects of the flags, one behind the other.
+static char *test_objects(size_t *out_size, const char *one, const char *other)
+{
+    size_t size[2];
+    char *objects[] = {test_object(&size[0], one), test_object(&size[1], other)};
+    size_t second = (size[0] + 7) / 8 * 8;
+    char *all = calloc(1, second + size[1]);
+    for (int i = 0; i < 2; i++) {
+        memcpy(all + (i ? second : 0), objects[i], size[i]);
+        free(objects[i]);
+    }
+    *out_size = second + size[1];
+    return all;
+}
+
+static void *resolve_helpers(void *ctx, const char *name)
+{
+    (void)ctx;
+    return rt_symbol_find(name);
+}
+
+// In either order.
+START_TEST(objects_find_each_other)
+{
+    for (int i = 0; i < 2; i++) {
+        size_t size;
+        struct rt_code *code = NULL;
+        char *objects = test_objects(&size, i ? "" : "-DOUTSIDE", i ? "-DOUTSIDE" : "");
+        int64_t live = memory_live_blocks();
+        jot_status status = rt_code_load(objects, size, resolve_helpers, NULL, &code);
+        ck_assert_msg(status == JOT_OK, "%s", jot_error_message());
+        check_code(code);
+        ck_assert_ptr_nonnull(rt_code_find(code, "jot_test_outside"));
+        rt_code_release(code);
+        ck_assert_int_eq(memory_live_blocks(), live);
+        free(objects);
+    }
+}
+END_TEST
+
 START_TEST(writes_a_map_for_perf)
 {
     char path[64], line[256];
@@ -207,7 +247,7 @@ END_TEST
 START_TEST(survives_lack_of_memory)
 {
     size_t size;
-    char *object = test_object(&size, "");
+    char *object = test_objects(&size, "", "-DOUTSIDE");
     int64_t live = memory_live_blocks();
     for (uint64_t n = 1;; n++) {
         struct rt_code *code = NULL;
@@ -249,6 +289,7 @@ static void add_tests(TCase *tests)
 {
     tcase_set_timeout(tests, 60);
     tcase_add_test(tests, loads_and_runs);
+    tcase_add_test(tests, objects_find_each_other);
     tcase_add_test(tests, writes_a_map_for_perf);
     tcase_add_test(tests, names_what_is_missing);
     tcase_add_test(tests, refuses_what_it_cannot_load);
