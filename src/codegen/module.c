@@ -20,7 +20,8 @@
 // Vectors are explicit, so nothing here looks for parallelism: memory that only constants reach
 // becomes registers, repeated values one.
 #define PASSES                                                                                 \
-    "always-inline,globaldce,function(sroa,early-cse,instcombine<no-verify-fixpoint>,"         \
+    "always-inline,elim-avail-extern,globaldce,function(sroa,early-cse,instcombine<no-verify-" \
+    "fixpoint>,"                                                                               \
     "simplifycfg)"
 // Phases are functions of their loops, and vectors are read again behind branches.  Of neighbours
 // that are known to be aligned the back end reads several at once.
@@ -183,7 +184,7 @@ jot_status cg_target_find(const char *text, struct cg_target **out_target)
     t->asked = LLVMCreateMessage(text ? text : "");
     t->triple = LLVMGetDefaultTargetTriple();
     jot_status status = !t->asked || !t->triple ? status_out_of_memory()
-                        : text                  ? make_asked(text, t)
+                        : *t->asked             ? make_asked(text, t)
                                                 : make_host(t);
     if (status == JOT_OK && pthread_setspecific(of_thread, t))
         status = status_out_of_memory();
@@ -198,12 +199,13 @@ jot_status cg_target_find(const char *text, struct cg_target **out_target)
 
 const char *cg_target_name(const struct cg_target *target) { return target->asked; }
 
-jot_status cg_module_make(struct cg_target *target, struct arena *arena, struct cg_module *out)
+static struct cg_module made_of(LLVMModuleRef module, const struct cg_target *target,
+                                struct arena *arena)
 {
-    LLVMContextRef c = LLVMContextCreate();
-    *out = (struct cg_module){.arena = arena,
+    LLVMContextRef c = LLVMGetModuleContext(module);
+    return (struct cg_module){.arena = arena,
                               .context = c,
-                              .module = LLVMModuleCreateWithNameInContext("jot", c),
+                              .module = module,
                               .i1 = LLVMInt1TypeInContext(c),
                               .i8 = LLVMInt8TypeInContext(c),
                               .i16 = LLVMInt16TypeInContext(c),
@@ -215,6 +217,12 @@ jot_status cg_module_make(struct cg_target *target, struct arena *arena, struct 
                               .vector_bytes = target->vector_bytes,
                               .registers = target->vector_bytes == 64 ? 32 : 16,
                               .is_gpu = target->is_gpu};
+}
+
+jot_status cg_module_make(struct cg_target *target, struct arena *arena, struct cg_module *out)
+{
+    *out =
+        made_of(LLVMModuleCreateWithNameInContext("jot", LLVMContextCreate()), target, arena);
     LLVMSetTarget(out->module, target->triple);
     LLVMSetModuleDataLayout(out->module, target->layout);
     return JOT_OK;
@@ -242,11 +250,10 @@ static void set_function_attributes(struct cg_module *m)
     }
 }
 
-jot_status cg_module_simplify(LLVMModuleRef module, struct cg_target *target)
+jot_status cg_module_run(LLVMModuleRef module, struct cg_target *target, const char *passes)
 {
     LLVMPassBuilderOptionsRef options = LLVMCreatePassBuilderOptions();
-    LLVMErrorRef error =
-        LLVMRunPasses(module, target->is_gpu ? GPU_PASSES : PASSES, target->machine, options);
+    LLVMErrorRef error = LLVMRunPasses(module, passes, target->machine, options);
     LLVMDisposePassBuilderOptions(options);
     if (!error)
         return JOT_OK;
@@ -318,8 +325,8 @@ static void take_calls(LLVMModuleRef module)
     }
 }
 
-jot_status cg_module_emit(LLVMModuleRef module, struct cg_target *target,
-                          LLVMCodeGenFileType kind, LLVMMemoryBufferRef *out)
+static jot_status emit(LLVMModuleRef module, struct cg_target *target, LLVMCodeGenFileType kind,
+                       LLVMMemoryBufferRef *out)
 {
     char *error = NULL;
     take_calls(module);
@@ -330,21 +337,6 @@ jot_status cg_module_emit(LLVMModuleRef module, struct cg_target *target,
     jot_status s = status_fail(JOT_ERR_INTERNAL, "LLVM: %s", error);
     LLVMDisposeMessage(error);
     return s;
-}
-
-static jot_status emit(struct cg_module *m, LLVMModuleRef module, struct cg_target *target,
-                       LLVMCodeGenFileType kind, char **out_bytes, size_t *out_size)
-{
-    LLVMMemoryBufferRef buffer;
-    if (!m->is_gpu)
-        cg_cut_blocks(m, module);
-    JOT_TRY(cg_module_emit(module, target, kind, &buffer));
-    *out_size = LLVMGetBufferSize(buffer);
-    *out_bytes = arena_allocate(m->arena, *out_size + 1);
-    memcpy(*out_bytes, LLVMGetBufferStart(buffer), *out_size);
-    (*out_bytes)[*out_size] = 0;
-    LLVMDisposeMemoryBuffer(buffer);
-    return JOT_OK;
 }
 
 // Whether LLVM takes the module: an assert.
@@ -363,41 +355,110 @@ static jot_status verify(struct cg_module *m)
 #endif
 }
 
-jot_status cg_module_compile(struct cg_module *m, struct cg_target *target, unsigned want,
-                             struct cg_object *out)
+static jot_status simplify(struct cg_module *m, struct cg_target *target)
 {
-    *out = (struct cg_object){0};
-    cg_pair_op_functions(m);
-    if (!m->is_gpu)
-        set_function_attributes(m);
-    JOT_TRY(verify(m));
-    if (!m->is_gpu || want)
-        JOT_TRY(cg_module_simplify(m->module, target));
+    JOT_TRY(cg_module_run(m->module, target, m->is_gpu ? GPU_PASSES : PASSES));
     if (target->vector_bytes == 64) // has mask registers
         add_under_masks(m);
     if (!m->is_gpu)
         cg_large_functions(m);
     if (!m->is_gpu && target->vector_bytes == 32) // operations broadcast no operand
         cg_constants_to_memory(m);
-    JOT_TRY(verify(m));
+    return verify(m);
+}
+
+struct making {
+    LLVMModuleRef module;
+    struct cg_target *target;
+    LLVMMemoryBufferRef *out;
+};
+
+static jot_status make_object(struct arena *arena, void *ctx)
+{
+    struct making *k = ctx;
+    struct cg_module m = made_of(k->module, k->target, arena);
+    JOT_TRY(simplify(&m, k->target));
+    if (!m.is_gpu)
+        cg_cut_blocks(&m, m.module);
+    return emit(m.module, k->target, m.is_gpu ? LLVMAssemblyFile : LLVMObjectFile, k->out);
+}
+
+jot_status cg_module_make_object(LLVMModuleRef module, struct cg_target *target,
+                                 LLVMMemoryBufferRef *out)
+{
+    return arena_lend(make_object, &(struct making){module, target, out});
+}
+
+// ---- What becomes of a module
+
+static char *text_of(struct arena *arena, LLVMMemoryBufferRef buffer)
+{
+    size_t size = LLVMGetBufferSize(buffer);
+    char *text = arena_allocate(arena, size + 1);
+    memcpy(text, LLVMGetBufferStart(buffer), size);
+    text[size] = 0;
+    LLVMDisposeMemoryBuffer(buffer);
+    return text;
+}
+
+// Of a copy, which emission changes.
+static jot_status write_texts(struct cg_module *copy, struct cg_target *target, unsigned want,
+                              struct cg_object *out)
+{
+    JOT_TRY(simplify(copy, target));
     if (want & CG_WANT_LLVM) {
-        char *text = LLVMPrintModuleToString(m->module);
-        out->llvm = arena_text(m->arena, text);
+        char *text = LLVMPrintModuleToString(copy->module);
+        out->llvm = arena_text(copy->arena, text);
         LLVMDisposeMessage(text);
     }
-    char *bytes;
-    if (want & CG_WANT_ASSEMBLY) {
-        // Emission changes a module, so the assembly is made from a copy.
-        LLVMModuleRef copy = LLVMCloneModule(m->module);
-        size_t size;
-        jot_status s = emit(m, copy, target, LLVMAssemblyFile, &bytes, &size);
-        LLVMDisposeModule(copy);
-        JOT_TRY(s);
-        out->assembly = m->is_gpu ? gpu_finish_text(m->arena, target->asked, bytes) : bytes;
+    if (!(want & CG_WANT_ASSEMBLY))
+        return JOT_OK;
+    LLVMMemoryBufferRef buffer;
+    if (!copy->is_gpu)
+        cg_cut_blocks(copy, copy->module);
+    JOT_TRY(emit(copy->module, target, LLVMAssemblyFile, &buffer));
+    char *text = text_of(copy->arena, buffer);
+    out->assembly = copy->is_gpu ? gpu_finish_text(copy->arena, target->asked, text) : text;
+    return JOT_OK;
+}
+
+static size_t rounded(size_t size) { return (size + 7) / 8 * 8; }
+
+static void take_objects(struct arena *arena, const struct cg_objects *objects,
+                         struct cg_object *out)
+{
+    for (uint32_t i = 0; i < objects->n; i++)
+        out->size += rounded(LLVMGetBufferSize(objects->at[i]));
+    char *at = arena_allocate(arena, out->size + 1);
+    out->bytes = at;
+    for (uint32_t i = 0; i < objects->n; i++) {
+        size_t size = LLVMGetBufferSize(objects->at[i]);
+        memcpy(at, LLVMGetBufferStart(objects->at[i]), size);
+        at += rounded(size);
     }
+}
+
+jot_status cg_module_compile(struct cg_module *m, struct cg_target *target, unsigned want,
+                             struct cg_object *out)
+{
+    struct cg_objects objects;
+    *out = (struct cg_object){0};
+    cg_pair_op_functions(m);
+    if (!m->is_gpu)
+        set_function_attributes(m);
+    JOT_TRY(verify(m));
+    if (want & (CG_WANT_LLVM | CG_WANT_ASSEMBLY)) {
+        struct cg_module copy = *m;
+        copy.module = LLVMCloneModule(m->module);
+        jot_status status = write_texts(&copy, target, want, out);
+        LLVMDisposeModule(copy.module);
+        JOT_TRY(status);
+    }
+    JOT_TRY(cg_compile_parts(m, target, &objects));
     if (m->is_gpu)
-        return gpu_compile(m, target, out);
-    JOT_TRY(emit(m, m->module, target, LLVMObjectFile, &bytes, &out->size));
-    out->bytes = bytes;
+        gpu_take_texts(m->arena, target->asked, &objects, out);
+    else
+        take_objects(m->arena, &objects, out);
+    cg_objects_release(&objects);
     return JOT_OK;
 }

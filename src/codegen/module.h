@@ -10,7 +10,7 @@
 
 struct cg_target;
 
-// The target "CPU FEATURES", "cuda ARCHITECTURE" ("cuda sm_90"), or this machine for NULL.  It
+// The target "CPU FEATURES", "cuda ARCHITECTURE" ("cuda sm_90"), or this machine for "" or NULL.  It
 // is the thread's, until the thread asks for another or ends.
 jot_status cg_target_find(const char *text, struct cg_target **out_target);
 const char *cg_target_name(const struct cg_target *target); // the text; "" of this machine
@@ -18,16 +18,26 @@ const char *cg_target_name(const struct cg_target *target); // the text; "" of t
 jot_status cg_module_make(struct cg_target *target, struct arena *arena, struct cg_module *out);
 void cg_module_finish(struct cg_module *m);
 
-// The passes of LLVM, and what its back end makes of the module, which is changed by that.
-jot_status cg_module_simplify(LLVMModuleRef module, struct cg_target *target);
-jot_status cg_module_emit(LLVMModuleRef module, struct cg_target *target,
-                          LLVMCodeGenFileType kind, LLVMMemoryBufferRef *out);
+// Runs passes of LLVM, by their names.
+jot_status cg_module_run(LLVMModuleRef module, struct cg_target *target, const char *passes);
+// An object file, or PTX, of a module; it is changed by that.
+jot_status cg_module_make_object(LLVMModuleRef module, struct cg_target *target,
+                                 LLVMMemoryBufferRef *out);
+
+// parts.c: the same in parts, on several threads.  What parts take from each other is by name.
+struct cg_objects {
+    uint32_t n;
+    LLVMMemoryBufferRef *at;
+};
+jot_status cg_compile_parts(struct cg_module *m, struct cg_target *target,
+                            struct cg_objects *out);
+void cg_objects_release(struct cg_objects *objects);
 
 // The function finds addresses and calls others, so the back end takes it as the passes leave it.
 void cg_mark_calls(struct cg_module *m, LLVMValueRef f);
 
-// Verifies, simplifies and compiles.  The bytes are in the arena: an object file, or texts of PTX
-// that each end in a zero byte; texts only where wanted.
+// Verifies, simplifies and compiles.  The bytes are in the arena: object files, one behind the other from
+// multiples of 8 bytes on, or texts of PTX that each end in a zero byte; texts only where wanted.
 struct cg_object {
     const void *bytes;
     size_t size;

@@ -554,13 +554,14 @@ void gpu_groups_run(struct cg_lowering *l, nest_id loop, struct cg_kernel_step *
 bool gpu_columns_choose(struct cg_lowering *l, nest_id loop);
 void gpu_columns_lower(struct cg_lowering *l, nest_id loop, struct cg_kernel_step *step);
 
-// The end of the names of functions that read and write large arrays once (parts.c).
+// The end of the names of functions that read and write large arrays once (text.c).
 #define GPU_STREAMS "_streams"
 
-// parts.c: the module as PTX, texts to assemble side by side that each end in a zero byte.
+// text.c: of parts of a module, texts of PTX to assemble side by side that each end in a zero byte.
 struct cg_object;
-struct cg_target;
-jot_status gpu_compile(struct cg_module *m, struct cg_target *target, struct cg_object *out);
+struct cg_objects;
+void gpu_take_texts(struct arena *arena, const char *target, const struct cg_objects *parts,
+                    struct cg_object *out);
 // bytes.c: of loads of 16 bytes that may lie anywhere, loads that the back end reads as they are aligned.
 void gpu_split_bytes(LLVMModuleRef module);
 // What LLVM wrote for the target, as it is assembled.
