@@ -51,6 +51,7 @@ enum cost_constant {
     COST_BLOCKS_THAT_WAIT = 4,
     COST_BLOCK_WORK_PER_US = 150000,
     COST_MULTIPROCESSORS = 132,
+    COST_MAPPED_PER_US = 16, // elements of a map that one thread makes
     COST_TOGETHER_US = 2,
     // Microseconds of a kernel that pay for making parts of it beside what devices exchange.
     COST_BESIDE = 3,

@@ -13,7 +13,7 @@
 //         yield reduce_sum %1 } -> %2      =>    fold i < N { %1 = load term[i]
 //                                                    yield reduce_sum %1 } -> %2
 //
-// The same is done in the body of a par of few points, which stands around each of the loops then, and where one fold
+// So is a running fold whose terms hold loops.  The same is done in the body of a par of few points, which stands around each of the loops then, and where one fold
 // has sums whose terms lie along its points beside sums whose terms lie along itself: no threads have both together.
 // Values that go from one kernel to the next, a number or one for each point, are memories; what is
 // made of operands alone is made again, and a local that one loop puts and later ones read is memory.
@@ -38,170 +38,11 @@ struct kernel_parts {
 
 typedef VEC(struct nest_step) step_list;
 
-struct uses {
-    bool *values, *loads, *puts; // by value, by buffer
-};
-
-// ---- What a statement uses
-
-static void use_values(bool *used, uint32_t n, const nest_id *values)
-{
-    for (uint32_t i = 0; i < n; i++)
-        used[values[i]] = true;
-}
-
-static void use_index(bool *used, const struct nest_index *x)
-{
-    for (uint32_t i = 0; i < x->count; i++)
-        if (x->terms[i].is_value)
-            used[x->terms[i].id] = true;
-}
-
-static void use_block(const struct fission *f, uint32_t block, struct uses *u);
-
-static void use(const struct fission *f, nest_id id, struct uses *u)
-{
-    const struct nest_statement *s = fission_statement(f, id);
-    use_values(u->values, s->n_in, s->in);
-    use_values(u->values, s->n_yields, s->yields);
-    use_index(u->values, &s->index);
-    if (s->guard != NEST_NONE)
-        u->values[s->guard] = true;
-    for (uint32_t i = 0; i < s->n_combines; i++)
-        use_values(u->values, s->combines[i].n, s->combines[i].value);
-    if (s->kind == NEST_LOAD)
-        u->loads[s->buffer] = true;
-    if (s->kind == NEST_PUT)
-        u->puts[s->buffer] = true;
-    use_block(f, s->body, u);
-    use_block(f, s->other, u);
-}
-
-static void use_block(const struct fission *f, uint32_t block, struct uses *u)
-{
-    if (block >= f->n->blocks.count)
-        return;
-    for (uint32_t i = 0; i < f->n->blocks.at[block].statements.count; i++)
-        use(f, f->n->blocks.at[block].statements.at[i], u);
-}
-
-static struct uses no_uses(const struct fission *f)
-{
-    return (struct uses){arena_array(f->arena, bool, f->n->values.count + 1),
-                         arena_array(f->arena, bool, f->n->buffers.count + 1),
-                         arena_array(f->arena, bool, f->n->buffers.count + 1)};
-}
-
-// ---- Writing
-
-static nest_id add_statement(struct fission *f, struct nest_statement s)
-{
-    vec_push(f->arena, &f->n->statements, s);
-    return f->n->statements.count - 1;
-}
-
-static nest_id add_buffer(struct fission *f, jot_dtype dtype, int64_t count)
-{
-    struct nest_buffer b = {.name = "part", .dtype = dtype, .count = count, .role = NEST_OUT};
-    vec_push(f->arena, &f->n->buffers, b);
-    return f->n->buffers.count - 1;
-}
-
-// The place among all points of the loops, and how many there are.
-static struct nest_index place_in(struct fission *f, nest_id outer, uint32_t n,
-                                  const nest_id *axes, int64_t *count)
-{
-    const struct nest_statement *par = outer == NEST_NONE ? NULL : fission_statement(f, outer);
-    uint32_t all = n + (par ? par->n_axes : 0);
-    struct nest_term *terms = arena_array(f->arena, struct nest_term, all + 1);
-    *count = 1;
-    for (uint32_t i = all; i-- > 0;) {
-        nest_id axis = i < all - n ? par->axes[i] : axes[i - (all - n)];
-        terms[i] = (struct nest_term){*count, axis, false};
-        *count *= f->n->axes.at[axis].extent;
-    }
-    return nest_index_make(f->arena, 0, (int)all, terms);
-}
-
-static struct nest_builder builder_in(struct fission *f, uint32_t block)
-{
-    struct nest_builder b = {.nest = f->n};
-    vec_push(f->arena, &b.open, block);
-    return b;
-}
-
-static void append_put(struct fission *f, uint32_t block, nest_id buffer, struct nest_index at,
-                       nest_id value)
-{
-    struct nest_builder b = builder_in(f, block);
-    nest_put(&b, buffer, at, value, NEST_NONE);
-}
-
-static nest_id append_load(struct fission *f, uint32_t block, nest_id buffer,
-                           struct nest_index at)
-{
-    struct nest_builder b = builder_in(f, block);
-    return nest_load(&b, buffer, at, NEST_NONE);
-}
-
-// Makes the value again.
-static void append_load_of(struct fission *f, uint32_t block, nest_id buffer,
-                           struct nest_index at, nest_id value)
-{
-    nest_id made = append_load(f, block, buffer, at);
-    f->n->statements.at[f->n->values.at[made].statement].result = value;
-    f->n->values.count--;
-}
-
-static uint32_t new_block(struct fission *f)
-{
-    vec_push(f->arena, &f->n->blocks, (struct nest_block){0});
-    return f->n->blocks.count - 1;
-}
-
-static void append(struct fission *f, uint32_t block, nest_id id)
-{
-    vec_push(f->arena, &f->n->blocks.at[block].statements, id);
-}
-
-// The loop that makes the terms of the fold, which reads them from then on.
-static nest_id make_terms(struct fission *f, nest_id fold)
-{
-    struct nest_statement terms = *fission_statement(f, fold), s = terms;
-    nest_id *axes = arena_array(f->arena, nest_id, s.n_axes + 1);
-    for (uint32_t i = 0; i < s.n_axes; i++) {
-        struct nest_axis axis = f->n->axes.at[s.axes[i]];
-        vec_push(f->arena, &f->n->axes, axis);
-        axes[i] = f->n->axes.count - 1;
-    }
-    int64_t count;
-    struct nest_index to = place_in(f, f->par, s.n_axes, s.axes, &count);
-    struct nest_index from = place_in(f, f->par, s.n_axes, axes, &count);
-    struct nest_combine *combines =
-        arena_copy(f->arena, s.combines, s.n_combines * sizeof *combines);
-    s.body = new_block(f);
-    for (uint32_t i = 0; i < s.n_combines; i++)
-        for (uint32_t k = 0; k < combines[i].n; k++) {
-            nest_id value = combines[i].value[k];
-            jot_dtype dtype = f->n->values.at[value].dtype;
-            nest_id buffer = add_buffer(f, dtype, count);
-            append_put(f, terms.body, buffer, to, value);
-            combines[i].value[k] = append_load(f, s.body, buffer, from);
-        }
-    s.axes = axes;
-    s.combines = combines;
-    f->n->statements.at[fold] = s;
-    terms.kind = f->par == NEST_NONE ? NEST_PAR : NEST_MAP;
-    terms.result = NEST_NONE;
-    terms.n_results = terms.n_combines = 0;
-    return add_statement(f, terms);
-}
-
 // Drops what is put in locals that nobody reads.
 static void drop_dead_puts(struct fission *f)
 {
-    struct uses u = no_uses(f);
-    use_block(f, 0, &u);
+    struct fission_uses u = fission_no_uses(f);
+    fission_use_block(f, 0, &u);
     for (uint32_t i = 0; i < f->n->blocks.count; i++) {
         struct nest_block *b = &f->n->blocks.at[i];
         uint32_t n = 0;
@@ -213,66 +54,6 @@ static void drop_dead_puts(struct fission *f)
                 b->statements.at[n++] = b->statements.at[k];
         }
         b->statements.count = n;
-    }
-}
-
-// The statements of the block that the values of the combines need.
-static uint32_t block_for(struct fission *f, uint32_t block, uint32_t n,
-                          const struct nest_combine *combines)
-{
-    struct nest_block old = f->n->blocks.at[block];
-    bool *has = arena_array(f->arena, bool, old.statements.count + 1);
-    struct uses u = no_uses(f);
-    uint32_t out = new_block(f);
-    for (uint32_t c = 0; c < n; c++)
-        use_values(u.values, combines[c].n, combines[c].value);
-    for (uint32_t i = old.statements.count; i-- > 0;) {
-        has[i] = u.values[fission_statement(f, old.statements.at[i])->result];
-        if (has[i])
-            use(f, old.statements.at[i], &u);
-    }
-    for (uint32_t i = 0; i < old.statements.count; i++)
-        if (has[i])
-            append(f, out, old.statements.at[i]);
-    return out;
-}
-
-// A fold for each run of combines that go one way.
-static void append_apart(struct fission *f, nest_id id, const bool *is_along)
-{
-    struct nest_statement s = *fission_statement(f, id);
-    nest_id result = s.result;
-    for (uint32_t first = 0, end; first < s.n_combines; first = end) {
-        struct nest_statement fold = s;
-        fold.n_results = 0;
-        for (end = first; end < s.n_combines && is_along[end] == is_along[first]; end++)
-            fold.n_results += nest_combine_results(s.combines[end].op);
-        fold.result = result;
-        fold.combines = s.combines + first;
-        fold.n_combines = end - first;
-        fold.body = block_for(f, s.body, fold.n_combines, fold.combines);
-        result += fold.n_results;
-        nest_id made = add_statement(f, fold);
-        for (uint32_t k = 0; k < fold.n_results; k++)
-            f->n->values.at[fold.result + k].statement = made;
-        append(f, f->block, made);
-    }
-}
-
-static void split_folds(struct fission *f)
-{
-    struct nest_block old = f->n->blocks.at[f->block];
-    f->n->blocks.at[f->block] = (struct nest_block){0};
-    for (uint32_t i = 0; i < old.statements.count; i++) {
-        nest_id id = old.statements.at[i];
-        bool *is_along = arena_array(f->arena, bool, fission_statement(f, id)->n_combines + 1);
-        if (fission_wants_apart(f, id, is_along)) {
-            append_apart(f, id, is_along);
-            continue;
-        }
-        if (fission_wants_terms(f, id))
-            append(f, f->block, make_terms(f, id));
-        append(f, f->block, id);
     }
 }
 
@@ -295,9 +76,9 @@ static bool find_together(struct fission *f, nest_id buffer, bool is_inner, uint
     const struct nest_block *b = &f->n->blocks.at[f->block];
     uint32_t puts = 0, put = NO_PART, low = NO_PART, high = 0;
     for (uint32_t i = 0; i < b->statements.count; i++) {
-        struct uses u = no_uses(f);
+        struct fission_uses u = fission_no_uses(f);
         uint32_t part = f->part[i];
-        use(f, b->statements.at[i], &u);
+        fission_use(f, b->statements.at[i], &u);
         if (part == NO_PART || !(u.loads[buffer] || u.puts[buffer]))
             continue;
         low = part < low ? part : low;
@@ -315,7 +96,7 @@ static void give_memory(struct fission *f, nest_id buffer)
 {
     struct nest_buffer *b = &f->n->buffers.at[buffer];
     int64_t size = b->count, points, step = 1;
-    struct nest_index point = place_in(f, f->par, 0, NULL, &points);
+    struct nest_index point = fission_place_in(f, f->par, 0, NULL, &points);
     if (f->par != NEST_NONE) {
         struct nest_lines lines = nest_lines_in(f->n, fission_statement(f, f->par));
         step = nest_lies_along(lines) ? points : 1;
@@ -369,14 +150,15 @@ static void find_parts(struct fission *f)
             give_memory(f, i);
 }
 
-// Whether folds that were one, and have one another's axes and statements, are in one kernel.
+// Whether loops that were one, and have one another's axes and statements, are in one kernel.
 static bool are_mixed(const struct fission *f)
 {
     const struct nest_block *b = &f->n->blocks.at[f->block];
     for (uint32_t i = 1; i < b->statements.count; i++) {
         const struct nest_statement *s = fission_statement(f, b->statements.at[i]);
         const struct nest_statement *before = fission_statement(f, b->statements.at[i - 1]);
-        if (s->kind == NEST_FOLD && s->axes == before->axes && f->part[i] == f->part[i - 1])
+        bool is_part = s->kind == NEST_FOLD || s->kind == NEST_SCAN;
+        if (is_part && s->axes == before->axes && f->part[i] == f->part[i - 1])
             return true;
     }
     return false;
@@ -386,7 +168,7 @@ static bool are_mixed(const struct fission *f)
 static void find_statements(const struct fission *f, uint32_t part, bool *has, bool *wants)
 {
     const struct nest_block *b = &f->n->blocks.at[f->block];
-    struct uses u = no_uses(f);
+    struct fission_uses u = fission_no_uses(f);
     for (uint32_t i = b->statements.count; i-- > 0;) {
         nest_id id = b->statements.at[i];
         const struct nest_statement *s = fission_statement(f, id);
@@ -395,7 +177,7 @@ static void find_statements(const struct fission *f, uint32_t part, bool *has, b
             is_used |= u.values[s->result + k];
         has[i] = f->part[i] == part || (f->part[i] == NO_PART && is_used);
         if (has[i])
-            use(f, id, &u);
+            fission_use(f, id, &u);
         for (uint32_t k = 0; !has[i] && is_used && k < s->n_results; k++)
             wants[s->result + k] |= u.values[s->result + k];
     }
@@ -410,10 +192,10 @@ static void find_crossing(struct fission *f)
         find_statements(f, part, has, f->is_crossing);
     f->memory_of = arena_array(f->arena, nest_id, f->n->values.count + 1);
     int64_t count;
-    place_in(f, f->par, 0, NULL, &count);
+    fission_place_in(f, f->par, 0, NULL, &count);
     for (nest_id v = 0; v < f->n->values.count; v++)
         if (f->is_crossing[v])
-            f->memory_of[v] = add_buffer(f, f->n->values.at[v].dtype, count);
+            f->memory_of[v] = fission_add_buffer(f, f->n->values.at[v].dtype, count);
 }
 
 // The body of a part.
@@ -422,22 +204,22 @@ static uint32_t write_body(struct fission *f, uint32_t part)
     const struct nest_block old = f->n->blocks.at[f->block];
     bool *has = arena_array(f->arena, bool, old.statements.count + 1);
     bool *wants = arena_array(f->arena, bool, f->n->values.count + 1);
-    uint32_t body = new_block(f);
+    uint32_t body = fission_new_block(f);
     int64_t count;
-    struct nest_index at = place_in(f, f->par, 0, NULL, &count);
+    struct nest_index at = fission_place_in(f, f->par, 0, NULL, &count);
     find_statements(f, part, has, wants);
     for (nest_id v = 0; v < f->n->values.count; v++)
         if (wants[v])
-            append_load_of(f, body, f->memory_of[v], at, v);
+            fission_append_load_of(f, body, f->memory_of[v], at, v);
     for (uint32_t i = 0; i < old.statements.count; i++)
         if (has[i])
-            append(f, body, old.statements.at[i]);
+            fission_append(f, body, old.statements.at[i]);
     for (uint32_t i = 0; i < old.statements.count; i++) {
         const struct nest_statement *s = fission_statement(f, old.statements.at[i]);
         for (uint32_t k = 0; f->part[i] == part && k < s->n_results; k++) {
             nest_id v = s->result + k;
             if (f->is_crossing[v])
-                append_put(f, body, f->memory_of[v], at, v);
+                fission_append_put(f, body, f->memory_of[v], at, v);
             s = fission_statement(f, old.statements.at[i]);
         }
     }
@@ -478,11 +260,11 @@ static void join_map(struct fission *f, nest_id par)
         all.of_inner += one.of_inner;
     }
     const struct nest_statement *both = all.of_points < all.of_inner ? &by_point : &by_map;
-    uint32_t body = new_block(f), count = b->statements.count;
+    uint32_t body = fission_new_block(f), count = b->statements.count;
     for (uint32_t i = 0; i + 1 < count; i++)
-        append(f, body, f->n->blocks.at[s->body].statements.at[i]);
+        fission_append(f, body, f->n->blocks.at[s->body].statements.at[i]);
     for (uint32_t i = 0; i < f->n->blocks.at[map->body].statements.count; i++)
-        append(f, body, f->n->blocks.at[map->body].statements.at[i]);
+        fission_append(f, body, f->n->blocks.at[map->body].statements.at[i]);
     s->axes = both->axes;
     s->n_axes = both->n_axes;
     s->body = body;
@@ -494,11 +276,11 @@ static uint32_t write_outer(struct fission *f, uint32_t body)
     const struct nest_block old = f->n->blocks.at[0];
     struct nest_statement par = *fission_statement(f, f->par);
     par.body = body;
-    nest_id id = add_statement(f, par);
+    nest_id id = fission_add_statement(f, par);
     join_map(f, id);
-    uint32_t outer = new_block(f), n = old.statements.count;
+    uint32_t outer = fission_new_block(f), n = old.statements.count;
     bool *has = arena_array(f->arena, bool, n + 1);
-    struct uses u = no_uses(f);
+    struct fission_uses u = fission_no_uses(f);
     for (uint32_t i = n; i-- > 0;) {
         const struct nest_statement *s = fission_statement(f, old.statements.at[i]);
         bool is_par = old.statements.at[i] == f->par;
@@ -506,11 +288,12 @@ static uint32_t write_outer(struct fission *f, uint32_t body)
             has[i] |= u.values[s->result + k];
         has[i] |= is_par;
         if (has[i])
-            use(f, is_par ? id : old.statements.at[i], &u);
+            fission_use(f, is_par ? id : old.statements.at[i], &u);
     }
     for (uint32_t i = 0; i < n; i++)
         if (has[i])
-            append(f, outer, old.statements.at[i] == f->par ? id : old.statements.at[i]);
+            fission_append(f, outer,
+                           old.statements.at[i] == f->par ? id : old.statements.at[i]);
     return outer;
 }
 
@@ -520,9 +303,9 @@ static struct nest *write_kernel(struct fission *f, uint32_t body, uint32_t numb
                                  struct part *out)
 {
     struct nest copy = *f->n;
-    struct uses u = no_uses(f);
+    struct fission_uses u = fission_no_uses(f);
     nest_id *to = arena_array(f->arena, nest_id, copy.buffers.count + 1), count = 0;
-    use_block(f, body, &u);
+    fission_use_block(f, body, &u);
     copy.buffers.at = arena_array(f->arena, struct nest_buffer, copy.buffers.count + 1);
     out->buffers = arena_array(f->arena, nest_id, copy.buffers.count + 1);
     for (nest_id i = 0; i < copy.buffers.count; i++) {
@@ -539,9 +322,13 @@ static struct nest *write_kernel(struct fission *f, uint32_t body, uint32_t numb
     copy.buffers.count = count;
     copy.statements.at = arena_copy(f->arena, copy.statements.at,
                                     copy.statements.count * sizeof *copy.statements.at);
-    for (uint32_t i = 0; i < copy.statements.count; i++)
-        if (copy.statements.at[i].buffer != NEST_NONE)
-            copy.statements.at[i].buffer = to[copy.statements.at[i].buffer];
+    for (uint32_t i = 0; i < copy.statements.count; i++) {
+        struct nest_statement *s = &copy.statements.at[i];
+        if (s->buffer != NEST_NONE)
+            s->buffer = to[s->buffer];
+        for (uint32_t k = 0; s->kind == NEST_CONTRACT && k < 2; k++)
+            s->source[k] = to[s->source[k]];
+    }
     copy.blocks.at =
         arena_copy(f->arena, copy.blocks.at, copy.blocks.count * sizeof *copy.blocks.at);
     copy.blocks.at[0] = copy.blocks.at[body];
@@ -585,7 +372,7 @@ static struct kernel_parts split_kernel(struct nest_program *p,
     for (uint32_t i = 0; i < n.blocks.count; i++)
         COPY(p->arena, n.blocks.at[i].statements);
     drop_dead_puts(&f);
-    split_folds(&f);
+    fission_split_folds(&f);
     find_parts(&f);
     if ((f.n_parts < 2 && !fission_is_one_map(&f)) || are_mixed(&f))
         return made;

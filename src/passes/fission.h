@@ -46,15 +46,40 @@ bool fission_is_plain(const struct nest *n);
 void fission_find_written(struct fission *f, uint32_t nest);
 // The body of a par that is all of the kernel but plain statements, or the kernel's.
 void fission_find_block(struct fission *f);
-// Whether the terms of the fold are to be loops of their own.
+// The yield of a running fold, in its body.
+uint32_t fission_yield_of(const struct fission *f, const struct nest_statement *scan);
+// Whether the terms of the fold, or of the running fold, are to be loops of their own.
 bool fission_wants_terms(const struct fission *f, nest_id id);
 // Whether sums of the fold whose terms lie beside those of neighbouring points, by combine, are to be a fold of their
 // own beside those whose terms lie beside one another.
 bool fission_wants_apart(const struct fission *f, nest_id id, bool *is_along);
 // Whether the block is a map and what stands before it, of elements alone.
 bool fission_is_map_alone(const struct fission *f, uint32_t block);
-// Whether points, too few for a GPU, have one map: it is a loop of all their elements.
+// Whether points have one map, and are so few that it is rather a loop of all their elements.
 bool fission_is_one_map(const struct fission *f);
 bool fission_is_wanted(const struct fission *f);
+
+// fission_terms.c: what a statement, or all of a block, uses.
+struct fission_uses {
+    bool *values, *loads, *puts; // by value, by buffer
+};
+struct fission_uses fission_no_uses(const struct fission *f);
+void fission_use(const struct fission *f, nest_id id, struct fission_uses *u);
+void fission_use_block(const struct fission *f, uint32_t block, struct fission_uses *u);
+// Writing.
+nest_id fission_add_statement(struct fission *f, struct nest_statement s);
+nest_id fission_add_buffer(struct fission *f, jot_dtype dtype, int64_t count);
+uint32_t fission_new_block(struct fission *f);
+void fission_append(struct fission *f, uint32_t block, nest_id id);
+void fission_append_put(struct fission *f, uint32_t block, nest_id buffer, struct nest_index at,
+                        nest_id value);
+// Makes the value again.
+void fission_append_load_of(struct fission *f, uint32_t block, nest_id buffer,
+                            struct nest_index at, nest_id value);
+// The place among all points of the loops, and how many there are.
+struct nest_index fission_place_in(struct fission *f, nest_id outer, uint32_t n,
+                                   const nest_id *axes, int64_t *count);
+// Folds whose terms are loops of their own, or whose sums go apart, become several loops.
+void fission_split_folds(struct fission *f);
 
 #endif

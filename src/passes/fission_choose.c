@@ -8,10 +8,27 @@ bool fission_is_anchored(const struct fission *f, const struct nest_statement *s
            (s->kind == NEST_LOAD && s->buffer < f->n_known && f->is_written[s->buffer]);
 }
 
+// Whether all of the kernel is a fold over the points of a network that gives no sums: what there is code for
+// (codegen/gpu/network.c) gives sums.
+static bool is_network_of_other_folds(const struct nest *n)
+{
+    const struct nest_statement *fold = NULL;
+    bool gives_others = false;
+    nest_for_each (s, n, 0) {
+        if (s->body != NEST_NONE && (s->kind != NEST_FOLD || fold))
+            return false;
+        fold = s->body != NEST_NONE ? s : fold;
+    }
+    for (uint32_t i = 0; fold && i < fold->n_combines; i++)
+        gives_others |= fold->combines[i].order == NEST_FREE;
+    return gives_others;
+}
+
 bool fission_is_plain(const struct nest *n)
 {
+    bool is_network = is_network_of_other_folds(n);
     nest_for_all (s, n)
-        if (s->kind == NEST_CONTRACT || (s->kind == NEST_PUT && s->op))
+        if ((s->kind == NEST_CONTRACT && !is_network) || (s->kind == NEST_PUT && s->op))
             return false;
     return true;
 }
@@ -106,10 +123,44 @@ static bool has_loops_in_turn(const struct fission *f)
     return false;
 }
 
+uint32_t fission_yield_of(const struct fission *f, const struct nest_statement *scan)
+{
+    const struct nest_block *b = &f->n->blocks.at[scan->body];
+    uint32_t at = 0;
+    while (at < b->statements.count &&
+           fission_statement(f, b->statements.at[at])->kind != NEST_YIELD)
+        at++;
+    return at;
+}
+
+// Whether what the running fold combines is made by loops, and nothing else is.
+static bool has_loops_as_terms(const struct fission *f, const struct nest_statement *scan)
+{
+    const struct nest_block *b = &f->n->blocks.at[scan->body];
+    uint32_t at = fission_yield_of(f, scan);
+    bool *of_loop = arena_array(f->arena, bool, f->n->values.count + 1), has_loops = false;
+    for (uint32_t i = 0; i < b->statements.count; i++) {
+        const struct nest_statement *s = fission_statement(f, b->statements.at[i]);
+        bool does = takes(f, s, of_loop);
+        bool is_kept = s->kind == NEST_LOAD && f->n->buffers.at[s->buffer].role == NEST_LOCAL;
+        if (is_kept || (i < at && s->kind == NEST_PUT) ||
+            (i > at && (does || fission_is_loop(s))))
+            return false;
+        has_loops |= fission_is_loop(s);
+        for (uint32_t k = 0; i != at && k < s->n_results; k++)
+            of_loop[s->result + k] = does || fission_is_loop(s);
+    }
+    return has_loops && at < b->statements.count;
+}
+
 bool fission_wants_terms(const struct fission *f, nest_id id)
 {
     const struct nest_statement *s = fission_statement(f, id);
     int64_t points = points_of(f);
+    if (s->kind == NEST_SCAN && points <= COST_PART_SCANS &&
+        points * nest_extent(f->n, s) <= COST_KEPT_TERMS && has_loops_as_terms(f, s))
+        return f->always ||
+               (double)nest_extent(f->n, s) * nest_work(f->n, s->body) > COST_LAUNCH;
     if (s->kind != NEST_FOLD || nest_extent(f->n, s) <= 1 ||
         points * nest_extent(f->n, s) > COST_KEPT_TERMS)
         return false;
@@ -226,10 +277,23 @@ bool fission_is_map_alone(const struct fission *f, uint32_t block)
     return b->statements.count > 0;
 }
 
+// Where neighbouring points are beside one another in memory a thread has a point, and does its map alone; all
+// elements make again what stands before it.
 bool fission_is_one_map(const struct fission *f)
 {
-    return f->par != NEST_NONE && points_of(f) < COST_POINTS &&
-           fission_is_map_alone(f, f->block);
+    if (f->par == NEST_NONE || !fission_is_map_alone(f, f->block))
+        return false;
+    const struct nest_statement *par = fission_statement(f, f->par);
+    const struct nest_block *b = &f->n->blocks.at[f->block];
+    const struct nest_statement *map = fission_statement(f, vec_last(&b->statements));
+    double points = (double)points_of(f), elements = (double)nest_extent(f->n, map);
+    if (points < COST_POINTS || !nest_lies_along(nest_lines_in(f->n, par)))
+        return points < COST_POINTS;
+    double all = nest_work(f->n, f->block),
+           of_map = elements * (1 + nest_work(f->n, map->body));
+    double apart = elements / COST_MAPPED_PER_US;
+    double together = points * (of_map + elements * (all - of_map)) / COST_WORK_PER_US;
+    return apart > COST_TOGETHER_US + COST_GROUP_BETTER * together;
 }
 
 // Whether what one of its loops puts is read, which leaves all of the kernel to one thread.

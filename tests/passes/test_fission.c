@@ -95,6 +95,32 @@ static const struct {
      "    yield reduce_sum %5 sum64, reduce_max %9 free\n  } -> %10 : f32, %11 : f32\n"
      "  put y[0] = %10\n  put z[0] = %11\n}\n",
      2},
+    {"a running sum of folds, from the end, of a few points",
+     "kernel k0_scan(x: f32[60], y: out f32[60]) {\n  %0 = const 0x3f000000 : f32\n"
+     "  par b < 3 {\n    %1 = load x[b] : f32\n    scan i < 20 reverse {\n"
+     "      %2 = load x[3*i + b] : f32\n"
+     "      fold k < 70 {\n        %3 = mul %2, %1 : f32\n        yield reduce_sum %3 sum64\n"
+     "      } -> %4 : f32\n      %5 = mul %4, %0 : f32\n"
+     "      yield reduce_sum %5 serial -> %6 : f32\n      %7 = mul %6, %2 : f32\n"
+     "      put y[b + 3*i] = %7\n    }\n  }\n}\n",
+     2},
+    {"a running sum whose folds are put as well stays",
+     "kernel k0_scan(x: f32[60], y: out f32[60]) {\n"
+     "  scan i < 60 {\n    fold k < 70 {\n      %0 = load x[i] : f32\n"
+     "      yield reduce_sum %0 sum64\n    } -> %1 : f32\n"
+     "    yield reduce_sum %1 serial -> %2 : f32\n    %3 = mul %2, %1 : f32\n"
+     "    put y[i] = %3\n  }\n}\n",
+     1},
+    {"the largest of what a network gives",
+     "kernel points_3(x: f32[60], y: out f32[60], z: out f32[1]) {\n"
+     "  local row: f32[6]\n  local next: f32[6]\n"
+     "  fold n < 10 {\n    map j < 6 {\n      %0 = load x[6*n + j] : f32\n      put row[j] = "
+     "%0\n    }\n"
+     "    contract next[j] = row[k], x[j + 6*k] for j < 6 over k < 6\n"
+     "    map j < 6 {\n      %1 = load next[j] : f32\n      put y[6*n + j] = %1\n    }\n"
+     "    %2 = load next[3] : f32\n    yield reduce_max %2 free\n  } -> %3 : f32\n"
+     "  put z[0] = %3\n}\n",
+     2},
     {"a row of the whole kernel becomes memory",
      "kernel k0_kept(x: f32[60], y: out f32[60], z: out f32[1]) {\n"
      "  local row: f32[60]\n"
@@ -404,6 +430,27 @@ START_TEST(a_map_of_few_points_is_a_loop_of_all)
 }
 END_TEST
 
+// So is one of some hundred neighbouring points, each of which would be a thread's.
+START_TEST(a_map_of_neighbouring_points_is_a_loop_of_all)
+{
+    struct nest_program *p;
+    static const char text[] =
+        "jot nest 1\nprogram \"p\" {\n  inputs 2\n  outputs 1 donated -1\n  arena 0\n"
+        "  constants 0\n  memory input 0 : f32[16384] \"x\"\n  memory input 1 : f32[300] "
+        "\"w\"\n"
+        "  memory output 0 : f32[4915200] \"y\"\n  step kernel 0 (0, 1, 2) \"\"\n}\n"
+        "kernel k0_outer(x: f32[16384], w: f32[300], y: out f32[4915200]) {\n  par c < 300 {\n"
+        "    %0 = load w[c] : f32\n    %1 = exp %0 : f32\n    map j < 16384 {\n"
+        "      %2 = load x[j] : f32\n      %3 = mul %2, %1 : f32\n      put y[c + 300*j] = "
+        "%3\n    }\n  }\n}\n";
+    p = after_fission(text);
+    struct strbuf s = strbuf_make(arena);
+    nest_program_print(&s, p);
+    ck_assert_msg(strstr(s.text, "par j < 16384, c < 300 {"), "%s", s.text);
+    ck_assert_int_eq(nest_program_verify(p, &s), 0);
+}
+END_TEST
+
 // A fold and a map that does without it are functions of one kernel.
 START_TEST(what_waits_for_nothing_stays)
 {
@@ -500,6 +547,7 @@ static void add_tests(TCase *c)
     tcase_add_test(c, few_long_rows_are_shared);
     tcase_add_test(c, few_columns_go_along_memory);
     tcase_add_test(c, a_map_of_few_points_is_a_loop_of_all);
+    tcase_add_test(c, a_map_of_neighbouring_points_is_a_loop_of_all);
     tcase_add_test(c, what_waits_for_nothing_stays);
 }
 
