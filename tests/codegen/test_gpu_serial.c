@@ -96,6 +96,30 @@ static const struct {
             "      yield reduce_sum %3 serial -> %4 : f32\n      put y[250000*b + j] = %4\n    "
             "}\n  }\n"),
      ""},
+    {"long folds of a few points, some of whose terms lie along these",
+     KERNEL("  %0 = const 0x0000000000000004 : i64\n  %1 = const 0x00000000 : f32\n"
+            "  par i < 4, j < 7 {\n    fold k < 100000 {\n"
+            "      %2 = load x[100000*i + k] : f32\n      %3 = index j + 2*k : i64\n"
+            "      %4 = lt %3, %0 : bool\n      %5 = load x[100000*j + 200001*k] if %4 : f32\n"
+            "      %6 = select %4, %5, %1 : f32\n      yield fma %2 %6 sum64\n    } -> %7 : "
+            "f32\n    put y[7*i + j] = %7\n  }\n"),
+     ""},
+    {"running sums of folds",
+     KERNEL("  par i < 3 {\n    scan j < 300000 {\n      fold k < 3 {\n"
+            "        %0 = load x[3*j + k] : f32\n        yield reduce_sum %0 sum64\n"
+            "      } -> %1 : f32\n      yield reduce_sum %1 serial -> %2 : f32\n"
+            "      put y[i + 3*j] = %2\n    }\n  }\n"),
+     ""},
+    {"the largest of what a network gives",
+     "kernel k0_points(x: f32[1000000], w: f32[4096], y: out f32[640000], z: out f32[1]) {\n"
+     "  local row: f32[64]\n  local next: f32[64]\n"
+     "  fold n < 10000 {\n    map j < 64 {\n      %0 = load x[64*n + j] : f32\n"
+     "      put row[j] = %0\n    }\n"
+     "    contract next[j] = row[k], w[j + 64*k] for j < 64 over k < 64\n"
+     "    map j < 64 {\n      %1 = load next[j] : f32\n      put y[64*n + j] = %1\n    }\n"
+     "    %2 = load next[3] : f32\n    yield reduce_max %2 free\n  } -> %3 : f32\n"
+     "  put z[0] = %3\n}\n",
+     ""},
     {"running products of complex numbers",
      "kernel k0_k(x: c64[1000000], y: out c64[1000000]) {\n  scan i < 1000000 {\n"
      "    %0 = load x[i] : c64\n    yield reduce_prod %0 serial -> %1 : c64\n"
@@ -177,6 +201,7 @@ static const char *const graphs[] = {
     "transport",         // Sinkhorn's steps
     "nbody",             // pairwise forces of 16,384
     "montecarlo",        // means over paths
+    "windows",           // updates of windows that may meet: few large ones, many small ones
 };
 
 static struct nest_program *program_of(struct ir_module *m, const char *name)

@@ -29,7 +29,7 @@ struct shared_fold {
     struct gpu_points points; // of that loop; no statement: it stands in none
 };
 
-nest_id gpu_shared_fold(const struct cg_lowering *l, nest_id loop)
+nest_id gpu_shared_fold(struct cg_lowering *l, nest_id loop)
 {
     const struct nest_statement *s = cg_statement(l, loop);
     if (s->kind != NEST_PAR || gpu_has_updates(l->nest))
@@ -49,7 +49,7 @@ nest_id gpu_shared_fold(const struct cg_lowering *l, nest_id loop)
         fold = b->statements.at[i];
     }
     if (fold == NEST_NONE || cg_extent(l, cg_statement(l, fold)) <= GPU_MOST_OF_ONE_BLOCK ||
-        nest_lies_along(nest_lines_in(l->nest, s)))
+        (nest_lies_along(nest_lines_in(l->nest, s)) && gpu_has_columns(l, s)))
         return NEST_NONE;
     struct nest_time time = nest_time_of(l->nest, cg_statement(l, fold), cg_extent(l, s));
     return time.apart > COST_GROUP_BETTER * time.shared + COST_TOGETHER_US ? fold : NEST_NONE;

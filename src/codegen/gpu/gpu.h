@@ -370,7 +370,7 @@ void gpu_parts_lower(struct cg_lowering *l, nest_id loop, struct cg_kernel *out)
 // blocks.c
 #define GPU_MOST_OF_ONE_BLOCK 32768 // elements of a fold
 // The fold of a loop over few points, whose blocks are to be those of blocks of threads; NEST_NONE: there is none.
-nest_id gpu_shared_fold(const struct cg_lowering *l, nest_id loop);
+nest_id gpu_shared_fold(struct cg_lowering *l, nest_id loop);
 // The steps of a kernel whose only loop is statement `at` of its body, a fold or a loop with such a fold; l->gpu
 // says by which blocks.
 void gpu_blocks_lower(struct cg_lowering *l, uint32_t at, struct cg_kernel *out);
@@ -546,11 +546,12 @@ bool gpu_has_kind(const struct nest *nest, enum nest_kind kind);
 void gpu_share_out(struct cg_lowering *l, uint32_t block);
 // Whether a group is to do each point of the loop s; the threads for them, or for the longest loop
 // alone; their work, for which run expects what is together to be known.
-bool gpu_groups_wanted(const struct cg_lowering *l, const struct nest_statement *s);
+bool gpu_groups_wanted(struct cg_lowering *l, const struct nest_statement *s);
 void gpu_groups_choose(struct cg_lowering *l, nest_id loop);
 void gpu_group_set(struct cg_lowering *l, nest_id widest, unsigned most);
 void gpu_groups_run(struct cg_lowering *l, nest_id loop, struct cg_kernel_step *step);
 // The same for points, each of which has a long fold, that are so few that several threads share one.
+bool gpu_has_columns(struct cg_lowering *l, const struct nest_statement *s);
 bool gpu_columns_choose(struct cg_lowering *l, nest_id loop);
 void gpu_columns_lower(struct cg_lowering *l, nest_id loop, struct cg_kernel_step *step);
 

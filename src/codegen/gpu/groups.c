@@ -14,6 +14,7 @@
 #define MANY_THREADS (GPU_MULTIPROCESSORS * 1024) // that keep one busy
 #define FEW_POINTS (GPU_MULTIPROCESSORS * 4)      // of which a block each keeps a GPU busy
 #define FEW_THREADS (GPU_MULTIPROCESSORS * 64)
+#define LEAST_COLUMNS 8      // of a block
 #define SMALL_READ (1 << 20) // elements that the second cache hands out in any order
 
 // The longest loop in the block that threads can share, which decides how many they are.
@@ -111,7 +112,34 @@ static bool has_locals(const struct nest *nest)
     return false;
 }
 
-bool gpu_groups_wanted(const struct cg_lowering *l, const struct nest_statement *s)
+// Neighbouring points of a block, where so few have a long fold each that several threads share one; 0: they are none.
+static int64_t columns_of(struct cg_lowering *l, const struct nest_statement *s, int64_t length)
+{
+    struct cg_gpu *g = l->gpu;
+    unsigned before = g->columns, group = g->group;
+    int64_t columns = GPU_WARP;
+    nest_id inner = gpu_longest_loop(l, s->body, NEST_NONE);
+    if (gpu_has_updates(l->nest) || gpu_has_kind(l->nest, NEST_CONTRACT) ||
+        has_locals(l->nest) || !gpu_is_team_fold(l, inner) || length <= fold_block(length))
+        return 0;
+    g->columns = GPU_WARP; // lanes are asked for
+    g->group = 1;
+    struct gpu_points p = gpu_points_make(l, nest_id_of(l->nest, s), true);
+    g->columns = before;
+    g->group = group;
+    while (columns > LEAST_COLUMNS / 2 && p.count % columns)
+        columns /= 2;
+    bool is = p.count <= MANY_THREADS && l->nest->axes.at[p.axis].extent % p.lanes == 0;
+    return is && columns >= LEAST_COLUMNS ? columns : 0;
+}
+
+bool gpu_has_columns(struct cg_lowering *l, const struct nest_statement *s)
+{
+    nest_id inner = gpu_longest_loop(l, s->body, NEST_NONE);
+    return inner != NEST_NONE && columns_of(l, s, cg_extent(l, cg_statement(l, inner)));
+}
+
+bool gpu_groups_wanted(struct cg_lowering *l, const struct nest_statement *s)
 {
     nest_id inner = gpu_longest_loop(l, s->body, NEST_NONE);
     if (inner == NEST_NONE || gpu_has_updates(l->nest) || gpu_has_kind(l->nest, NEST_CONTRACT))
@@ -122,8 +150,9 @@ bool gpu_groups_wanted(const struct cg_lowering *l, const struct nest_statement 
     struct nest_lines lines = nest_lines_in(l->nest, s);
     // Elements that lie beside those of other points are for neighbouring threads, but for so few that
     // the loads of a thread, which wait for one another, would be all that there is.
-    bool is_alone =
-        length <= fold_block(length) || has_locals(l->nest); // no columns (gpu_columns_choose)
+    bool is_fold = cg_statement(l, inner)->kind == NEST_FOLD;
+    bool is_alone = length <= fold_block(length) || has_locals(l->nest) ||
+                    (is_fold && !columns_of(l, s, length));
     bool is_small = length >= FOLD_LANES &&
                     (points * length <= SMALL_READ || (is_alone && points < FEW_THREADS));
     if (length < 16 || (nest_lies_along(lines) && !is_small))
@@ -280,28 +309,17 @@ void gpu_groups_run(struct cg_lowering *l, nest_id loop, struct cg_kernel_step *
     step->exact_grid = true;
 }
 
-// Whether the points, each of which has a long fold, are so few that several threads share one.
 bool gpu_columns_choose(struct cg_lowering *l, nest_id loop)
 {
     struct cg_gpu *g = l->gpu;
     const struct nest_statement *s = cg_statement(l, loop);
     nest_id inner = gpu_longest_loop(l, s->body, NEST_NONE);
-    if (inner == NEST_NONE || gpu_has_updates(l->nest) || gpu_has_kind(l->nest, NEST_CONTRACT))
+    int64_t length = inner == NEST_NONE ? 0 : cg_extent(l, cg_statement(l, inner));
+    g->columns = inner == NEST_NONE ? 0 : columns_of(l, s, length);
+    if (!g->columns)
         return false;
-    if (has_locals(l->nest))
-        return false;
-    int64_t length = cg_extent(l, cg_statement(l, inner)), block = fold_block(length);
-    g->columns = GPU_WARP;
-    struct gpu_points p = gpu_points_make(l, loop, true);
-    while (g->columns > 4 && p.count % g->columns)
-        g->columns /= 2;
-    if (!gpu_is_team_fold(l, inner) || length <= block || p.count > MANY_THREADS ||
-        l->nest->axes.at[p.axis].extent % p.lanes || g->columns <= 4) {
-        g->columns = 0;
-        return false;
-    }
     g->group = GPU_WARP;
-    while (g->group / 2 * block >= length)
+    while (g->group / 2 * fold_block(length) >= length)
         g->group /= 2;
     while (g->group * g->columns > COLUMNS_BLOCK)
         g->group /= 2;
