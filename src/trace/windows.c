@@ -331,32 +331,115 @@ struct by_function {
     const char *where;
 };
 
-// The elements 0, 2, ... and 1, 3, ... of the windows, along the first axis, combined; count of them.
-static bool combine_pairs(const struct by_function *f, int64_t count, jot_value *x)
+// The elements of the values in[0 .. n) and those of in[n .. 2 n), combined.
+static bool combine_all(const struct by_function *f, const jot_value *in, jot_value *out)
 {
     struct arena *arena = trace_top()->module->arena;
-    jot_value *in = arena_array(arena, jot_value, 3 * f->n + 1), *out = in + 2 * f->n;
-    int64_t places = jot_value_dim(x[0], 1);
+    jot_value *flat = arena_array(arena, jot_value, 3 * f->n + 1), *made = flat + 2 * f->n;
+    struct ir_type t = trace_type(in[0]);
+    int64_t dims[IR_MAX_RANK + 1], count = ir_count(trace_top()->module, t);
+    memcpy(dims, ir_dims(trace_top()->module, t), (size_t)t.rank * sizeof *dims);
+    dims[t.rank] = JOT_END;
     for (int i = 0; i < 2 * f->n; i++)
-        in[i] = jot_reshape_dims(jot_slice_axis(x[i % f->n], 0, i / f->n, 2 * count, 2),
-                                 (const int64_t[]){count * places, JOT_END});
-    jot_apply_at(f->combine, 2 * (size_t)f->n, in, (size_t)f->n, out, f->where);
+        flat[i] = jot_reshape_dims(in[i], (const int64_t[]){count, JOT_END});
+    jot_apply_at(f->combine, 2 * (size_t)f->n, flat, (size_t)f->n, made, f->where);
     for (int i = 0; i < f->n; i++) {
-        if (trace_is_error(out[i]))
+        if (trace_is_error(made[i]))
             return false;
-        jot_dtype have = jot_value_dtype(out[i]), want = jot_value_dtype(x[i]);
-        if (have != want || jot_value_rank(out[i]) != 1) {
+        jot_dtype have = jot_value_dtype(made[i]), want = jot_value_dtype(in[i]);
+        if (have != want || jot_value_rank(made[i]) != 1) {
             trace_fail("jot_reduce_window_by", JOT_ERR_SHAPE,
                        "%s gives %s for value %d, whose elements are %s",
-                       f->combine.callee.name, trace_type_text(out[i]), i,
+                       f->combine.callee.name, trace_type_text(made[i]), i,
                        jot_dtype_name(want));
             return false;
         }
-        int64_t size = jot_value_dim(x[i], 0);
-        jot_value pairs = jot_reshape_dims(out[i], (const int64_t[]){count, places, JOT_END});
-        jot_value rest = jot_slice_axis(x[i], 0, 2 * count, size, 1);
-        x[i] = size % 2 ? jot_concatenate_list(0, 2, (const jot_value[]){pairs, rest}) : pairs;
+        out[i] = jot_reshape_dims(made[i], dims);
     }
+    return true;
+}
+
+// The elements 0, 2, ... and 1, 3, ... of the windows, along the first axis, combined; count of them.
+static bool combine_pairs(const struct by_function *f, int64_t count, jot_value *x)
+{
+    jot_value *in = arena_array(trace_top()->module->arena, jot_value, 3 * f->n + 1);
+    jot_value *out = in + 2 * f->n;
+    int64_t size = jot_value_dim(x[0], 0);
+    for (int i = 0; i < 2 * f->n; i++)
+        in[i] = jot_slice_axis(x[i % f->n], 0, i / f->n, 2 * count, 2);
+    if (!combine_all(f, in, out))
+        return false;
+    for (int i = 0; i < f->n; i++) {
+        jot_value rest = jot_slice_axis(x[i], 0, 2 * count, size, 1);
+        x[i] =
+            size % 2 ? jot_concatenate_list(0, 2, (const jot_value[]){out[i], rest}) : out[i];
+    }
+    return true;
+}
+
+// Windows along one axis, as many of which have an element as it is worth to make once what these share: with table k,
+// the combinations of 2^k elements from each place on, a window is its largest power of two and then the rest, in the
+// order of combine_pairs.
+struct tables {
+    struct ir_axis_window w;
+    int axis;
+    int64_t length; // of the axis, padded
+};
+
+static bool has_tables(const struct reduction *r, struct tables *t)
+{
+    int64_t levels = 0;
+    *t = (struct tables){.axis = -1};
+    for (int i = 0; i < r->rank && r->n == 1; i++)
+        t->axis = r->w[i].size != 1 ? i : t->axis;
+    if (t->axis < 0)
+        return false;
+    t->w = r->w[t->axis];
+    for (int64_t size = 1; size < t->w.size; size *= 2)
+        levels++;
+    t->length = (t->w.places - 1) * t->w.stride + (t->w.size - 1) * t->w.dilation + 1;
+    return t->w.places > 0 && 2 * levels * t->length < t->w.places * t->w.size;
+}
+
+// The places of a table that windows have `from` elements behind their first one.
+static jot_value of_windows(const struct tables *t, jot_value table, int64_t from)
+{
+    int64_t start = from * t->w.dilation, end = start + (t->w.places - 1) * t->w.stride + 1;
+    return jot_slice_axis(table, t->axis, start, end, t->w.stride);
+}
+
+static bool combine_tables(const struct by_function *f, const struct tables *t, jot_value *x)
+{
+    struct arena *arena = trace_top()->module->arena;
+    jot_value *in = arena_array(arena, jot_value, 4 * f->n + 1), *rest = in + 2 * f->n;
+    jot_value *table = rest + f->n;
+    int64_t done = 0; // elements of the windows' ends that are combined
+    for (int i = 0; i < f->n; i++)
+        table[i] = jot_slice_axis(x[i], t->axis, 0, t->length, 1);
+    for (int64_t size = 1; size <= t->w.size; size *= 2) {
+        if (t->w.size & size) {
+            int64_t from = t->w.size - done - size;
+            for (int i = 0; i < f->n; i++) {
+                in[i] = of_windows(t, table[i], from);
+                in[f->n + i] = rest[i];
+            }
+            if (!done)
+                memcpy(rest, in, (size_t)f->n * sizeof *in);
+            else if (!combine_all(f, in, rest))
+                return false;
+            done += size;
+        }
+        int64_t length = jot_value_dim(table[0], t->axis), shift = size * t->w.dilation;
+        if (2 * size > t->w.size)
+            break;
+        for (int i = 0; i < f->n; i++) {
+            in[i] = jot_slice_axis(table[i], t->axis, 0, length - shift, 1);
+            in[f->n + i] = jot_slice_axis(table[i], t->axis, shift, length, 1);
+        }
+        if (!combine_all(f, in, table))
+            return false;
+    }
+    memcpy(x, rest, (size_t)f->n * sizeof *x);
     return true;
 }
 
@@ -378,13 +461,20 @@ static bool reduce_by(void *ctx, jot_value *x, jot_value *out_error)
                                     trace_type_text(x[0]), trace_type_text(x[i]));
             return false;
         }
+    struct tables t = {0};
+    bool by_tables = false;
     for (int i = 0; i < f->n; i++) {
         r.n = 0;
         if (!read_windows(name, x[i], f->options, false, &r, out_error))
             return false;
+        by_tables = has_tables(&r, &t);
+        if (by_tables) { // each element is a window
+            r.w[t.axis].places = t.length;
+            r.w[t.axis].size = r.w[t.axis].stride = r.w[t.axis].dilation = 1;
+        }
         ir_id padding = trace_operand(init[i], ir_dtype(trace_type(x[i])));
-        ir_id y = one_window_axis(&r, windowed(&r, trace_strong(x[i]), padding));
-        x[i] = jot_move_axis(trace_result(name, y, false), -1, 0);
+        ir_id y = windowed(&r, trace_strong(x[i]), padding);
+        x[i] = jot_move_axis(trace_result(name, one_window_axis(&r, y), false), -1, 0);
     }
     for (int i = 0; i < r.rank; i++) {
         dims[i] = r.w[i].places;
@@ -394,14 +484,16 @@ static bool reduce_by(void *ctx, jot_value *x, jot_value *out_error)
     dims[r.rank] = JOT_END;
     for (int i = 0; i < f->n; i++)
         x[i] = jot_reshape_dims(x[i], (const int64_t[]){count, places, JOT_END});
-    for (; count > 1; count -= count / 2)
-        if (!combine_pairs(f, count / 2, x)) {
-            *out_error = trace_fail_latest();
-            return false;
-        }
-    for (int i = 0; i < f->n; i++)
+    bool is_done = true;
+    for (; is_done && count > 1; count -= count / 2)
+        is_done = combine_pairs(f, count / 2, x);
+    for (int i = 0; is_done && i < f->n; i++)
         x[i] = jot_reshape_dims(x[i], dims);
-    return true;
+    if (is_done && by_tables)
+        is_done = combine_tables(f, &t, x);
+    if (!is_done)
+        *out_error = trace_fail_latest();
+    return is_done;
 }
 
 void jot_reduce_window_tree(jot_function combine, size_t n, jot_value *x, const jot_value *init,

@@ -282,6 +282,42 @@ START_TEST(types)
 }
 END_TEST
 
+static jot_value halves(jot_value x, jot_value y) { return jot_add(jot_mul(x, 0.5), y); }
+static jot_value larger(jot_value x, jot_value y) { return jot_maximum(x, y); }
+
+// What windows that have most of their elements in common make once is what each makes for itself, in the same order,
+// and does not grow with windows times their elements.
+START_TEST(windows_that_overlap)
+{
+    static const int64_t windows[][3] = {{16, 1, 1}, {23, 1, 1}, {31, 2, 1}, {14, 1, 3}};
+    for (size_t i = 0; i < sizeof windows / sizeof *windows; i++) {
+        jot_scope *s = jot_scope_open();
+        int64_t size = windows[i][0], stride = windows[i][1], dilation = windows[i][2];
+        jot_value x = numbers(1, JOT_DIMS(2, 90)), apart = jot_zeros(JOT_F32, 2, 0);
+        jot_value padded = jot_concatenate(1, jot_full(JOT_F32, 7, 2, 5), x);
+        jot_value y = jot_reduce_window_by(jot_fn(halves), x, 7.0f, .window = JOT_DIMS(1, size),
+                                           .strides = JOT_DIMS(1, stride),
+                                           .window_dilation = JOT_DIMS(1, dilation),
+                                           .low = JOT_DIMS(0, 5));
+        int64_t span = (size - 1) * dilation + 1;
+        for (int64_t p = 0; p + span <= 95; p += stride) {
+            jot_value one = jot_slice_axis(padded, 1, p, p + span, dilation);
+            one = jot_reduce_window_by(jot_fn(halves), one, 7.0f, .window = JOT_DIMS(1, size));
+            apart = jot_concatenate(1, apart, one);
+        }
+        CHECK_EXACT(jot_array_equal(y, apart), 1);
+        jot_scope_close(s);
+    }
+    jot_scope *s = jot_scope_open();
+    jot_value x = numbers(1, JOT_DIMS(1 << 17));
+    jot_value y =
+        jot_reduce_window_by(jot_fn(larger), x, -INFINITY, .window = JOT_DIMS(1 << 17),
+                             .low = JOT_DIMS((1 << 17) - 1));
+    CHECK_EXACT(jot_array_equal(y, jot_cummax(x)), 1);
+    jot_scope_close(s);
+}
+END_TEST
+
 START_TEST(nothing)
 {
     jot_scope *s = jot_scope_open();
@@ -536,6 +572,7 @@ static void add(TCase *t)
     tcase_add_loop_test(t, are_derivatives, 0, 3);
     tcase_add_test(t, over_maps);
     tcase_add_test(t, types);
+    tcase_add_test(t, windows_that_overlap);
     tcase_add_test(t, nothing);
     tcase_add_test(t, mistakes);
 }
