@@ -105,6 +105,7 @@ struct frame_tables {
     bool *is_kept, *is_stored;
     uint8_t *uses, *decision;
     uint32_t *memory_of;
+    ir_id *part_of;
     struct frame **calls;
 };
 
@@ -118,9 +119,11 @@ static struct frame_tables make_tables(struct arena *a, const struct ir_graph *g
         .uses = arena_array(a, uint8_t, n),
         .decision = arena_array(a, uint8_t, n),
         .memory_of = arena_array(a, uint32_t, n),
+        .part_of = arena_array(a, ir_id, n),
         .calls = arena_array(a, struct frame *, g->nodes.count + 1),
     };
     memset(t.memory_of, 0xff, n * sizeof *t.memory_of);
+    memset(t.part_of, 0xff, n * sizeof *t.part_of);
     for (uint32_t i = 0; i < g->operands.count; i++)
         t.uses[g->operands.at[i]] += t.uses[g->operands.at[i]] < 2;
     for (uint32_t i = 0; i < g->outputs.count; i++)
@@ -151,6 +154,8 @@ static struct frame *make_frame(struct writer *w, struct lane_graph *body, const
     f->s.is_stored = t->is_stored;
     f->s.memory_of = t->memory_of;
     if (body != w->lanes->top) {
+        f->s.part_of = t->part_of;
+        f->s.axis_last = NULL;
         choose_kept(w, f);
         return f;
     }
