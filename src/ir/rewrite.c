@@ -176,12 +176,26 @@ static ir_id drop_slice(struct ir_rewrite *r)
     return unit && same_type(r, 0) ? r->in[0] : IR_NONE;
 }
 
+// concatenate(x, nothing, y) = concatenate(x, y)
+static ir_id drop_empty(struct ir_rewrite *r)
+{
+    int n = 0, axis = (int)ir_attr_int(r->attrs, IR_KEY_axis);
+    ir_id *in = arena_array(r->b->module->arena, ir_id, r->n_in);
+    for (int i = 0; i < r->n_in; i++)
+        if (ir_dims(r->b->module, ir_type_in(r->b, r->in[i]))[axis])
+            in[n++] = r->in[i];
+    return n && n < r->n_in ? ir_concatenate(r->b, n, in, axis) : IR_NONE;
+}
+
 // concatenate(x) = x; of one number everywhere it is that number
 static ir_id settle_concatenate(struct ir_rewrite *r)
 {
     double x = 0, y;
     if (r->n_in == 1)
         return r->in[0];
+    ir_id some = drop_empty(r);
+    if (some != IR_NONE)
+        return some;
     for (int i = 0; i < r->n_in; i++) {
         if (!is_splat(r, i, &y) || (i && (y != x || signbit(y) != signbit(x))))
             return IR_NONE;
@@ -340,9 +354,12 @@ static bool is_foldable(const struct ir_rewrite *r)
 {
     enum ir_class c = ir_op_class(r->op);
     if (r->n_in == 0 || ir_has_bodies(r->op) || c == IR_CLASS_HINT || c == IR_CLASS_LIBRARY ||
-        c == IR_CLASS_COLLECTIVE || r->op == IR_broadcast_in_dim)
+        c == IR_CLASS_COLLECTIVE)
         return false;
     struct ir_module *m = r->b->module;
+    if (r->op == IR_broadcast_in_dim &&
+        ir_count(m, r->type) != ir_count(m, ir_type_in(r->b, r->in[0])))
+        return false;
     if ((uint64_t)ir_count(m, r->type) > FOLD_BYTES / jot_dtype_size(ir_dtype(r->type)))
         return false;
     for (int i = 0; i < r->n_in; i++)

@@ -99,6 +99,9 @@ START_TEST(test_ops_that_do_nothing)
     ck_assert_int_ne(ir_slice(&b, x, zeros, one_less, NULL), x);
     ck_assert_int_ne(ir_slice(&b, x, zeros, cube, (int64_t[]){1, 2, 1}), x);
     ck_assert_int_eq(ir_concatenate(&b, 1, &x, 1), x);
+    ir_id none = ir_slice(&b, x, zeros, (int64_t[]){2, 0, 4}, NULL);
+    ck_assert_int_eq(ir_concatenate(&b, 3, (ir_id[]){none, x, none}, 1), x);
+    ck_assert_int_ne(ir_concatenate(&b, 2, (ir_id[]){none, none}, 1), x);
     ck_assert_int_ne(ir_concatenate(&b, 2, (ir_id[]){x, x}, 1), x);
     ck_assert_int_eq(ir_convert(&b, x, JOT_F32), x);
     ck_assert_int_ne(ir_convert(&b, x, JOT_F64), x);
