@@ -5,15 +5,18 @@
 //     v = variable x                                    v is x
 //     p = convert (eq (iota 0) (iota 1)); y = dot p a   becomes   y is a
 //     t = dot a b; y = transpose t [1,0]                becomes   y = dot b a
+//     y = gather (concatenate a b c) [2, 0]             becomes   y = concatenate c a
 //     t = transpose a; u = transpose b; y = add t u     becomes   v = add a b; y = transpose v
 //
 // Needs all differentiation and mapping done: it erases `variable`, `stop_gradient`, the
 // derivative rules of calls, and mul_z and guard (support.c).  Keeps parameters and results.
 #include "base/status.h"
 #include "ir/control.h"
+#include "ir/indexing.h"
+#include "ir/number.h"
 #include "passes/transform.h"
 
-enum { ROUNDS = 4 };
+enum { ROUNDS = 4, TAKEN_ROWS = 16 };
 
 struct simplifier {
     struct ir_builder *b;
@@ -47,6 +50,48 @@ static ir_id cut_concatenation(struct simplifier *s, const struct ir_node *n, co
         at += ir_dims(b->module, ir_type_in(b, x))[axis];
     }
     return IR_NONE;
+}
+
+// Rows of a concatenation at known places, of which there are few, are a concatenation of its operands' rows.
+static ir_id take_of_concatenation(struct simplifier *s, const struct ir_node *n,
+                                   const ir_id *in)
+{
+    struct ir_builder *b = s->b;
+    struct ir_module *m = b->module;
+    const struct ir_node join = *ir_node_in(b, in[0]), at = *ir_node_in(b, in[1]);
+    jot_dtype d = ir_dtype(ir_type_in(b, in[1]));
+    if (join.op != IR_concatenate || at.op != IR_const || (d != JOT_I32 && d != JOT_I64))
+        return IR_NONE;
+    struct ir_type x = ir_type_in(b, in[0]), y = ir_type_of(s->g, n->out);
+    struct ir_window w = ir_window_of(m, n->attrs, x, ir_type_in(b, in[1]), y);
+    int axis = (int)ir_attr_int(join.attrs, IR_KEY_axis);
+    int64_t rows = ir_count(m, ir_type_in(b, in[1]));
+    if (w.index_rank != 1 || w.component[axis] != 0 || w.index_axis[0] != axis ||
+        y.rank != x.rank || w.size[axis] != 1 || rows == 0 || rows > TAKEN_ROWS)
+        return IR_NONE;
+    int64_t starts[IR_MAX_RANK] = {0}, limits[IR_MAX_RANK];
+    for (int i = 0; i < x.rank; i++) {
+        limits[i] = w.size[i];
+        if (i != axis && (w.is_batch[i] || w.component[i] >= 0 || w.along[i] != i))
+            return IR_NONE;
+    }
+    ir_id taken[TAKEN_ROWS];
+    for (int64_t i = 0; i < rows; i++) {
+        int64_t row = ir_integer_at(d, ir_const_data(&at), i);
+        if (row < 0 || row >= ir_dims(m, x)[axis])
+            return IR_NONE;
+        ir_id v;
+        for (uint32_t k = 0;; k++, row -= limits[axis]) {
+            v = ir_operand(b->graph, &join, k);
+            limits[axis] = ir_dims(m, ir_type_in(b, v))[axis];
+            if (row < limits[axis])
+                break;
+        }
+        starts[axis] = row;
+        limits[axis] = row + 1;
+        taken[i] = ir_slice(b, v, starts, limits, NULL);
+    }
+    return ir_concatenate(b, (int)rows, taken, axis);
 }
 
 // A product that only its transpose reads: when the free axes of the operands trade places, so can
@@ -189,6 +234,8 @@ static void simplify_node(struct simplifier *s, const struct ir_node *n)
         y = swap_factors(s, n, in);
     else if (n->op == IR_slice)
         y = cut_concatenation(s, n, in);
+    else if (n->op == IR_gather)
+        y = take_of_concatenation(s, n, in);
     else if (n->op == IR_select)
         y = pass_mask_updates(b, s->g, s->uses, s->map, n);
     else if (n->op >= IR_scatter && n->op <= IR_scatter_max)

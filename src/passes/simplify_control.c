@@ -6,6 +6,7 @@
 //     c, d = scan {body} [a, a | c0, d0]            becomes    c = scan {body'} [a, d0 | c0]
 //         where body returns d as it came                      d is d0
 //     c = scan {body} [1, a | c0]                   becomes    c = scan {body'} [a | c0], with 1 in body'
+//         and so is a constant of a few elements
 //
 // All are exact.  What a body does with its parameters alone is simplified in the body; what
 // depends on consts alone stays in it.
@@ -16,6 +17,8 @@
 #include "ir/shard.h"
 #include "passes/body.h"
 #include "passes/rules/rules.h"
+
+#define KNOWN_ELEMENTS 64 // of a constant that a body has itself
 
 struct control {
     struct ir_builder *b;
@@ -108,7 +111,14 @@ struct loop {
     bool *known;     // by operand: a number that a body has itself
 };
 
-// The number that a value is filled with, which a body need not be told.
+// A number that a value is filled with, or a constant of a few elements, which a body need not be told.
+static bool is_known(const struct ir_builder *b, ir_id v)
+{
+    struct ir_type t = ir_type_in(b, v);
+    return ir_filling(b->graph, v) ||
+           (constant(b->graph, v) && ir_count(b->module, t) <= KNOWN_ELEMENTS);
+}
+
 static ir_id number_again(struct ir_builder *b, const struct ir_graph *g, ir_id v)
 {
     const struct ir_node *n = ir_node_of(g, v);
@@ -131,7 +141,7 @@ static bool find_repeats(struct loop *l, int step)
         for (uint32_t k = i; k-- > first;)
             if (l->c->in[k] == l->c->in[i])
                 l->place[i] = k;
-        l->known[i] = i < l->n_consts && ir_filling(l->c->b->graph, l->c->in[i]);
+        l->known[i] = i < l->n_consts && is_known(l->c->b, l->c->in[i]);
         any = any || l->place[i] != i || l->known[i];
     }
     for (uint32_t i = 0; i < l->n_carry; i++) {

@@ -11,6 +11,26 @@
     "  %y = scatter_add %a, %i, %u {offset_dims=[0,1], collapsed_dims=[], operand_batch=[], "  \
     "index_batch=[], index_map=[0,1], mode=3} : f64[6,3]\n  return %y\n}\n"
 
+#define TEN "1,2,3,4,5,6,7,8,9,10,"
+#define MANY "[" TEN TEN TEN TEN TEN TEN
+
+// Rows of three arrays joined along an axis, at numbers.
+#define ROWS(at, n)                                                                            \
+    "function @0 f(%a: f64[2,1], %b: f64[2,2], %c: f64[2,1]) {\n"                              \
+    "  %i = const {data=[" at "]} : i32[" n "]\n  %j = reshape %i {dims=[" n ",1]} : i32[" n   \
+    ",1]\n"                                                                                    \
+    "  %t = concatenate %a, %b, %c {axis=1} : f64[2,4]\n"                                      \
+    "  %y = gather %t, %j {offset_dims=[0], collapsed_dims=[1], operand_batch=[], "            \
+    "index_batch=[], index_map=[1], sizes=[2,1], mode=0} : f64[2," n "]\n  return %y\n}\n"
+
+// A loop over a carry that is told of %t: f64[n].
+#define TOLD(n, numbers)                                                                       \
+    "function @0(%t: f64[" n "], %c: f64[]) {\n  %s = reduce_sum %t {axes=[0]} : f64[]\n"      \
+    "  %y = add %s, %c : f64[]\n  return %y\n}\n"                                              \
+    "function @1 f(%c: f64[]) {\n  %t = const {data=" numbers "} : f64[" n "]\n"               \
+    "  %y = scan %t, %c {reverse=0, length=5, n_consts=1, n_carry=1, functions=[@0]} : f64[]"  \
+    "\n  return %y\n}\n"
+
 static const struct {
     const char *text;
     enum ir_op op;
@@ -50,6 +70,10 @@ static const struct {
      "  %t = concatenate %a, %b {axis=0} : f64[7]\n"
      "  %y = slice %t {starts=[3], limits=[7], strides=[1]} : f64[4]\n  return %y\n}\n",
      IR_concatenate, 0},
+    // Rows of it at numbers, also of a part of several; not where there are more than a few, or one is not inside.
+    {ROWS("3,0,2,1,0", "5"), IR_gather, 0},
+    {ROWS("3,4", "2"), IR_gather, 1},
+    {ROWS("3,0,2,1,0,3,0,2,1,0,3,0,2,1,0,3,0", "17"), IR_gather, 1},
     // A sum with most of an operand at numbers; with little of it, or where the window is not inside.
     {WINDOW("1", "[5,2]"), IR_scatter_add, 0},
     {WINDOW("1", "[2,1]"), IR_scatter_add, 1},
@@ -66,6 +90,9 @@ static const struct {
      "  %y = scan %a, %i, %c {reverse=0, length=5, n_consts=2, n_carry=1, functions=[@0]} : "
      "f64[3]\n  return %y\n}\n",
      IR_const, 0},
+    // Of a few more numbers too.
+    {TOLD("3", "[.5,2,3]"), IR_const, 0},
+    {TOLD("65", MANY "1,2,3,4,5]"), IR_const, 1},
 };
 
 START_TEST(rewrites_keep_bits)
