@@ -4,6 +4,7 @@
 #include "base/count.h"
 #include "base/fold.h"
 #include "passes/group.h"
+#include "passes/passes.h"
 
 // A kernel that changes the operand where it is.
 void group_store_update(struct schedule *s, ir_id v, const demand_list *l)
@@ -150,7 +151,7 @@ static bool is_resident(struct schedule *s, const struct ir_node *n)
 }
 
 // One group for all results of the node.  A loop that is one kernel computes operands that are
-// cheap where it wants them; steps need their memory.
+// cheap where it wants them, but for those that it takes more of than they have; steps need their memory.
 void group_store_steps(struct schedule *s, const struct ir_node *n)
 {
     demand_list all = {0};
@@ -178,9 +179,11 @@ void group_store_steps(struct schedule *s, const struct ir_node *n)
         if (s->stored_as[v] != IR_NONE)
             s->group_of[s->stored_as[v]] = g;
     }
+    const bool *is_taken = pass_taken_more(s->g, n);
     for (uint32_t i = 0; i < n->n_in; i++) {
         ir_id x = ir_operand(s->g, n, i);
-        s->is_forced[x] |= !group_at(s, g)->resident;
+        bool is_map = ir_op_class((enum ir_op)ir_node_of(s->g, x)->op) == IR_CLASS_MAP;
+        s->is_forced[x] |= !group_at(s, g)->resident || (is_taken[i] && is_map);
         group_want(
             s, x, (struct demand){.group = g, .outer = IR_NONE, .view = axes_fresh_view(s, x)});
     }

@@ -4,8 +4,9 @@
 //
 //     c = scan {c = c + sum a}(a, c)      becomes      s = sum a; c = scan {c = c + s}(a, s, c)
 //
-// Only folds, products and routines move, with what they need, and what a library's product reads.  Other elementwise
-// ops stay: a kernel of the loop would load what it computes as fast.  So do short folds, which are written out, products that are larger
+// Only folds, products and routines move, with what they need, and what a library's product reads, or is taken from
+// more often than it has elements.  Other elementwise ops stay: a kernel of the loop would load what it computes as
+// fast.  So do short folds, which are written out, products that are larger
 // than what they are of, loops, which may not end, and what devices do together.  After all differentiation.
 //
 // Before it parts of constants move: what folds, multiplies and changes of index make of more elements.  Cotangents
@@ -64,8 +65,7 @@ static bool *find_parts(const struct ir_graph *g)
     return is_part;
 }
 
-// By value, whether it is the same in all trips.
-static bool *find_invariant(const struct ir_graph *g, uint32_t n_consts)
+bool *pass_find_invariant(const struct ir_graph *g, uint32_t n_consts)
 {
     bool *is_invariant = body_mask(g->module, g->values.count);
     ir_for_each_node (g, n) {
@@ -79,11 +79,15 @@ static bool *find_invariant(const struct ir_graph *g, uint32_t n_consts)
     return is_invariant;
 }
 
-// By value, whether it is computed by elements for a product of a library, which reads it in memory.
-static bool *find_fed(const struct ir_graph *g)
+// By value, whether it is computed by elements for a product of a library, which reads it in memory, or for what
+// takes more than its elements.
+static bool *find_fed(const struct ir_graph *g, const bool *is_invariant, int64_t trips)
 {
     bool *is_fed = body_mask(g->module, g->values.count);
     ir_for_each_node (g, n) {
+        if (pass_takes_more(g, n, is_invariant, trips))
+            is_fed[ir_operand(g, n, 0)] =
+                ir_op_class((enum ir_op)ir_node_of(g, ir_operand(g, n, 0))->op) == IR_CLASS_MAP;
         if (n->op != IR_dot_general || !cost_is_product(g, n, ir_dtype_of(g, n->out), false))
             continue;
         for (uint32_t i = 0; i < n->n_in; i++) {
@@ -97,12 +101,15 @@ static bool *find_fed(const struct ir_graph *g)
 }
 
 // What moves, and what is still wanted behind it.
-static struct hoisting plan(const struct ir_graph *g, uint32_t n_consts, bool parts)
+static struct hoisting plan(const struct ir_graph *g, uint32_t n_consts, int64_t trips,
+                            bool parts)
 {
     struct ir_module *m = g->module;
-    const bool *is_part = parts ? find_parts(g) : NULL, *is_fed = parts ? NULL : find_fed(g);
+    bool *is_invariant = pass_find_invariant(g, n_consts),
+         *wanted = body_mask(m, g->values.count);
+    const bool *is_part = parts ? find_parts(g) : NULL;
+    const bool *is_fed = parts ? NULL : find_fed(g, is_invariant, trips);
     struct hoisting h = {g, body_mask(m, g->values.count), body_mask(m, g->nodes.count)};
-    bool *is_invariant = find_invariant(g, n_consts), *wanted = body_mask(m, g->values.count);
     for (uint32_t i = 0; i < g->outputs.count; i++)
         wanted[g->outputs.at[i]] = true;
     for (uint32_t at = g->nodes.count; at-- > 0;) {
@@ -170,11 +177,15 @@ static ir_id hoist(struct ir_builder *b, const struct ir_node *n, const uint32_t
     struct ir_scan s = is_scan ? ir_scan_of(n) : (struct ir_scan){0};
     struct ir_while w = is_scan ? (struct ir_while){0} : ir_while_of(n);
     int n_consts = is_scan ? s.n_consts : w.n_consts, n_bodies = is_scan ? 1 : 2, n_new = 0;
+    int64_t trips = is_scan ? s.length : 1;
     struct hoisting h[2];
-    uint32_t room = n->n_in, made[2] = {bodies[0], is_scan ? IR_NONE : bodies[1]};
+    uint32_t room = n->n_in, made[2] = {IR_NONE, IR_NONE};
     int first[2];
     for (int i = 0; i < n_bodies; i++) {
-        h[i] = plan(ir_function(m, bodies[i]), (uint32_t)n_consts, parts);
+        made[i] = bodies[i];
+        if (!parts)
+            made[i] = pass_map_before_take(m, made[i], (uint32_t)n_consts, trips);
+        h[i] = plan(ir_function(m, made[i]), (uint32_t)n_consts, trips, parts);
         room += h[i].g->values.count;
     }
     ir_id *all = pass_no_values(m, room);

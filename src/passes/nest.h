@@ -122,6 +122,8 @@ struct nest_buffer {
     jot_dtype dtype;
     int64_t count; // elements
     enum nest_role role;
+    const void *
+        data; // its elements, while code is generated, where all steps have the same constant for it
 };
 
 struct nest_axis {

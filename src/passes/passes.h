@@ -147,6 +147,16 @@ uint32_t pass_check_numbers(struct ir_module *m, uint32_t f, unsigned kinds);
 // Whiles with a bound become whiles that count.  After all differentiation.
 uint32_t pass_count_trips(struct ir_module *m, uint32_t f);
 
+// By value of the body of a loop, whether it is the same in all trips.
+bool *pass_find_invariant(const struct ir_graph *g, uint32_t n_consts);
+// Whether a gather, at places that differ, takes more elements in all trips of an array that does not than it has.
+bool pass_takes_more(const struct ir_graph *g, const struct ir_node *n,
+                     const bool *is_invariant, int64_t trips);
+// By operand of a loop, whether it takes more elements of it than that.
+bool *pass_taken_more(const struct ir_graph *g, const struct ir_node *loop);
+// The body of a loop, which computes elementwise functions of what such gathers take of the arrays.
+uint32_t pass_map_before_take(struct ir_module *m, uint32_t f, uint32_t n_consts,
+                              int64_t trips);
 // What a loop does not change is computed in front of it.  After all differentiation.
 uint32_t pass_hoist(struct ir_module *m, uint32_t f);
 // The same of parts of constants, before differentiation: cotangents of a part are summed by the loop.

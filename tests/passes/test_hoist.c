@@ -121,6 +121,36 @@ START_TEST(sums_of_parts)
 }
 END_TEST
 
+// Three trips of a loop that takes 16 elements of t: f64[n], at places that it carries.
+#define TAKES(n, mode, body)                                                                   \
+    "jot ir 1\nfunction @0(%t: f64[" n "], %p: i32[16]) {\n"                                   \
+    "  %i = reshape %p {dims=[16,1]} : i32[16,1]\n"                                            \
+    "  %x = gather %t, %i {offset_dims=[1], collapsed_dims=[], operand_batch=[], "             \
+    "index_batch=[], index_map=[0], sizes=[1], mode=" mode "} : f64[16,1]\n"                   \
+    "  %v = reshape %x {dims=[16]} : f64[16]\n  %two = const {data=2} : f64[]\n"               \
+    "  %d = broadcast_in_dim %two {dims=[16], axes=[]} : f64[16]\n"                            \
+    "  %m = mul %v, %d : f64[16]\n  %e = exp %m : f64[16]\n" body                              \
+    "  %k = convert %w {dtype=i32} : i32[16]\n  %q = add %p, %k : i32[16]\n  return %q\n}\n"   \
+    "function @1 f(%t: f64[" n "], %p: i32[16]) {\n"                                           \
+    "  %q = scan %t, %p {reverse=0, length=3, n_consts=1, n_carry=1, functions=[@0]} : "       \
+    "i32[16]\n  return %q\n}\n"
+
+// Functions of what a loop takes are computed of the array where that is less, where the loop reads nothing else of it,
+// and where all that is taken is of the array.
+START_TEST(functions_of_what_is_taken_move)
+{
+    check_moved(TAKES("24", "0", "  %w = sqrt %e : f64[16]\n"), IR_exp, 1);
+    check_moved(TAKES("24", "2", "  %w = sqrt %e : f64[16]\n"), IR_sqrt, 1);
+    check_moved(TAKES("24", "0", "  %w = add %e, %v : f64[16]\n"), IR_add, 1);
+    check_moved(TAKES("25", "0", "  %w = sqrt %e : f64[16]\n"), IR_exp, 0);
+    check_moved(TAKES("24", "1", "  %w = sqrt %e : f64[16]\n"), IR_exp, 0);
+    check_moved(TAKES("24", "0",
+                      "  %s = convert %p {dtype=f64} : f64[16]\n  %r = mul %s, %v : f64[16]\n"
+                      "  %w = add %e, %r : f64[16]\n"),
+                IR_exp, 0);
+}
+END_TEST
+
 static void add(TCase *t)
 {
     tcase_add_test(t, folds_move);
@@ -128,6 +158,7 @@ static void add(TCase *t)
     tcase_add_test(t, what_changes_stays);
     tcase_add_test(t, loops_in_loops);
     tcase_add_test(t, sums_of_parts);
+    tcase_add_test(t, functions_of_what_is_taken_move);
 }
 
 int main(void) { return support_run("passes/hoist", add); }
