@@ -662,6 +662,22 @@ static LLVMValueRef guard_of_all(struct cg_lowering *l, nest_id guard)
                : NULL;
 }
 
+// An element of a constant at a place that is a number.
+static bool load_number(struct cg_lowering *l, const struct nest_statement *s,
+                        struct cg_value *out)
+{
+    const struct nest_buffer *b = &l->nest->buffers.at[s->buffer];
+    if (!b->data || s->guard != NEST_NONE)
+        return false;
+    struct cg_parts p = cg_split_index(l, &s->index);
+    int64_t at = LLVMIsConstant(p.uniform) ? LLVMConstIntGetSExtValue(p.uniform) : -1;
+    if (p.factor || p.varying || at < 0 || at >= b->count)
+        return false;
+    const char *element = (const char *)b->data + (size_t)at * jot_dtype_size(b->dtype);
+    *out = cg_constant(l->module, b->dtype, element, 1);
+    return true;
+}
+
 struct cg_value cg_load(struct cg_lowering *l, const struct nest_statement *s)
 {
     jot_dtype d = l->nest->buffers.at[s->buffer].dtype;
@@ -671,6 +687,9 @@ struct cg_value cg_load(struct cg_lowering *l, const struct nest_statement *s)
                                  dtype_is_complex(d) ? LLVMConstNull(cg_lane_type(l->module, d))
                                                      : NULL};
     nest_id id = nest_id_of(l->nest, s);
+    struct cg_value number;
+    if (load_number(l, s, &number))
+        return number;
     if (l->staged[id] && l->across_axis != NEST_NONE)
         return load_staged(l, s, l->staged[id], l->across_axis);
     if (l->gpu && l->staged[id])

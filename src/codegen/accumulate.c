@@ -146,8 +146,23 @@ struct cg_element cg_element_identity(struct cg_lowering *l, const struct cg_acc
                                       unsigned lanes)
 {
     struct cg_element t = {{0}};
-    from_value(l, a, cg_identity(l->module, a->op, a->dtype, lanes), &t);
+    bool is_neutral = a->elements && cg_has_neutral(a->op, a->dtype);
+    from_value(l, a,
+               is_neutral ? cg_neutral(&l->m, a->op, a->dtype, lanes)
+                          : cg_identity(l->module, a->op, a->dtype, lanes),
+               &t);
     return t;
+}
+
+struct cg_element cg_element_of_short(struct cg_lowering *l, const struct cg_accumulator *a,
+                                      const struct cg_element *t)
+{
+    struct cg_accumulator plain = *a;
+    plain.elements = 0;
+    unsigned lanes = cg_lanes_of(t->v[0]);
+    struct cg_element none = cg_element_identity(l, &plain, lanes),
+                      neutral = cg_element_identity(l, a, lanes);
+    return none.v[0] == neutral.v[0] ? *t : cg_element_combine(l, a, &none, t);
 }
 
 // Calls body on every run of lanes [0, total): whole vectors, then single lanes.
@@ -443,6 +458,7 @@ void cg_accumulator_finish(struct cg_lowering *l, const struct cg_accumulator *a
     f.to_at = LLVMBuildMul(l->m.b, row, cg_int(l->module, row_lanes), "");
     if (a->elements) {
         struct cg_element t = fold_elements(l, a, 0, 1);
+        t = cg_element_of_short(l, a, &t);
         cg_element_store(l, a, true, f.to, f.to_at, &t);
         return;
     }

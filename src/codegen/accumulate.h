@@ -18,9 +18,13 @@ struct cg_element cg_element_load(struct cg_lowering *l, const struct cg_accumul
                                   unsigned lanes);
 void cg_element_store(struct cg_lowering *l, const struct cg_accumulator *a, bool is_result,
                       const LLVMValueRef base[3], LLVMValueRef i, const struct cg_element *t);
-// The neutral element in all lanes, without a position.
+// What an accumulator starts from, in all lanes, without a position: zero in a sum.  In those of a short fold it is -0,
+// which changes no element.
 struct cg_element cg_element_identity(struct cg_lowering *l, const struct cg_accumulator *a,
                                       unsigned lanes);
+// The result of a short fold from that of its elements: a zero is added, so that a sum of -0 is 0 as from zeros.
+struct cg_element cg_element_of_short(struct cg_lowering *l, const struct cg_accumulator *a,
+                                      const struct cg_element *t);
 // x is of what comes first in the sequence.
 struct cg_element cg_element_combine(struct cg_lowering *l, const struct cg_accumulator *a,
                                      const struct cg_element *x, const struct cg_element *y);

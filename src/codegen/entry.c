@@ -103,10 +103,39 @@ static jot_status lower_gpu(struct cg_module *m, struct arena *arena,
     return JOT_OK;
 }
 
+// The constant that a kernel step has for number i of its memories, or NULL.
+static const void *constant_of(const struct nest_program *program, const struct nest_step *step,
+                               uint32_t i)
+{
+    const struct nest_memory *m = &program->memories.at[step->memories[i]];
+    return m->place == NEST_CONSTANT && !step->ranges ? m->data : NULL;
+}
+
+// Tells buffers of kernels of their elements.
+static void find_constants(struct arena *arena, struct nest_program *program)
+{
+    bool *is_seen = arena_array(arena, bool, program->nests.count + 1);
+    for (uint32_t i = 0; i < program->steps.count; i++) {
+        const struct nest_step *step = &program->steps.at[i];
+        if (step->kind != NEST_STEP_KERNEL)
+            continue;
+        struct nest *nest = program->nests.at[step->nest];
+        for (uint32_t k = 0, given = 0; k < nest->buffers.count; k++) {
+            struct nest_buffer *b = &nest->buffers.at[k];
+            if (b->role == NEST_LOCAL)
+                continue;
+            const void *data = constant_of(program, step, given++);
+            b->data = is_seen[step->nest] && b->data != data ? NULL : data;
+        }
+        is_seen[step->nest] = true;
+    }
+}
+
 static jot_status lower_all(struct cg_module *m, struct arena *arena,
                             struct nest_program *program, struct cg_kernel *kernels,
                             struct cg_phases *phases)
 {
+    find_constants(arena, program);
     for (uint32_t i = 0; i < program->nests.count; i++)
         nest_collapse(program->nests.at[i]);
     if (m->is_gpu)

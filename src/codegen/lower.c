@@ -489,13 +489,19 @@ static int64_t count_statements(const struct cg_lowering *l, uint32_t block)
     return n;
 }
 
-// A short loop of every lane, which is written out: the elements of locals that it touches are
-// registers then.
+// A short loop of every lane is written out.  The elements of locals that it touches are registers then; where it
+// compares its indices with numbers, as rows of a concatenation do, the comparisons are decided.
 static bool is_written_out(struct cg_lowering *l, const struct nest_statement *s)
 {
     int64_t n = cg_extent(l, s);
-    return l->chunks && n <= NEST_SHORT_LOOP && cg_may_repeat(l, s, n) &&
-           n * count_statements(l, s->body) <= SHORT_LOOP_STATEMENTS;
+    if (n > NEST_SHORT_LOOP || !cg_may_repeat(l, s, n))
+        return false;
+    if (l->chunks && n * count_statements(l, s->body) <= SHORT_LOOP_STATEMENTS)
+        return true;
+    for (uint32_t i = 0; (l->gpu || l->lanes > 1) && i < s->n_axes; i++)
+        if (cg_segment_has(l, s->body, s->axes[i]))
+            return true;
+    return false;
 }
 
 static void write_out(struct cg_lowering *l, const struct nest_statement *s)

@@ -181,6 +181,8 @@ void cg_if_close(struct cg_lowering *l, struct cg_branch *branch);
 struct cg_segment {
     int64_t first, end; // of the axis
 };
+// Whether the block compares the index of the axis with numbers.
+bool cg_segment_has(const struct cg_lowering *l, uint32_t block, nest_id axis);
 // The longest such part for the comparisons in the block, from multiple to multiple of the unit;
 // false when there are none, or it is not worth code of its own.
 bool cg_segment_find(const struct cg_lowering *l, uint32_t block, nest_id axis, int64_t unit,

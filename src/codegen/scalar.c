@@ -255,7 +255,10 @@ static LLVMValueRef leading_zeros(struct machine *m, LLVMValueRef x)
 static LLVMValueRef multiply_add(struct machine *m, LLVMValueRef x, LLVMValueRef y,
                                  LLVMValueRef z)
 {
-    return is_float(x) ? call3(m, "llvm.fma", x, y, z) : ADD(MUL(x, y), z);
+    if (!is_float(x))
+        return ADD(MUL(x, y), z);
+    bool is_neutral = z == LLVMBuildFNeg(m->b, LLVMConstNull(LLVMTypeOf(z)), ""); // -0
+    return is_neutral ? MUL(x, y) : call3(m, "llvm.fma", x, y, z);
 }
 
 #include "ir/scalar.inc"

@@ -68,6 +68,13 @@ static void find_cuts(const struct cg_lowering *l, uint32_t block, struct cuts *
     }
 }
 
+bool cg_segment_has(const struct cg_lowering *l, uint32_t block, nest_id axis)
+{
+    struct cuts c = {.axis = axis};
+    find_cuts(l, block, &c);
+    return c.count > 0;
+}
+
 bool cg_segment_find(const struct cg_lowering *l, uint32_t block, nest_id axis, int64_t unit,
                      struct cg_segment *out)
 {

@@ -6,6 +6,7 @@
 #include "support/opcases.h"
 #include "support/suite.h"
 
+#include <stdio.h>
 #include <string.h>
 
 // Whether it is an op of elements of the type that gives such an element.
@@ -52,6 +53,15 @@ END_TEST
 
 JOT_API void jot_codegen_entry(const struct cg_request *request, struct cg_response *response);
 
+static struct cg_response compile_program(const char *text)
+{
+    struct cg_request request = {.want = CG_WANT_LLVM, .program = text};
+    struct cg_response r;
+    jot_codegen_entry(&request, &r);
+    ck_assert_int_eq(r.status, JOT_OK);
+    return r;
+}
+
 static struct cg_response compile(const char *text)
 {
     int n_nests;
@@ -59,11 +69,7 @@ static struct cg_response compile(const char *text)
     ck_assert_int_eq(nest_parse(nest_check_arena, text, &n_nests, &nests), JOT_OK);
     struct strbuf program = strbuf_make(nest_check_arena);
     nest_program_print(&program, run_native_wrap(nest_check_arena, nests[0]));
-    struct cg_request request = {.want = CG_WANT_LLVM, .program = program.text};
-    struct cg_response r;
-    jot_codegen_entry(&request, &r);
-    ck_assert_int_eq(r.status, JOT_OK);
-    return r;
+    return compile_program(program.text);
 }
 
 // Beyond the bound equal ops are compiled once, and a sine and a cosine of the same number as one.
@@ -128,10 +134,125 @@ START_TEST(accumulators_have_no_gaps)
 }
 END_TEST
 
+// A short loop of lanes that compares its index with a number is written out, so that it chooses nothing; one of other
+// indices is a loop.
+START_TEST(short_loops_that_choose_are_written_out)
+{
+    static const char *const indices[] = {"k", "k + i"};
+    for (int i = 0; i < 2; i++) {
+        char text[1000];
+        snprintf(text, sizeof text,
+                 "kernel rows(x: f32[64], y: f32[64], z: out f32[192]) {\n"
+                 "  par i < 64 @vector 16 {\n"
+                 "    %%0 = load x[i] : f32\n"
+                 "    %%1 = load y[i] : f32\n"
+                 "    map k < 3 {\n"
+                 "      %%2 = const 0x0000000000000001 : i64\n"
+                 "      %%3 = index %s : i64\n"
+                 "      %%4 = lt %%3, %%2 : bool\n"
+                 "      %%5 = select %%4, %%0, %%1 : f32\n"
+                 "      put z[i + 64*k] = %%5\n"
+                 "    }\n"
+                 "  }\n"
+                 "}\n",
+                 indices[i]);
+        struct cg_response r = compile(text);
+        ck_assert_int_eq(strstr(r.llvm, "select") != NULL, i);
+        r.release(&r);
+        nest_check_text(text);
+    }
+    nest_check_end();
+}
+END_TEST
+
+static int count(const char *text, const char *word)
+{
+    int n = 0;
+    for (; (text = strstr(text, word)); text++)
+        n++;
+    return n;
+}
+
+// A short fold of lanes adds a zero once, to its result, and multiplies where it has nothing to add to; a sum of -0 is
+// 0 all the same.
+START_TEST(short_folds_add_one_zero)
+{
+    static const char text[] =
+        "kernel sums(x: f32[320], w: f32[320], y: out f32[64], z: out f32[64]) {\n"
+        "  par i < 64 @vector 16 {\n"
+        "    fold k < 5 {\n"
+        "      %0 = load x[i + 64*k] : f32\n"
+        "      %1 = load w[i + 64*k] : f32\n"
+        "      yield reduce_sum %0 sum64, fma %0 %1 sum64\n"
+        "    } -> %2 : f32, %3 : f32\n"
+        "    put y[i] = %2\n"
+        "    put z[i] = %3\n"
+        "  }\n"
+        "}\n";
+    struct cg_response r = compile(text);
+    ck_assert_int_eq(count(r.llvm, " = fadd "), 2 * 5);
+    ck_assert_int_eq(count(r.llvm, " = fmul "), 5);
+    ck_assert_ptr_null(strstr(r.llvm, "@llvm.fma"));
+    r.release(&r);
+    nest_check_text(text);
+    nest_check_text("kernel zeros(x: f32[64], y: out f32[64], z: out f64[64]) {\n"
+                    "  %0 = const 0x80000000 : f32\n"
+                    "  %1 = const 0x8000000000000000 : f64\n"
+                    "  par i < 64 @vector 16 {\n"
+                    "    fold k < 5 {\n"
+                    "      yield reduce_sum %0 sum64, fma %1 %1 sum64\n"
+                    "    } -> %2 : f32, %3 : f64\n"
+                    "    fold l < 3 {\n"
+                    "      %4 = neg %1 : f64\n"
+                    "      yield fma %1 %4 sum64\n"
+                    "    } -> %5 : f64\n"
+                    "    %6 = add %3, %5 : f64\n"
+                    "    put y[i] = %2\n"
+                    "    put z[i] = %6\n"
+                    "  }\n"
+                    "}\n");
+    nest_check_end();
+}
+END_TEST
+
+// A table of numbers that all steps give a kernel is part of its code where a loop is written out.
+START_TEST(tables_are_numbers)
+{
+    static const char kernel[] = "kernel taps(x: f32[320], w: f32[5], y: out f32[64]) {\n"
+                                 "  par i < 64 @vector 16 {\n"
+                                 "    fold k < 5 {\n"
+                                 "      %0 = load x[i + 64*k] : f32\n"
+                                 "      %1 = load w[k] : f32\n"
+                                 "      yield fma %0 %1 sum64\n"
+                                 "    } -> %2 : f32\n"
+                                 "    put y[i] = %2\n"
+                                 "  }\n"
+                                 "}\n";
+    static const char *const memories[] = {
+        "  memory constant at 0 : f32[5] = 0000803f0000803f0000803f0000803f0000803f \"w\"\n",
+        "  memory input 1 : f32[5] \"w\"\n"};
+    for (int i = 0; i < 2; i++) {
+        struct strbuf text = strbuf_make(nest_check_arena);
+        strbuf_printf(
+            &text,
+            "jot nest 1\nprogram \"taps\" {\n  inputs %d\n  outputs 1 donated -1\n  arena 0\n"
+            "  constants 64\n  memory input 0 : f32[320] \"x\"\n%s"
+            "  memory output 0 : f32[64] \"y\"\n  step kernel 0 (0, 1, 2) \"result\"\n}\n%s",
+            1 + i, memories[i], kernel);
+        struct cg_response r = compile_program(text.text);
+        ck_assert_int_eq(count(r.llvm, "fmul"), i ? 5 : 0);
+        r.release(&r);
+    }
+}
+END_TEST
+
 static void add(TCase *t)
 {
     tcase_add_checked_fixture(t, nest_check_setup, nest_check_teardown);
     tcase_set_timeout(t, 300);
+    tcase_add_test(t, short_loops_that_choose_are_written_out);
+    tcase_add_test(t, short_folds_add_one_zero);
+    tcase_add_test(t, tables_are_numbers);
     tcase_add_loop_test(t, ops_of_large_kernels, 0, DTYPE_COUNT);
     tcase_add_test(t, equal_ops_are_one_function);
     tcase_add_test(t, winners_are_registers);

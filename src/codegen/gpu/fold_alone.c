@@ -185,7 +185,11 @@ void gpu_fold_alone(struct cg_lowering *l, nest_id id)
     struct gpu_alone p = gpu_alone_make(l, id, 1);
     struct cg_element *out = arena_array(l->arena, struct cg_element, s->n_combines + 1);
     if (gpu_fold_is_written_out(l, id)) {
+        for (uint32_t i = 0; i < s->n_combines; i++)
+            p.all[i].elements = cg_is_arg(&p.all[i]) ? 0 : (unsigned)p.length;
         fold_short(l, s, p.all, p.length, p.rows, 0, 1, out);
+        for (uint32_t i = 0; i < s->n_combines; i++)
+            out[i] = cg_element_of_short(l, &p.all[i], &out[i]);
     } else if (p.blocks == 1) {
         fold_block_alone(l, &p, cg_int(l->module, 0), out);
     } else {
