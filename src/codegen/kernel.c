@@ -117,7 +117,7 @@ static int64_t chunk_size(int64_t total, double chunks, int64_t unit)
 {
     if (chunks > MAX_CHUNKS)
         chunks = MAX_CHUNKS;
-    int64_t grain = (int64_t)((double)total / chunks);
+    int64_t grain = (int64_t)ceil((double)total / chunks);
     grain = (grain + unit - 1) / unit * unit;
     return grain < unit ? unit : grain;
 }
@@ -131,8 +131,10 @@ static void set_step(struct cg_kernel_step *step, const char *symbol, int64_t to
     step->grain = step->phase_grain = total > 0 ? total : 1;
     if (step->parallel)
         step->grain = chunk_size(total, cost / CHUNK_COST, unit);
+    // So many that two, four or eight threads have as many each, for they wait for one another.
     if (cost > PHASE_COST)
-        step->phase_grain = chunk_size(total, fmax(2, cost / PHASE_CHUNK_COST), unit);
+        step->phase_grain =
+            chunk_size(total, fmax(2, exp2(ceil(log2(cost / PHASE_CHUNK_COST)))), unit);
 }
 
 // Elements of an axis that a chunk has at least: of lanes whole vectors, of what lanes cross a tile.

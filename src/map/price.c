@@ -69,13 +69,37 @@ static double across_cost(const struct pricing *p, const struct nest_statement *
     return s->kind == NEST_FOLD ? loop + (6 * trips + 4 * accumulators + 8) / VECTOR : loop;
 }
 
+// Whether the value is known of a range of places of the loops around: the loops go over such ranges one by one,
+// and what it decides is decided once for each (codegen/segments.c).
+#define PLACE_DEPTH 4
+static bool is_of_place(const struct nest *n, nest_id value, int depth)
+{
+    const struct nest_statement *s = nest_maker_of(n, value);
+    bool is =
+        s->kind == NEST_CONST || (s->kind == NEST_INDEX && !nest_index_has_values(&s->index));
+    if (s->kind != NEST_OP || depth == PLACE_DEPTH)
+        return is;
+    is = s->dtype == JOT_BOOL;
+    for (uint32_t i = 0; is && i < s->n_in; i++)
+        is = is_of_place(n, s->in[i], depth + 1);
+    return is;
+}
+
+static double op_cost(const struct pricing *p, const struct nest_statement *s)
+{
+    bool is_known = s->op == IR_select
+                        ? is_of_place(p->n, s->in[0], 0)
+                        : s->dtype == JOT_BOOL && is_of_place(p->n, s->result, 0);
+    return is_known ? 0 : cost_of_op(s->op, s->dtype);
+}
+
 static double statement_cost(const struct pricing *p, const struct nest_statement *s,
                              nest_id axis)
 {
     double lane = axis == NEST_NONE ? 1 : 1 / VECTOR;
     switch (s->kind) {
     case NEST_OP:
-        return cost_of_op(s->op, s->dtype) * lane;
+        return op_cost(p, s) * lane;
     case NEST_LOAD:
         return is_kept(p, s) ? 0.5 * lane : access_cost(p, &s->index, axis);
     case NEST_PUT:

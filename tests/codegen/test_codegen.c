@@ -491,6 +491,38 @@ START_TEST(threads_share_loops)
 }
 END_TEST
 
+// In a loop two, four or eight threads have as many chunks each, and none where there is little work.
+START_TEST(threads_share_steps_evenly)
+{
+    struct cg_target *target;
+    ck_assert_int_eq(cg_target_find(NULL, &target), JOT_OK);
+    int shared = 0;
+    for (int64_t columns = 16; columns <= 1024; columns += 16) {
+        struct cg_module m;
+        struct cg_kernel kernel = {0};
+        struct nest **nests;
+        int count;
+        char text[512];
+        snprintf(text, sizeof text,
+                 "kernel k(x: f32[262144], y: out f32[262144]) {\n  par i < 256, j < %d {\n"
+                 "    %%0 = load x[1024*i + j] : f32\n    %%1 = exp %%0 : f32\n"
+                 "    put y[1024*i + j] = %%1\n  }\n}\n",
+                 (int)columns);
+        ck_assert_int_eq(nest_parse(nest_check_arena, text, &count, &nests), JOT_OK);
+        ck_assert_int_eq(cg_module_make(target, nest_check_arena, &m), JOT_OK);
+        ck_assert_int_eq(cg_kernel_lower(&m, nest_check_arena, nests[0], 0, &kernel), JOT_OK);
+        const struct cg_kernel_step *step = &kernel.steps[0];
+        int64_t chunks = (step->total + step->phase_grain - 1) / step->phase_grain;
+        ck_assert_msg((chunks & (chunks - 1)) == 0, "%" PRId64 " columns: %" PRId64 " chunks",
+                      columns, chunks);
+        shared += chunks > 1;
+        cg_module_finish(&m);
+    }
+    ck_assert_int_gt(shared, 48);
+    ck_assert_int_lt(shared, 64);
+}
+END_TEST
+
 int main(void)
 {
     nest_check_any = true;
@@ -516,6 +548,7 @@ int main(void)
     tcase_add_loop_test(bits, borders, 0, 36);
     tcase_add_loop_test(bits, neighbours, 0, 12);
     tcase_add_loop_test(bits, threads_share_loops, 0, (int)(sizeof shares / sizeof *shares));
+    tcase_add_test(bits, threads_share_steps_evenly);
     suite_add_tcase(s, bits);
     SRunner *r = srunner_create(s);
     srunner_run_all(r, CK_ENV);

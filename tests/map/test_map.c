@@ -159,6 +159,31 @@ START_TEST(levels_of_a_processor)
 }
 END_TEST
 
+// What the place alone decides is decided once for a range of places: it costs nothing.
+START_TEST(guards_by_place_are_free)
+{
+    static const char head[] = "kernel k(x: f32[4096], y: out f32[4096]) {\n"
+                               "  par i < 64, j < 64 {\n    %0 = load x[64*i + j] : f32\n";
+    static const char *const bodies[] = {
+        "    %1 = load x[j + 4032] : f32\n    %2 = add %0, %1 : f32\n    put y[64*i + j] = "
+        "%2\n",
+        "    %1 = load x[j + 4032] : f32\n    %3 = const 0x0000000000000001 : i64\n"
+        "    %4 = index i : i64\n    %5 = lt %4, %3 : bool\n    %6 = select %5, %0, %1 : f32\n"
+        "    %2 = add %0, %6 : f32\n    put y[64*i + j] = %2\n",
+        "    %1 = load x[j + 4032] : f32\n    %3 = lt %0, %1 : bool\n"
+        "    %4 = select %3, %0, %1 : f32\n    %2 = add %0, %4 : f32\n    put y[64*i + j] = "
+        "%2\n"};
+    int64_t price[3];
+    for (int i = 0; i < 3; i++) {
+        struct strbuf s = strbuf_make(arena);
+        strbuf_printf(&s, "%s%s  }\n}\n", head, bodies[i]);
+        price[i] = map_price(parse(s.text));
+    }
+    ck_assert_int_lt(price[1], price[0] + price[0] / 4);
+    ck_assert_int_gt(price[2], price[0] + price[0] / 4);
+}
+END_TEST
+
 // Nests with one row or several of x: f32[4096], matrices w: f32[1048576] and y: f32[4096], and whether rows go side by
 // side.
 #define ROWS(head, body)                                                                       \
@@ -309,6 +334,7 @@ static void add_tests(TCase *t)
     tcase_add_loop_test(t, levels_of_a_processor, 0, (int)(sizeof rows / sizeof *rows));
     tcase_add_loop_test(t, elements_go_side_by_side, 0, (int)(sizeof jams / sizeof *jams));
     tcase_add_loop_test(t, rows_are_staged, 0, (int)(sizeof stages / sizeof *stages));
+    tcase_add_test(t, guards_by_place_are_free);
 }
 
 int main(void) { return suite_run("map", add_tests); }
