@@ -36,7 +36,7 @@ static void measure(const struct nest *n, uint32_t block, unsigned *bytes, doubl
 // A loop that is soon done is not worth much compiling.
 static unsigned lanes_in_flight(double ops, double work, bool is_calls)
 {
-    if (is_calls || ops <= 30 || (ops <= 600 && work > LONG_WORK))
+    if (is_calls || ops <= 60 || (ops <= 600 && work > LONG_WORK))
         return 64;
     return ops > 1500 || (ops > 60 && work < QUICK_WORK) ? 16 : 32;
 }

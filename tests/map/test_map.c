@@ -63,6 +63,17 @@ static const struct {
      STEPS_OF("16*i + k"),
      {32, MAP_WRITTEN_OUT},
      {"fold k < 16 @vector 16 {"}},
+    {"a chain of some forty operations, of little work in all: four vectors at once",
+     "  par i < 4096 {\n    %0 = load x[i] : f32\n    %1 = tanh %0 : f32\n"
+     "    %2 = tanh %1 : f32\n    put y[i] = %2\n  }\n",
+     {64, MAP_WRITTEN_OUT},
+     {"i < 4096 @vector 64 {"}},
+    {"a long one: one",
+     "  par i < 4096 {\n    %0 = load x[i] : f32\n    %1 = tanh %0 : f32\n"
+     "    %2 = tanh %1 : f32\n    %3 = tanh %2 : f32\n    %4 = tanh %3 : f32\n"
+     "    put y[i] = %4\n  }\n",
+     {64, MAP_WRITTEN_OUT},
+     {"i < 4096 @vector 16 {"}},
     {"a smaller register",
      EXPONENTIALS("65536"),
      {32, MAP_WRITTEN_OUT},
