@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/arena.h"
 #include "base/built.h"
+#include "base/hash.h"
 #include "base/status.h"
 #include "codegen/codegen.h"
 #include "codegen/gpu/gpu.h"
@@ -131,6 +132,41 @@ static void find_constants(struct arena *arena, struct nest_program *program)
     }
 }
 
+// For each nest the first that is equal to it.
+static const uint32_t *find_equal(struct arena *arena, const struct nest_program *program)
+{
+    uint32_t *of = arena_array(arena, uint32_t, program->nests.count + 1);
+    struct hash_table table = {0};
+    for (uint32_t i = 0; i < program->nests.count; i++) {
+        uint64_t h = nest_hash(program->nests.at[i]);
+        of[i] = i;
+        for (struct hash_probe q = hash_probe(&table, h); of[i] == i && hash_next(&table, &q);)
+            if (nest_equal(program->nests.at[q.id], program->nests.at[i]))
+                of[i] = q.id;
+        if (of[i] == i)
+            hash_insert(arena, &table, h, i);
+    }
+    return of;
+}
+
+// Kernels of different shapes may be one as they are mapped.
+static jot_status lower_host(struct cg_module *m, struct arena *arena,
+                             struct nest_program *program, struct cg_kernel *kernels)
+{
+    for (uint32_t i = 0; i < program->nests.count; i++) {
+        if (map_jam(program->nests.at[i]))
+            nest_collapse(program->nests.at[i]);
+        map_stage(program->nests.at[i]);
+    }
+    const uint32_t *of = find_equal(arena, program);
+    for (uint32_t i = 0; i < program->nests.count; i++)
+        if (of[i] == i)
+            JOT_TRY(cg_kernel_lower(m, arena, program->nests.at[i], (int)i, &kernels[i]));
+        else
+            cg_kernel_share(m, program->nests.at[i], &kernels[of[i]], &kernels[i]);
+    return JOT_OK;
+}
+
 static jot_status lower_all(struct cg_module *m, struct arena *arena,
                             struct nest_program *program, struct cg_kernel *kernels,
                             struct cg_phases *phases)
@@ -140,13 +176,7 @@ static jot_status lower_all(struct cg_module *m, struct arena *arena,
         nest_collapse(program->nests.at[i]);
     if (m->is_gpu)
         return lower_gpu(m, arena, program, kernels, phases);
-    for (uint32_t i = 0; i < program->nests.count; i++)
-        if (map_jam(program->nests.at[i]))
-            nest_collapse(program->nests.at[i]);
-    for (uint32_t i = 0; i < program->nests.count; i++) {
-        map_stage(program->nests.at[i]);
-        JOT_TRY(cg_kernel_lower(m, arena, program->nests.at[i], (int)i, &kernels[i]));
-    }
+    JOT_TRY(lower_host(m, arena, program, kernels));
     for (uint32_t i = 0; i < program->steps.count; i++)
         if (nest_loop_is_phases(program, i)) {
             cg_phases_lower(m, arena, program, i, kernels, &phases[i]);

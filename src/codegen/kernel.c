@@ -314,7 +314,7 @@ static jot_status lower_kernel(struct cg_module *module, struct arena *arena, st
 {
     bool by_function = form >= MAP_BY_FUNCTION;
     map_to_host(nest, &(struct map_host){module->vector_bytes, form});
-    *out = (struct cg_kernel){.n_steps = 1};
+    *out = (struct cg_kernel){.form = (int)form, .n_steps = 1};
     out->steps[0] = (struct cg_kernel_step){
         .symbol = symbol_name(arena, number, ""), .total = 1, .grain = 1, .phase_grain = 1};
     struct cg_lowering l =
@@ -375,4 +375,11 @@ jot_status cg_kernel_lower(struct cg_module *module, struct arena *arena, struct
     while (form < MAP_ONE_REGISTER && give_up_large(module, out))
         JOT_TRY(lower_kernel(module, arena, nest, number, ++form, out));
     return JOT_OK;
+}
+
+void cg_kernel_share(const struct cg_module *module, struct nest *nest,
+                     const struct cg_kernel *kernel, struct cg_kernel *out)
+{
+    map_to_host(nest, &(struct map_host){module->vector_bytes, (enum map_form)kernel->form});
+    *out = *kernel;
 }

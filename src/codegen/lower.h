@@ -505,6 +505,7 @@ struct cg_kernel_step {
 #define CG_KERNEL_STEPS 4
 #define CG_COUNTERS_OF_GRID 16
 struct cg_kernel {
+    int form; // enum map_form, of a processor
     int n_steps; // 1; 2 of a parallel fold and its end; as many as loops of points; several on a GPU
     struct cg_kernel_step steps[CG_KERNEL_STEPS];
     uint64_t partial_bytes; // of results of chunks: the operand after the nest's own
@@ -514,6 +515,9 @@ struct cg_kernel {
 };
 jot_status cg_kernel_lower(struct cg_module *module, struct arena *arena, struct nest *nest,
                            int number, struct cg_kernel *out);
+// The nest is equal to that of the kernel, whose functions are its too.
+void cg_kernel_share(const struct cg_module *module, struct nest *nest,
+                     const struct cg_kernel *kernel, struct cg_kernel *out);
 
 // phases.c: the loop that a step opens, with all its steps, as one function over memories.
 struct cg_phases {

@@ -179,6 +179,7 @@ static struct serial serialise(struct arena *arena, const struct nest *n, bool w
                 continue;
             emit(&s, (uint64_t)b->role << 8 | b->dtype);
             emit(&s, (uint64_t)b->count);
+            emit(&s, (uint64_t)(uintptr_t)b->data);
         }
     emit_block(&s, 0);
     return s;

@@ -96,6 +96,65 @@ START_TEST(equal_ops_are_one_function)
 }
 END_TEST
 
+// y0 = -2 x0; y1 = -2 x1 or -3 x1, of two shapes.
+static const char *two_shapes(bool is_equal)
+{
+    struct strbuf s = strbuf_make(nest_check_arena);
+    strbuf_add(&s, "jot nest 1\nprogram \"main\" {\n  inputs 2\n  outputs 2 donated -1 -1\n"
+                   "  arena 0\n  constants 72\n  memory input 0 : f32[48] \"x0\"\n"
+                   "  memory input 1 : f32[48] \"x1\"\n  memory output 0 : f32[48] \"y0\"\n"
+                   "  memory output 1 : f32[48] \"y1\"\n"
+                   "  memory constant at 0 : f32[2] = 0000000000000040\n"
+                   "  memory constant at 64 : f32[2] = 0000000000004040\n");
+    strbuf_printf(&s, "  step kernel 0 (0, 4, 2)\n  step kernel 1 (1, %d, 3)\n}\n",
+                  is_equal ? 4 : 5);
+    static const char *const axes[] = {"i < 48", "i < 6, j < 8"}, *const at[] = {"i",
+                                                                                 "8*i + j"};
+    for (int k = 0; k < 2; k++)
+        strbuf_printf(&s,
+                      "kernel k%d(x: f32[48], t: f32[2], y: out f32[48]) {\n  par %s {\n"
+                      "    %%0 = load x[%s] : f32\n    %%1 = load t[1] : f32\n"
+                      "    %%2 = mul %%0, %%1 : f32\n    %%3 = neg %%2 : f32\n"
+                      "    put y[%s] = %%3\n  }\n}\n",
+                      k, axes[k], at[k], at[k]);
+    return s.text;
+}
+
+// What is another kernel once it is mapped is that kernel, and runs as it, with levels of its own; not where
+// numbers in the code tell them apart.
+START_TEST(kernels_that_become_equal_are_one)
+{
+    struct nest_program *p;
+    struct rt_program *program;
+    const char *text = two_shapes(_i);
+    ck_assert_msg(nest_program_parse(nest_check_arena, text, &p) == JOT_OK, "%s",
+                  jot_error_message());
+    struct cg_request request = {.want = CG_WANT_LLVM, .program = text};
+    struct cg_response r;
+    jot_codegen_entry(&request, &r);
+    ck_assert_int_eq(r.status, JOT_OK);
+    ck_assert_ptr_nonnull(strstr(r.llvm, "@jot_kernel_0("));
+    ck_assert_int_eq(strstr(r.llvm, "@jot_kernel_1(") == NULL, _i);
+    r.release(&r);
+    request.want = CG_WANT_MAPPED;
+    jot_codegen_entry(&request, &r);
+    const char *second = strstr(r.text, "kernel k1(");
+    ck_assert_ptr_nonnull(second);
+    ck_assert_ptr_nonnull(strstr(second, "@vector"));
+    r.release(&r);
+    float x[2][48], y[2][48];
+    for (int i = 0; i < 96; i++)
+        x[i / 48][i % 48] = (float)i;
+    ck_assert_int_eq(run_native_load(nest_check_arena, p, NULL, &program), JOT_OK);
+    ck_assert_int_eq(
+        run_native_call(program, (const void *[]){x[0], x[1]}, (void *[]){y[0], y[1]}), JOT_OK);
+    for (int i = 0; i < 96; i++)
+        ck_assert(y[i / 48][i % 48] == (float)(i < 48 || _i ? -2 * i : -3 * i));
+    rt_program_release(program);
+    nest_check_end();
+}
+END_TEST
+
 // Lanes of a loop over points that look for their winners have these in registers.
 START_TEST(winners_are_registers)
 {
@@ -255,6 +314,7 @@ static void add(TCase *t)
     tcase_add_test(t, tables_are_numbers);
     tcase_add_loop_test(t, ops_of_large_kernels, 0, DTYPE_COUNT);
     tcase_add_test(t, equal_ops_are_one_function);
+    tcase_add_loop_test(t, kernels_that_become_equal_are_one, 0, 2);
     tcase_add_test(t, winners_are_registers);
     tcase_add_test(t, accumulators_have_no_gaps);
 }

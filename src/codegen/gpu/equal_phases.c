@@ -27,12 +27,14 @@ static bool is_known(const struct nest_statement *s)
 }
 
 // By buffer: the first element that is read, or one before it that is aligned as the array is; 0 where that
-// is not known, or of locals, results and what nothing reads.
+// is not known, or of locals, results, what nothing reads, and constants, whose elements are known by their places.
 static int64_t *begins_of(struct arena *arena, const struct nest *n)
 {
     int64_t *begins = arena_array(arena, int64_t, n->buffers.count + 1);
     for (uint32_t i = 0; i < n->buffers.count; i++)
-        begins[i] = n->buffers.at[i].role == NEST_IN ? n->buffers.at[i].count : 0;
+        begins[i] = n->buffers.at[i].role == NEST_IN && !n->buffers.at[i].data
+                        ? n->buffers.at[i].count
+                        : 0;
     nest_for_all (s, n) {
         for (int k = 0; s->kind == NEST_CONTRACT && k < 2; k++)
             begins[s->source[k]] = 0;
