@@ -133,6 +133,16 @@ uint32_t fission_yield_of(const struct fission *f, const struct nest_statement *
     return at;
 }
 
+static bool reads_local(const struct fission *f, uint32_t block)
+{
+    nest_for_each (s, f->n, block) {
+        bool reads = s->kind == NEST_LOAD && f->n->buffers.at[s->buffer].role == NEST_LOCAL;
+        if (reads || reads_local(f, s->body) || reads_local(f, s->other))
+            return true;
+    }
+    return false;
+}
+
 // Whether what the running fold combines is made by loops, and nothing else is.
 static bool has_loops_as_terms(const struct fission *f, const struct nest_statement *scan)
 {
@@ -142,15 +152,13 @@ static bool has_loops_as_terms(const struct fission *f, const struct nest_statem
     for (uint32_t i = 0; i < b->statements.count; i++) {
         const struct nest_statement *s = fission_statement(f, b->statements.at[i]);
         bool does = takes(f, s, of_loop);
-        bool is_kept = s->kind == NEST_LOAD && f->n->buffers.at[s->buffer].role == NEST_LOCAL;
-        if (is_kept || (i < at && s->kind == NEST_PUT) ||
-            (i > at && (does || fission_is_loop(s))))
+        if (i > at && (does || fission_is_loop(s)))
             return false;
         has_loops |= fission_is_loop(s);
         for (uint32_t k = 0; i != at && k < s->n_results; k++)
             of_loop[s->result + k] = does || fission_is_loop(s);
     }
-    return has_loops && at < b->statements.count;
+    return has_loops && at < b->statements.count && !reads_local(f, scan->body);
 }
 
 bool fission_wants_terms(const struct fission *f, nest_id id)

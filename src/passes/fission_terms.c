@@ -159,9 +159,9 @@ static nest_id make_terms(struct fission *f, nest_id fold)
     return fission_add_statement(f, terms);
 }
 
-// The statements of the block that the values of the combines need.
+// The statements of the block that the values of the combines need, and those before `end` that put something.
 static uint32_t block_for(struct fission *f, uint32_t block, uint32_t n,
-                          const struct nest_combine *combines)
+                          const struct nest_combine *combines, uint32_t end)
 {
     struct nest_block old = f->n->blocks.at[block];
     bool *has = arena_array(f->arena, bool, old.statements.count + 1);
@@ -171,6 +171,7 @@ static uint32_t block_for(struct fission *f, uint32_t block, uint32_t n,
         use_values(u.values, combines[c].n, combines[c].value);
     for (uint32_t i = old.statements.count; i-- > 0;) {
         const struct nest_statement *s = fission_statement(f, old.statements.at[i]);
+        has[i] = i < end && s->kind == NEST_PUT;
         for (uint32_t k = 0; k < s->n_results; k++)
             has[i] |= u.values[s->result + k];
         if (has[i])
@@ -193,7 +194,7 @@ static nest_id make_scan_terms(struct fission *f, nest_id scan)
         arena_copy(f->arena, yield.combines, yield.n_combines * sizeof *combines);
     int64_t count;
     struct nest_index place = fission_place_in(f, f->par, s.n_axes, s.axes, &count);
-    terms.body = block_for(f, s.body, yield.n_combines, yield.combines);
+    terms.body = block_for(f, s.body, yield.n_combines, yield.combines, at);
     s.body = fission_new_block(f);
     for (uint32_t i = 0; i < yield.n_combines; i++)
         for (uint32_t k = 0; k < combines[i].n; k++) {
@@ -239,7 +240,7 @@ static void append_apart(struct fission *f, nest_id id, const bool *is_along)
         fold.result = result;
         fold.combines = s.combines + first;
         fold.n_combines = end - first;
-        fold.body = block_for(f, s.body, fold.n_combines, fold.combines);
+        fold.body = block_for(f, s.body, fold.n_combines, fold.combines, 0);
         result += fold.n_results;
         nest_id made = fission_add_statement(f, fold);
         for (uint32_t k = 0; k < fold.n_results; k++)

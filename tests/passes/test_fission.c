@@ -104,7 +104,22 @@ static const struct {
      "      yield reduce_sum %5 serial -> %6 : f32\n      %7 = mul %6, %2 : f32\n"
      "      put y[b + 3*i] = %7\n    }\n  }\n}\n",
      2},
-    {"a running sum whose folds are put as well stays",
+    {"a running sum of folds that are put as well",
+     "kernel k0_scan(x: f32[60], y: out f32[60], z: out f32[60]) {\n"
+     "  scan i < 60 {\n    fold k < 70 {\n      %0 = load x[i] : f32\n"
+     "      yield reduce_sum %0 sum64\n    } -> %1 : f32\n    %2 = neg %1 : f32\n"
+     "    put z[i] = %2\n    yield reduce_sum %1 serial -> %3 : f32\n    put y[i] = %3\n  "
+     "}\n}\n",
+     2},
+    {"a running sum of folds whose row a map reads",
+     "kernel k0_scan(x: f32[60], y: out f32[60], z: out f32[60]) {\n  local row: f32[20]\n"
+     "  par b < 3 {\n    scan i < 20 {\n      fold k < 70 {\n"
+     "        %0 = load x[20*b + i] : f32\n        yield reduce_sum %0 sum64\n      } -> %1 : "
+     "f32\n      put row[i] = %1\n      yield reduce_sum %1 serial -> %2 : f32\n"
+     "      put y[20*b + i] = %2\n    }\n    map j < 20 {\n      %3 = load row[j] : f32\n"
+     "      %4 = neg %3 : f32\n      put z[20*b + j] = %4\n    }\n  }\n}\n",
+     3},
+    {"a running sum that is multiplied by the fold stays",
      "kernel k0_scan(x: f32[60], y: out f32[60]) {\n"
      "  scan i < 60 {\n    fold k < 70 {\n      %0 = load x[i] : f32\n"
      "      yield reduce_sum %0 sum64\n    } -> %1 : f32\n"
