@@ -16,7 +16,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LONG 1000                // instructions that take longer than one more part does
+#define LONG 400                 // instructions that take longer than one more part does
+#define LONG_OF_GPU 1000         // the same where parts are assembled apart
 #define STACK ((size_t)16 << 20) // of a thread, whatever new ones have by default
 #define MOST 16                  // threads, the caller's among them
 #define PARTS 4                  // of a thread, that they may end together
@@ -77,20 +78,20 @@ static uint32_t part_of(LLVMValueRef kernel)
     return (uint32_t)strtoul(LLVMGetStringAttributeValue(a, &n), NULL, 10);
 }
 
-static void choose_parts(struct arena *arena, LLVMModuleRef module, struct work *w)
+static void choose_parts(struct cg_module *m, struct work *w)
 {
-    uint32_t kernels = 0, total = 0;
+    uint32_t kernels = 0, total = 0, shortest = m->is_gpu ? LONG_OF_GPU : LONG;
     LLVMValueRef f;
-    for (f = LLVMGetFirstFunction(module); f; f = LLVMGetNextFunction(f))
+    for (f = LLVMGetFirstFunction(m->module); f; f = LLVMGetNextFunction(f))
         if (is_kernel(f)) {
             kernels++;
             total += length_of(f);
         }
     uint32_t share = w->threads > 1 ? total / (PARTS * w->threads) : total;
-    uint32_t least = share > LONG ? share : LONG;
+    uint32_t least = share > shortest ? share : shortest;
     uint32_t open = 0, shared = least; // open: a part of short ones, so long
-    w->parts = arena_array(arena, struct part, kernels + 1);
-    for (f = LLVMGetFirstFunction(module); f; f = LLVMGetNextFunction(f)) {
+    w->parts = arena_array(m->arena, struct part, kernels + 1);
+    for (f = LLVMGetFirstFunction(m->module); f; f = LLVMGetNextFunction(f)) {
         if (!is_kernel(f))
             continue;
         uint32_t length = length_of(f);
@@ -189,7 +190,7 @@ jot_status cg_compile_parts(struct cg_module *m, struct cg_target *target,
                             struct cg_objects *out)
 {
     struct work w = {.target = cg_target_name(target), .threads = count_cores()};
-    choose_parts(m->arena, m->module, &w);
+    choose_parts(m, &w);
     *out = (struct cg_objects){.at = arena_array(m->arena, LLVMMemoryBufferRef, w.n + 1)};
     jot_status status = w.n > 1 ? compile_parts(&w, m->module)
                         : w.n   ? cg_module_make_object(m->module, target, &w.parts[0].object)
