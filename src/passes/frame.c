@@ -241,7 +241,7 @@ static bool find_fold(struct schedule *s, const struct group *g, struct atoms po
 }
 
 // Whether each fold is one of a point, whose loops become kernels of their own where that keeps more of a GPU busy
-// (fission.c).
+// (fission.c).  Beside the points of a network they are such kernels from the beginning.
 static bool are_folds_of_points(const struct schedule *s, const struct group *g,
                                 struct atoms points)
 {
@@ -271,8 +271,8 @@ static bool choose_loops(struct schedule *s, struct group *g, const char **reaso
     int64_t n_points = axes_product(s, points);
     int64_t enough = s->options->large ? 2 : COST_POINTS;
     bool is_single = g->constraints.count == 1;
-    bool is_split_later =
-        s->options->one_loop && points.count && are_folds_of_points(s, g, points);
+    bool is_split_later = s->options->one_loop && s->options->no_accumulation && points.count &&
+                          are_folds_of_points(s, g, points);
     if (!points.count && is_nested && s->options->no_accumulation) {
         *reason = "each thread of a block would add all of it up";
         return false;

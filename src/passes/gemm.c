@@ -152,7 +152,17 @@ static bool place_batch(const struct strided x[2], const struct dot_shape *d,
 
 static bool is_same_along(const struct schedule *s, ir_id v, int64_t axis)
 {
-    return ir_rank_of(s->g, v) == 0 || ir_dims_of(s->g, v)[axis] == 1;
+    const struct ir_node *n = ir_node_of(s->g, v);
+    if (ir_rank_of(s->g, v) == 0 || ir_dims_of(s->g, v)[axis] == 1)
+        return true;
+    if (n->op != IR_broadcast_in_dim)
+        return false;
+    int count;
+    const int64_t *axes = ir_attr_ints(n->attrs, IR_KEY_axes, &count);
+    for (int i = 0; i < count; i++)
+        if (axes[i] == axis)
+            return is_same_along(s, ir_operand(s->g, n, 0), i);
+    return true;
 }
 
 // What v is times numbers that are the same along an axis of it, or zeros where such say so, and which

@@ -521,8 +521,7 @@ static bool may_repeat(struct schedule *s, ir_id v, const demand_list *l)
         if (is_whole(group_at(s, l->at[i].group)) ||
             group_at(s, l->at[i].group)->ops + (uint32_t)ops_of(s, v) > COST_KERNEL_OPS)
             return false;
-    // Sums along two axes are a loop each on a GPU, which would both make all that is dear.
-    bool is_made_once = s->options->one_loop || l->count > 2 || !is_expanded(s, v);
+    bool is_made_once = l->count > 2 || !is_expanded(s, v);
     return is_cheap || (is_made_once && group_find_narrow(s, v));
 }
 

@@ -475,10 +475,13 @@ static jot_status schedule_program(struct arena *scratch, void *ctx)
 static bool accumulates_in_networks(const struct nest_program *p)
 {
     bool has_network = false;
-    for (uint32_t i = 0; i < p->nests.count; i++) {
-        bool is_network = points_is_network(p->nests.at[i]);
+    for (uint32_t i = 0; i < p->steps.count; i++) {
+        if (p->steps.at[i].kind != NEST_STEP_KERNEL)
+            continue;
+        const struct nest *n = p->nests.at[p->steps.at[i].nest];
+        bool is_network = points_is_network(n);
         has_network |= is_network;
-        if (!is_network && points_accumulated(p->nests.at[i]) > LEAST_ACCUMULATION)
+        if (!is_network && points_accumulated(n) > LEAST_ACCUMULATION)
             return false;
     }
     return has_network;

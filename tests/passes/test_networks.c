@@ -75,9 +75,12 @@ enum { GRADIENTS = sizeof gradients / sizeof *gradients };
 
 START_TEST(one_kernel_over_points)
 {
-    for (int64_t width = 8; width <= 32; width *= 2) {
+    static const struct schedule_options devices[] = {
+        {0}, {.no_accumulation = true, .one_loop = true, .many_lanes = true}};
+    for (int k = 0; k < 6; k++) {
+        int64_t width = 8 << k / 2;
         uint32_t f = network_of(&(struct network){gradients[_i].kind, 2, width, 2, 7500, 0});
-        struct nest_program *p = schedule(f);
+        struct nest_program *p = schedule_with(f, &devices[k % 2]);
         uint32_t over_points = 0;
         for (uint32_t i = 0; i < p->steps.count; i++)
             over_points += p->steps.at[i].kind == NEST_STEP_KERNEL &&

@@ -329,19 +329,24 @@ static bool is_symmetric(int form)
         z = dot(&b, x, ir_select(&b, z, ir_scalar_like(&b, x, 0), x), 0, 0);
         break;
     case 5:
-        z = dot(&b, x, ir_mul(&b, x, row), 0, 0);
+        z = ir_broadcast_in_dim(&b, ir_ne(&b, column, column), 2, (int64_t[]){70, 40},
+                                (int64_t[]){0, 1});
+        z = dot(&b, x, ir_select(&b, z, ir_scalar_like(&b, x, 0), x), 0, 0);
         break;
     case 6:
-        z = dot(&b, x, ir_div(&b, column, x), 0, 0);
+        z = dot(&b, x, ir_mul(&b, x, row), 0, 0);
         break;
     case 7:
+        z = dot(&b, x, ir_div(&b, column, x), 0, 0);
+        break;
+    case 8:
         z = dot(&b, x, ir_add(&b, x, column), 0, 0);
         break;
-    case 8: // not zeros
+    case 9: // not zeros
         z = ir_ne(&b, column, column);
         z = dot(&b, x, ir_select(&b, z, ir_scalar_like(&b, x, 1), x), 0, 0);
         break;
-    case 9: // of another axis
+    case 10: // of another axis
         z = dot(&b, square, ir_transpose(&b, square, (int64_t[]){1, 0}), 0, 0);
         break;
     default:
@@ -361,8 +366,8 @@ static bool is_symmetric(int form)
 
 START_TEST(symmetric_products_are_known)
 {
-    for (int form = 0; form < 11; form++)
-        ck_assert_msg(is_symmetric(form) == (form < 5), "form %d", form);
+    for (int form = 0; form < 12; form++)
+        ck_assert_msg(is_symmetric(form) == (form < 6), "form %d", form);
 }
 END_TEST
 

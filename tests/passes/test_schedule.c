@@ -233,6 +233,10 @@ START_TEST(pairs)
     struct nest_program *p = check_example(example_nbody_gradient(1024), 1);
     ck_assert_uint_eq(p->arena_bytes, 0);
     ck_assert_uint_eq(count_ops(p->nests.at[0], IR_sqrt), 2);
+    p = schedule_with(example_nbody_gradient(4096),
+                      &(struct schedule_options){
+                          .no_accumulation = true, .one_loop = true, .many_lanes = true});
+    ck_assert_uint_eq(p->arena_bytes, 0);
     check_small(example_nbody_gradient(60));
     check_small(example_nbody_gradient(130));
 }
