@@ -6,13 +6,14 @@
 // the sizes whose measure is not lost in what a program costs at least.  Besides, what the largest size costs
 // more than the smallest of the family is no more, for each line of the largest graph, than the budget of the
 // family says, beside what may be lost.  The lines are those of the graph as traced or as simplified or the
-// size, whichever is more.  With JOT_DEVICE programs are for that device, and no budget counts.
+// size, whichever is more.  All is on one core.  With JOT_DEVICE programs are for that device, and no budget counts.
 //
 //     growth [LARGEST [FAMILY...]]     the largest size, 16 or more, 1000 unless told
 #include "growth_programs.h"
 #include "measure.h"
 
 #include <math.h>
+#include <sched.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -201,9 +202,25 @@ static bool is_wanted(const char *name, int argc, char **argv)
     return named;
 }
 
+// On several cores the code generator has several threads, each with memory of its own: what a line takes would be that
+// of the machine.
+static void take_one_core(void)
+{
+    cpu_set_t all, one;
+    int core = 0;
+    if (sched_getaffinity(0, sizeof all, &all))
+        return;
+    while (!CPU_ISSET(core, &all))
+        core++;
+    CPU_ZERO(&one);
+    CPU_SET(core, &one);
+    sched_setaffinity(0, sizeof one, &one);
+}
+
 int main(int argc, char **argv)
 {
     setenv("JOT_CACHE", "off", 1);
+    take_one_core();
     int largest = argc > 1 ? atoi(argv[1]) : 1000, failed = 0, known = 0;
     if (largest >> (SIZES - 1) < 1) {
         fprintf(stderr, "the largest size is %d or more, for sizes double %d times\n",

@@ -230,8 +230,10 @@ jot_status cg_module_make(struct cg_target *target, struct arena *arena, struct 
 
 void cg_module_finish(struct cg_module *m)
 {
-    LLVMDisposeModule(m->module);
-    LLVMContextDispose(m->context);
+    if (m->module)
+        LLVMDisposeModule(m->module);
+    if (m->context)
+        LLVMContextDispose(m->context);
 }
 
 static void set_function_attributes(struct cg_module *m)

@@ -164,12 +164,16 @@ static uint32_t count_cores(void)
     return n < MOST ? (uint32_t)n : MOST;
 }
 
-static jot_status compile_parts(struct work *w, LLVMModuleRef module)
+// The module is not kept beside its parts.
+static jot_status compile_parts(struct work *w, struct cg_module *m)
 {
     pthread_t threads[MOST];
     pthread_attr_t attributes;
     uint32_t n = 0;
-    w->bitcode = LLVMWriteBitcodeToMemoryBuffer(module);
+    w->bitcode = LLVMWriteBitcodeToMemoryBuffer(m->module);
+    cg_module_finish(m);
+    m->module = NULL;
+    m->context = NULL;
     pthread_attr_init(&attributes);
     pthread_attr_setstacksize(&attributes, STACK);
     while (n + 1 < w->n && n + 1 < w->threads &&
@@ -192,7 +196,7 @@ jot_status cg_compile_parts(struct cg_module *m, struct cg_target *target,
     struct work w = {.target = cg_target_name(target), .threads = count_cores()};
     choose_parts(m, &w);
     *out = (struct cg_objects){.at = arena_array(m->arena, LLVMMemoryBufferRef, w.n + 1)};
-    jot_status status = w.n > 1 ? compile_parts(&w, m->module)
+    jot_status status = w.n > 1 ? compile_parts(&w, m)
                         : w.n   ? cg_module_make_object(m->module, target, &w.parts[0].object)
                                 : JOT_OK;
     for (uint32_t i = 0; i < w.n; i++)

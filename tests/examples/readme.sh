@@ -1,6 +1,6 @@
 #!/bin/sh
 # The functions that README.md shows are those of examples, but for spaces; and the kernels are what
-# they are compiled to, where a line of three dots stands for any, but for levels, which a processor has.
+# they are compiled to, where a line of three dots stands for any, but for levels and prices, which a processor has.
 #
 #     readme.sh README.md DIRECTORY readme readme_loop
 set -eu
@@ -22,7 +22,7 @@ for example; do
     JOT_CACHE=off JOT_DUMP=schedule "$example" 2>&1
 done | awk -v shown="$shown" '
     function is_dots(line) { return line ~ /^ *\.\.\.$/ }
-    { gsub(/ @vector [0-9]+/, ""); made[++n] = $0 }
+    { gsub(/ @vector [0-9]+| price [0-9]+/, ""); made[++n] = $0 }
     END {
         while ((getline line < shown) > 0) {
             if (line ~ /^    kernel /) {
