@@ -87,7 +87,9 @@ static void choose_parts(struct cg_module *m, struct work *w)
             kernels++;
             total += length_of(f);
         }
-    uint32_t share = w->threads > 1 ? total / (PARTS * w->threads) : total;
+    // The same module is the same text for a GPU, whatever machine compiles it.
+    uint32_t threads = m->is_gpu ? MOST : w->threads;
+    uint32_t share = threads > 1 ? total / (PARTS * threads) : total;
     uint32_t least = share > shortest ? share : shortest;
     uint32_t open = 0, shared = least; // open: a part of short ones, so long
     w->parts = arena_array(m->arena, struct part, kernels + 1);

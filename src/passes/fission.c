@@ -13,8 +13,9 @@
 //         yield reduce_sum %1 } -> %2      =>    fold i < N { %1 = load term[i]
 //                                                    yield reduce_sum %1 } -> %2
 //
-// So is a running fold whose terms hold loops.  The same is done in the body of a par of few points, which stands around each of the loops then, and where one fold
-// has sums whose terms lie along its points beside sums whose terms lie along itself: no threads have both together.
+// So is a running fold whose terms hold loops.  The same is done in the body of a par of few points, which stands
+// around each of the loops then, and where one fold has sums whose terms lie along its points beside sums whose terms
+// lie along itself: no threads have both together.
 // Values that go from one kernel to the next, a number or one for each point, are memories; what is
 // made of operands alone is made again, and a local that one loop puts and later ones read is memory.
 #include "passes/fission.h"

@@ -8,7 +8,7 @@ bool fission_is_anchored(const struct fission *f, const struct nest_statement *s
            (s->kind == NEST_LOAD && s->buffer < f->n_known && f->is_written[s->buffer]);
 }
 
-// Whether all of the kernel is a fold over the points of a network that gives no sums: what there is code for
+// Whether all of the kernel is a fold over the points of a network that does not give sums alone: what there is code for
 // (codegen/gpu/network.c) gives sums.
 static bool is_network_of_other_folds(const struct nest *n)
 {
@@ -133,11 +133,11 @@ uint32_t fission_yield_of(const struct fission *f, const struct nest_statement *
     return at;
 }
 
-static bool reads_local(const struct fission *f, uint32_t block)
+static bool reads_written(const struct fission *f, uint32_t block)
 {
     nest_for_each (s, f->n, block) {
-        bool reads = s->kind == NEST_LOAD && f->n->buffers.at[s->buffer].role == NEST_LOCAL;
-        if (reads || reads_local(f, s->body) || reads_local(f, s->other))
+        bool reads = s->kind == NEST_LOAD && f->n->buffers.at[s->buffer].role != NEST_IN;
+        if (reads || reads_written(f, s->body) || reads_written(f, s->other))
             return true;
     }
     return false;
@@ -158,7 +158,7 @@ static bool has_loops_as_terms(const struct fission *f, const struct nest_statem
         for (uint32_t k = 0; i != at && k < s->n_results; k++)
             of_loop[s->result + k] = does || fission_is_loop(s);
     }
-    return has_loops && at < b->statements.count && !reads_local(f, scan->body);
+    return has_loops && at < b->statements.count && !reads_written(f, scan->body);
 }
 
 bool fission_wants_terms(const struct fission *f, nest_id id)

@@ -6,8 +6,8 @@
 //
 // Only folds, products and routines move, with what they need, and what a library's product reads, or is taken from
 // more often than it has elements.  Other elementwise ops stay: a kernel of the loop would load what it computes as
-// fast.  So do short folds, which are written out, products that are larger
-// than what they are of, loops, which may not end, and what devices do together.  After all differentiation.
+// fast.  So do short folds, which are written out, products that are larger than what they are of, loops, which may not
+// end, and what devices do together.  After all differentiation.
 //
 // Before it parts of constants move: what folds, multiplies and changes of index make of more elements.  Cotangents
 // of a part are summed over the trips, and put in their place behind the loop:

@@ -61,7 +61,9 @@ static ir_id taken_of(const struct takes *t, const struct ir_node *n)
             return IR_NONE;
         of = t->of[v];
     }
-    return of;
+    // Operands of fewer axes are broadcast: what has other elements is no function of one.
+    bool is_of_each = of != IR_NONE && ir_count_of(t->g, n->out) == ir_count_of(t->g, of);
+    return is_of_each ? of : IR_NONE;
 }
 
 static void note_use(struct takes *t, ir_id v)
@@ -69,8 +71,8 @@ static void note_use(struct takes *t, ir_id v)
     if (t->of[v] == IR_NONE)
         return;
     struct function *f = &t->all[t->of[v]];
-    f->is_one = f->last == IR_NONE || f->last == v;
-    f->last = f->is_one ? v : f->last;
+    f->is_one &= f->last == IR_NONE || f->last == v;
+    f->last = v;
 }
 
 bool pass_takes_more(const struct ir_graph *g, const struct ir_node *n,

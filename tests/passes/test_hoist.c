@@ -148,6 +148,18 @@ START_TEST(functions_of_what_is_taken_move)
                       "  %s = convert %p {dtype=f64} : f64[16]\n  %r = mul %s, %v : f64[16]\n"
                       "  %w = add %e, %r : f64[16]\n"),
                 IR_exp, 0);
+    // Other values of it are read between two reads of one.
+    check_moved(TAKES("16", "0",
+                      "  %s = convert %p {dtype=f64} : f64[16]\n  %r = mul %s, %e : f64[16]\n"
+                      "  %h = mul %s, %v : f64[16]\n  %a = add %r, %h : f64[16]\n"
+                      "  %w = add %a, %e : f64[16]\n"),
+                IR_exp, 0);
+    // Differences of all pairs are no function of one.
+    check_moved(TAKES("24", "0",
+                      "  %g = reshape %e {dims=[1,16]} : f64[1,16]\n"
+                      "  %r = sub %x, %g : f64[16,16]\n"
+                      "  %w = reduce_max %r {axes=[0]} : f64[16]\n"),
+                IR_exp, 0);
 }
 END_TEST
 
