@@ -287,19 +287,30 @@ START_TEST(tables_are_numbers)
                                  "    put y[i] = %2\n"
                                  "  }\n"
                                  "}\n";
-    static const char *const memories[] = {
-        "  memory constant at 0 : f32[5] = 0000803f0000803f0000803f0000803f0000803f \"w\"\n",
-        "  memory input 1 : f32[5] \"w\"\n"};
-    for (int i = 0; i < 2; i++) {
+#define ONES "constant at 0 : f32[5] = 0000803f0000803f0000803f0000803f0000803f"
+#define TWOS "constant at 64 : f32[5] = 0000004000000040000000400000004000000040"
+    // What two steps give the kernel: the same table, another one, or a table and an input in either order.
+    static const struct {
+        const char *first, *second;
+        int of_second; // which the second step has
+        int products;
+    } tables[] = {{ONES, TWOS, 1, 0},
+                  {ONES, TWOS, 2, 5},
+                  {ONES, "input 1 : f32[5]", 2, 5},
+                  {"input 1 : f32[5]", ONES, 2, 5}};
+    for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
         struct strbuf text = strbuf_make(nest_check_arena);
         strbuf_printf(
             &text,
-            "jot nest 1\nprogram \"taps\" {\n  inputs %d\n  outputs 1 donated -1\n  arena 0\n"
-            "  constants 64\n  memory input 0 : f32[320] \"x\"\n%s"
-            "  memory output 0 : f32[64] \"y\"\n  step kernel 0 (0, 1, 2) \"result\"\n}\n%s",
-            1 + i, memories[i], kernel);
+            "jot nest 1\nprogram \"taps\" {\n  inputs 2\n  outputs 2 donated -1 -1\n  arena 0\n"
+            "  constants 128\n  memory input 0 : f32[320] \"x\"\n  memory %s \"v\"\n"
+            "  memory %s \"w\"\n  memory output 0 : f32[64] \"y\"\n"
+            "  memory output 1 : f32[64] \"z\"\n  step kernel 0 (0, 1, 3) \"result\"\n"
+            "  step kernel 0 (0, %d, 4) \"result\"\n}\n%s",
+            tables[i].first, tables[i].second, tables[i].of_second, kernel);
         struct cg_response r = compile_program(text.text);
-        ck_assert_int_eq(count(r.llvm, "fmul"), i ? 5 : 0);
+        ck_assert_msg(count(r.llvm, "fmul") == tables[i].products, "%d products of tables %zu",
+                      count(r.llvm, "fmul"), i);
         r.release(&r);
     }
 }
