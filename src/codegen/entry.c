@@ -8,6 +8,7 @@
 #include "codegen/module.h"
 #include "codegen/plan.h"
 #include "map/map.h"
+#include "passes/cost.h"
 
 JOT_API void jot_codegen_entry(const struct cg_request *request, struct cg_response *response);
 
@@ -104,15 +105,13 @@ static jot_status lower_gpu(struct cg_module *m, struct arena *arena,
     return JOT_OK;
 }
 
-#define TABLE                                                                                  \
-    64 // elements of a constant that kernels are told of: loops over more are not written out
-
 // The constant of a few elements that a kernel step has for number i of its memories, or NULL.
 static const void *constant_of(const struct nest_program *program, const struct nest_step *step,
                                uint32_t i)
 {
     const struct nest_memory *m = &program->memories.at[step->memories[i]];
-    return m->place == NEST_CONSTANT && m->count <= TABLE && !step->ranges ? m->data : NULL;
+    return m->place == NEST_CONSTANT && m->count <= COST_TABLE && !step->ranges ? m->data
+                                                                                : NULL;
 }
 
 // Tells buffers of kernels of their elements.

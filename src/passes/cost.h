@@ -22,7 +22,11 @@ enum cost_constant {
     // Cheap ops that are done again where what they are made of has fewer bytes, and values that are looked at for it.
     COST_NARROW_OPS = 12,
     COST_NARROW_VISITS = 200,
-    COST_CHAIN = 48, // changes of index in a row that are looked through
+    COST_TABLE = 64, // elements of a constant that is part of the code of bodies and kernels
+    COST_TAKEN =
+        2, // elements that a loop takes for one of an array, of which functions are computed then
+    COST_TAKEN_OPS = 2, // ops of such functions: fewer are not worth an array
+    COST_CHAIN = 48,    // changes of index in a row that are looked through
     COST_DEMANDS =
         8, // kernels that a value is considered for, and slots for what goes out of a trip
     COST_TURNS = 16, // memories that change places between trips, each of which is told of all

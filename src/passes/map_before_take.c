@@ -11,10 +11,8 @@
 #include "ir/indexing.h"
 #include "ir/number.h"
 #include "passes/body.h"
+#include "passes/cost.h"
 #include "passes/passes.h"
-
-#define LEAST_OPS 2   // of such a function: fewer are not worth an array
-#define LEAST_TAKEN 2 // elements of all trips, for one of the array
 
 // What is made of what one gather takes.
 struct function {
@@ -82,7 +80,7 @@ bool pass_takes_more(const struct ir_graph *g, const struct ir_node *n,
         is_invariant[ir_operand(g, n, 1)] || !ir_mode_moves(ir_gather_of(n->attrs).mode))
         return false;
     return (double)ir_count_of(g, n->out) * (double)trips >=
-           LEAST_TAKEN * (double)ir_count_of(g, ir_operand(g, n, 0));
+           COST_TAKEN * (double)ir_count_of(g, ir_operand(g, n, 0));
 }
 
 // Whether there are any.
@@ -105,7 +103,7 @@ static bool find(struct takes *t, const bool *is_invariant, int64_t trips)
         note_use(t, g->outputs.at[i]);
     for (ir_id v = 0; v < g->values.count; v++) {
         const struct function *f = t->of[v] == IR_NONE ? NULL : &t->all[t->of[v]];
-        bool is = f && f->is_one && f->last != IR_NONE && f->ops >= LEAST_OPS;
+        bool is = f && f->is_one && f->last != IR_NONE && f->ops >= COST_TAKEN_OPS;
         t->of[v] = is ? t->of[v] : IR_NONE;
         any |= is;
     }

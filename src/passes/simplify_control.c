@@ -16,9 +16,8 @@
 #include "ir/number.h"
 #include "ir/shard.h"
 #include "passes/body.h"
+#include "passes/cost.h"
 #include "passes/rules/rules.h"
-
-#define KNOWN_ELEMENTS 64 // of a constant that a body has itself
 
 struct control {
     struct ir_builder *b;
@@ -116,7 +115,7 @@ static bool is_known(const struct ir_builder *b, ir_id v)
 {
     struct ir_type t = ir_type_in(b, v);
     return ir_filling(b->graph, v) ||
-           (constant(b->graph, v) && ir_count(b->module, t) <= KNOWN_ELEMENTS);
+           (constant(b->graph, v) && ir_count(b->module, t) <= COST_TABLE);
 }
 
 static ir_id number_again(struct ir_builder *b, const struct ir_graph *g, ir_id v)

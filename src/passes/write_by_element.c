@@ -14,42 +14,34 @@
 //
 // Window after window (write_place.c) is one thread's where windows may meet, or, of many updates, a sort of all their
 // elements.  The order of the updates of an element is the same.
-#include "base/count.h"
 #include "passes/cost.h"
 #include "passes/write.h"
 
-static double larger(double x, double y) { return x > y ? x : y; }
-
-static int64_t extent_of(const struct schedule *s, struct atoms a)
-{
-    int64_t all = 1;
-    for (uint32_t i = 0; i < a.count; i++)
-        all = count_times(all, s->atoms.at[a.at[i]].extent);
-    return all;
-}
+#include <math.h>
 
 bool write_is_by_element(const struct schedule *s, const struct ir_node *n,
                          const struct update_frame *f)
 {
     ir_id x = ir_operand(s->g, n, 0);
     double elements = (double)ir_count_of(s->g, x), rank = ir_rank_of(s->g, x);
-    double points = (double)extent_of(s, f->points), windows = (double)extent_of(s, f->order);
-    double turns = windows * (double)extent_of(s, f->window);
+    double points = (double)axes_product(s, f->points),
+           windows = (double)axes_product(s, f->order);
+    double turns = windows * (double)axes_product(s, f->window);
     double bytes = (double)jot_dtype_size(ir_dtype_of(s->g, x));
     if (!s->options->one_loop || rank == 0 || windows < 2)
         return false;
     if (s->options->large)
         return true;
     double moved = 3 * points * turns * bytes / COST_BYTES_PER_US;
-    double serial = larger(turns / COST_TURNS_PER_US, moved), sorted = serial;
+    double serial = fmax(turns / COST_TURNS_PER_US, moved), sorted = serial;
     if (turns >= COST_SORTED_TURNS)
-        sorted = COST_SORT_US + larger(turns / COST_SORTED_PER_US, moved);
+        sorted = COST_SORT_US + fmax(turns / COST_SORTED_PER_US, moved);
     // A window that an element is in is waited for, and every window is looked at.
     double met = points * turns / elements;
     double waits = (windows / COST_LOOKS + met) / COST_TURNS_PER_US;
     double looks = elements * windows * COST_LOOK * rank / COST_WORK_PER_US;
     double own =
-        COST_TOGETHER_US + larger(waits, looks) + 2 * elements * bytes / COST_BYTES_PER_US;
+        COST_TOGETHER_US + fmax(waits, looks) + 2 * elements * bytes / COST_BYTES_PER_US;
     return own * COST_GROUP_BETTER < (serial < sorted ? serial : sorted);
 }
 
