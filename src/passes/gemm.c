@@ -276,7 +276,7 @@ bool dot_rereads_matrix(const struct schedule *s, ir_id v, const struct demand *
     struct atoms folded = s->folded_of[d->outer];
     for (uint32_t i = 0; i < 2; i++) {
         ir_id x = ir_operand(s->g, n, i);
-        int64_t bytes = dtype_get(ir_dtype_of(s->g, x))->bytes;
+        int64_t bytes = dtype_get(ir_dtype_of(s->g, x))->bytes, terms = 1;
         int first = shape.n_batch + (i ? shape.n_free[0] : 0);
         bool all = shape.n_free[i] > 0 && uses_of(s, n, &shape, i) > 1;
         for (int k = 0; k < shape.n_free[i]; k++) {
@@ -284,8 +284,9 @@ bool dot_rereads_matrix(const struct schedule *s, ir_id v, const struct demand *
             all &= axes_include(s, folded, d->view.dims[first + k]);
         }
         for (int k = 0; k < shape.n_contract; k++)
-            bytes *= ir_dims_of(s->g, x)[shape.contract[i][k]];
-        if (all && bytes > least)
+            terms *= ir_dims_of(s->g, x)[shape.contract[i][k]];
+        // Of few terms, to read what was stored takes as long.
+        if (all && terms > COST_FEW_TERMS && bytes * terms > least)
             return true;
     }
     return false;

@@ -171,6 +171,7 @@ START_TEST(few_rows_share_a_matrix)
     check_example(example_softmax_of_layer(4, 512, 512), 2);
     check_example(example_softmax_of_layer(1, 512, 512), 2);
     check_example(example_softmax_of_layer(4, 64, 64), 1);
+    check_example(example_softmax_of_layer(2048, 1, 16384), 1); // no larger than a row
     check_small(example_softmax_of_layer(3, 200, 100));
 }
 END_TEST
