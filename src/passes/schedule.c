@@ -154,7 +154,7 @@ void schedule_step(struct schedule *s, struct nest_step step)
     vec_push(s->program->arena, &s->program->steps, step);
 }
 
-static uint32_t find_nest(struct schedule *s, struct nest *nest)
+uint32_t schedule_find_nest(struct schedule *s, struct nest *nest)
 {
     uint64_t h = nest_hash(nest);
     for (struct hash_probe p = hash_probe(s->kernels, h); hash_next(s->kernels, &p);)
@@ -168,7 +168,7 @@ static uint32_t find_nest(struct schedule *s, struct nest *nest)
 void schedule_kernel_step(struct schedule *s, const struct kernel *k, const char *reason)
 {
     schedule_step(s, (struct nest_step){.kind = NEST_STEP_KERNEL,
-                                        .nest = find_nest(s, k->nest),
+                                        .nest = schedule_find_nest(s, k->nest),
                                         .n_memories = k->n_memories,
                                         .memories = k->memories,
                                         .reason = reason});
@@ -417,6 +417,8 @@ static void schedule(struct schedule *s, const uint32_t *in, const uint32_t *out
     add_steps(s);
     add_copies(s, out);
     schedule_forward_copies(s, first, first_memory);
+    if (!s->options->separate)
+        schedule_put_copies(s, first);
 }
 
 void schedule_body(struct schedule *s, const struct ir_graph *g, const bool *dies,

@@ -3,6 +3,12 @@
 //
 //     t = f x                 y = f x         when nothing else reads t afterwards or y before
 //     y = copy t     becomes
+//
+// and where others read t too, as when sums of a loop begin as the same zeros:
+//
+//     par { put t = f x }     par { put t = f x   put y = f x }
+//     y = copy t           becomes
+#include "passes/plan.h"
 #include "passes/schedule_internal.h"
 
 void schedule_remove_step(struct nest_program *p, uint32_t i)
@@ -91,6 +97,101 @@ void schedule_forward_copies(struct schedule *s, uint32_t first, uint32_t first_
     if (any)
         schedule_replace(p, first, is_gone, &becomes);
     arena_rewind(s->scratch, mark);
+}
+
+// ---- Copies that the kernel puts which makes what is copied
+
+// Whether the kernel makes elements one by one, without loops inside of its points.
+static bool is_elementwise(const struct nest *n, uint32_t block)
+{
+    nest_for_each (s, n, block) {
+        bool is_plain = nest_is_scalar(s) || (s->kind == NEST_PUT && !s->op);
+        if (!is_plain && (s->kind != NEST_PAR || !is_elementwise(n, s->body)))
+            return false;
+    }
+    return true;
+}
+
+// The kernel that puts in a buffer more, its last, what it puts in buffer `from`.
+static struct nest *with_second(struct arena *arena, const struct nest *n, nest_id from)
+{
+    struct nest_builder b = nest_builder_make(arena, n->name);
+    struct nest *copy = b.nest;
+    const struct nest_buffer *x = &n->buffers.at[from];
+    *copy = *n;
+    copy->buffers.at = arena_copy(arena, n->buffers.at, n->buffers.count * sizeof *x);
+    copy->buffers.capacity = n->buffers.count;
+    copy->statements.at = arena_copy(arena, n->statements.at,
+                                     n->statements.count * sizeof *n->statements.at);
+    copy->statements.capacity = n->statements.count;
+    copy->blocks.at = arena_array(arena, struct nest_block, n->blocks.count);
+    copy->blocks.capacity = n->blocks.count;
+    nest_id second = nest_buffer(&b, x->name, x->dtype, x->count, NEST_OUT);
+    for (uint32_t k = 0; k < n->blocks.count; k++)
+        nest_for_each (s, n, k) {
+            vec_push(arena, &copy->blocks.at[k].statements, nest_id_of(n, s));
+            if (s->kind != NEST_PUT || s->buffer != from)
+                continue;
+            vec_push(arena, &copy->blocks.at[k].statements, copy->statements.count);
+            vec_push(arena, &copy->statements, *s);
+            copy->statements.at[copy->statements.count - 1].buffer = second;
+        }
+    return copy;
+}
+
+// The step that makes what step i copies; NONE where that is no kernel of elements, or where something else has
+// the memory of the copy in between.
+static uint32_t find_maker(const struct nest_program *p, uint32_t first, uint32_t i)
+{
+    uint32_t to = p->steps.at[i].memories[0], from = p->steps.at[i].memories[1];
+    while (i-- > first) {
+        const struct nest_step *t = &p->steps.at[i];
+        bool makes = false;
+        if (nest_step_opens(t) || t->kind == NEST_STEP_CASE || t->kind == NEST_STEP_END)
+            return NONE;
+        for (uint32_t k = 0; k < t->n_memories; k++) {
+            if (nest_memory_meets(p, t->memories[k], to))
+                return NONE;
+            makes |= plan_is_written(p, t, k) && nest_memory_meets(p, t->memories[k], from);
+        }
+        if (makes)
+            return t->kind == NEST_STEP_KERNEL && is_elementwise(p->nests.at[t->nest], 0) ? i
+                                                                                         : NONE;
+    }
+    return NONE;
+}
+
+// The buffer of all elements that a kernel puts in the memory.
+static nest_id find_buffer(const struct nest_step *t, const struct nest *n, uint32_t memory)
+{
+    for (nest_id i = 0; i < n->buffers.count; i++)
+        if (n->buffers.at[i].role == NEST_OUT && t->memories[i] == memory)
+            return i;
+    return NEST_NONE;
+}
+
+void schedule_put_copies(struct schedule *s, uint32_t first)
+{
+    struct nest_program *p = s->program;
+    for (uint32_t i = first; i < p->steps.count; i++) {
+        if (p->steps.at[i].kind != NEST_STEP_COPY)
+            continue;
+        const uint32_t *copied = p->steps.at[i].memories;
+        uint32_t maker = find_maker(p, first, i);
+        if (maker == NONE)
+            continue;
+        struct nest_step *t = &p->steps.at[maker];
+        const struct nest *n = p->nests.at[t->nest];
+        nest_id from = find_buffer(t, n, copied[1]);
+        if (from == NEST_NONE)
+            continue;
+        uint32_t *memories = arena_array(p->arena, uint32_t, t->n_memories + 1);
+        memcpy(memories, t->memories, t->n_memories * sizeof *memories);
+        memories[t->n_memories++] = copied[0];
+        t->memories = memories;
+        t->nest = schedule_find_nest(s, with_second(p->arena, n, from));
+        schedule_remove_step(p, i--);
+    }
 }
 
 // Numbers memory m, after what it shows.

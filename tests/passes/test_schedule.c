@@ -609,11 +609,11 @@ static const struct {
      "  %4 = scatter %3, %1, %2 {offset_dims=[1], collapsed_dims=[0], index_map=[0]} : "
      "f32[100,64]\n  return %4\n}\n",
      2, 0, 0},
-    // The operand is a result as well.
+    // The operand is a result as well: what makes it puts it twice.
     {"%0: f32[100,64], %1: i32[50,1], %2: f32[50,64]) {\n  %3 = sin %0 : f32[100,64]\n"
      "  %4 = scatter %3, %1, %2 {offset_dims=[1], collapsed_dims=[0], index_map=[0]} : "
      "f32[100,64]\n  return %3, %4\n}\n",
-     2, 1, 1},
+     2, 0, 0},
     // Somebody reads the operand beside the result: before it changes.
     {"%0: f32[100,64], %1: i32[50,1], %2: f32[50,64]) {\n  %3 = sin %0 : f32[100,64]\n"
      "  %4 = scatter %3, %1, %2 {offset_dims=[1], collapsed_dims=[0], index_map=[0]} : "

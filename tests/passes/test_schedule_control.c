@@ -166,6 +166,30 @@ START_TEST(carries)
 }
 END_TEST
 
+// Carries that begin as one value are put by the kernel that makes it, those that begin as a sum by a copy.
+START_TEST(carries_begin_as_one_value)
+{
+    struct strbuf s = strbuf_make(module->arena);
+    strbuf_printf(&s,
+                  "jot ir 1\nfunction @0(%%a: f32[100], %%b: f32[100]) {\n"
+                  "  %%x = rev %%a {axes=[0]} : f32[100]\n  %%y = add %%x, %%b : f32[100]\n"
+                  "  return %%y, %%x\n}\n"
+                  "function @1 f(%%a: f32[100,40]) {\n%s"
+                  "  %%1, %%2 = scan %%0, %%0 {reverse=0, length=5, n_consts=0, n_carry=2, "
+                  "functions=[@0]} : f32[100], f32[100]\n  return %%0, %%1, %%2\n}\n",
+                  _i ? "  %0 = reduce_sum %a {axes=[1]} : f32[100]\n"
+                     : "  %3 = slice %a {starts=[0, 3], limits=[100, 4], strides=[1, 1]} : "
+                       "f32[100,1]\n  %4 = reshape %3 {dims=[100]} : f32[100]\n"
+                       "  %0 = sin %4 : f32[100]\n");
+    uint32_t f = parse(s.text), inside, outside;
+    struct nest_program *p = schedule_with(f, &(struct schedule_options){.steps = true});
+    check_program(f, p);
+    check_run(f, p, draw_inputs(f, seed));
+    count_copies(p, &inside, &outside);
+    require_of(outside == (_i ? 2 : 0), "other copies beside the loop", f, p);
+}
+END_TEST
+
 // Updates of an element: the copy that brings the operand is the only one, and donation makes it none.
 START_TEST(updates_in_place)
 {
@@ -379,6 +403,7 @@ static void add_tests(TCase *t)
     tcase_add_loop_test(t, random_loops_run, 0, 10);
     tcase_add_test(t, lanes_are_spread);
     tcase_add_loop_test(t, carries, 0, BODIES);
+    tcase_add_loop_test(t, carries_begin_as_one_value, 0, 2);
     tcase_add_loop_test(t, updates_in_place, 0, 2);
     tcase_add_loop_test(t, kernels_write_over_their_operands, 0, KERNELS);
     tcase_add_loop_test(t, classes, 0, 7);
