@@ -55,6 +55,23 @@
 // stands in the loop itself and has one is done by one lane after the other, and in a while those
 // levels are for a lane that is left alone.
 //
+// On a GPU a loop has a level too, which says who does an element of it, or those of a vector:
+//
+//   par @grid i < 8        all blocks of threads together
+//   par @group i < 1000    a group of threads together: what has no level in it is done by each of them
+//   par @thread i < 1000   one thread, of the grid or of the group around
+//   seq @place i < 1000    updates: whoever has the places that it updates, in their order
+//   seq @ahead i < 1000    each thread, and a warp more what of it is the same for all, some steps ahead
+//   seq @serial i < 1000   whoever has what stands around it, one element after the other
+//
+//   i < 1000 @tile 32      of two axes: squares of elements are those of a block of threads
+//   i < 1000 @rows 2       two elements, half of the axis apart, are one thread's
+//
+// Behind its parameters stands how many threads a kernel has: `block 256` a block, `group 32` those that share a
+// point (1: none do), `columns 8` points of a block side by side, `resident 4` blocks of a multiprocessor at once,
+// `grid 1` blocks, where that is not said by the work; or `as network`, the one emitter that it is for.  A
+// local may be `@register`, kept by the threads of a group that put it, or `@shared` by them.
+//
 // A contract is c = sum of a b by fused multiply-add, whose terms come one after the other.
 //
 // A while ends its first block with the test, `yield %p`.  A local lives for one iteration of the
@@ -117,11 +134,16 @@ struct nest_index {
     const struct nest_term *terms; // axes first, by increasing id
 };
 
+enum nest_space { NEST_OWN, NEST_REGISTER, NEST_SHARED };
+#define NEST_SPACES (NEST_SHARED + 1)
+extern const char *const nest_space_names[NEST_SPACES]; // NULL of the first
+
 struct nest_buffer {
     const char *name;
     jot_dtype dtype;
     int64_t count; // elements
     enum nest_role role;
+    enum nest_space space; // of a local (above)
     const void *
         data; // its elements, while code is generated, where all steps have the same constant for it
 };
@@ -130,7 +152,43 @@ struct nest_axis {
     const char *name;
     int64_t extent;
     unsigned vector; // elements that go at once (above), 0: one by one
+    unsigned tile, rows; // 0: none
 };
+
+// Who does an element of a loop on a GPU (above).
+enum nest_level {
+    NEST_NO_LEVEL,
+    NEST_GRID,
+    NEST_GROUP,
+    NEST_THREAD,
+    NEST_PLACE,
+    NEST_AHEAD,
+    NEST_SERIALLY
+};
+#define NEST_LEVELS (NEST_SERIALLY + 1)
+extern const char *const nest_level_names[NEST_LEVELS]; // NULL of the first
+
+// Kernels that one emitter of a GPU is for, which divides the work by itself.
+enum nest_special {
+    NEST_ORDINARY,
+    NEST_ATTENTION,
+    NEST_ATTENTION_GRADIENT,
+    NEST_NETWORK,
+    NEST_TRIPS
+};
+#define NEST_SPECIALS (NEST_TRIPS + 1)
+extern const char *const nest_special_names[NEST_SPECIALS]; // NULL of the first
+
+// The threads of a kernel on a GPU (above), 0: not said.
+enum nest_threads {
+    NEST_BLOCK_THREADS,
+    NEST_GROUP_THREADS,
+    NEST_COLUMNS,
+    NEST_RESIDENT,
+    NEST_BLOCKS,
+    NEST_THREADS
+};
+extern const char *const nest_threads_names[NEST_THREADS]; // "block", ...
 
 // The orders in which elements are combined (above).
 enum nest_order { NEST_NO_ORDER, NEST_SUM64, NEST_FREE, NEST_SERIAL };
@@ -166,6 +224,7 @@ struct nest_statement {
     uint32_t n_axes;       // loops
     const nest_id *axes;
     bool reverse;        // SCAN, SEQ
+    enum nest_level level; // of loops
     uint32_t body;       // block of loops, IF's first branch, WHILE's test
     uint32_t other;      // IF's second branch, WHILE's step; NEST_NONE for none
     nest_id first_carry; // SEQ, WHILE: values of the carries inside the body
@@ -199,6 +258,8 @@ struct nest {
     const char *name;
     const char *place; // of the op that it is for, or NULL; no part of the text
     unsigned choices;  // of nest_choice
+    enum nest_special special;
+    unsigned threads[NEST_THREADS];
     int64_t price;     // of what is mapped, in scalar operations, 0: none
     VEC(struct nest_buffer) buffers;
     VEC(struct nest_axis) axes;

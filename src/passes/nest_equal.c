@@ -106,7 +106,8 @@ static void emit_one(struct serial *s, nest_id id)
     const struct nest_statement *t = &s->nest->statements.at[id];
     s->statement[id] = s->n_statements++;
     emit(s, (uint64_t)t->kind | (uint64_t)t->op << 8 | (uint64_t)t->dtype << 24 |
-                (uint64_t)t->reverse << 32 | (uint64_t)t->order << 48);
+                (uint64_t)t->reverse << 32 | (uint64_t)t->level << 40 |
+                (uint64_t)t->order << 48);
     emit(s, t->n_in);
     for (uint32_t i = 0; i < t->n_in; i++)
         emit_value(s, t->in[i]);
@@ -119,6 +120,8 @@ static void emit_one(struct serial *s, nest_id id)
             s->axis[t->axes[i]] = s->n_axes++;
             emit(s, (uint64_t)s->nest->axes.at[t->axes[i]].extent);
             emit(s, s->nest->axes.at[t->axes[i]].vector);
+            emit(s, (uint64_t)s->nest->axes.at[t->axes[i]].tile << 32 |
+                        s->nest->axes.at[t->axes[i]].rows);
         }
     emit_buffer(s, t->buffer);
     emit_index(s, &t->index);
@@ -170,14 +173,16 @@ static struct serial serialise(struct arena *arena, const struct nest *n, bool w
     }
     // Where the locals stand among the parameters does not count.
     emit(&s, parameters);
-    emit(&s, n->choices);
+    emit(&s, (uint64_t)n->special << 32 | n->choices);
+    for (int i = 0; i < NEST_THREADS; i++)
+        emit(&s, n->threads[i]);
     for (int pass = 0; pass < 2; pass++)
         for (uint32_t i = 0; i < n->buffers.count; i++) {
             const struct nest_buffer *b = &n->buffers.at[i];
             bool local = b->role == NEST_LOCAL;
             if (local != (pass == 1))
                 continue;
-            emit(&s, (uint64_t)b->role << 8 | b->dtype);
+            emit(&s, (uint64_t)b->space << 16 | (uint64_t)b->role << 8 | b->dtype);
             emit(&s, (uint64_t)b->count);
             emit(&s, (uint64_t)(uintptr_t)b->data);
         }

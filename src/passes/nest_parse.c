@@ -99,13 +99,15 @@ static bool parse_loop(struct nest_parser *p, enum nest_kind kind)
     struct loop_head h = {0};
     uint32_t open = p->open.count, n = 0;
     struct nest_combine *combines = NULL;
-    if (!parse_axes(p, &h))
+    unsigned level;
+    if (!nest_parse_level(p, nest_level_names, NEST_LEVELS, &level) || !parse_axes(p, &h))
         return false;
     bool reverse = kind == NEST_SCAN && lex_keyword(l, "reverse");
     if (!nest_parse_where(p) || !lex_expect(l, "{"))
         return false;
     nest_id id = nest_open(&p->b, kind, (int)h.axes.count, h.axes.at);
     p->b.nest->statements.at[id].reverse = reverse;
+    p->b.nest->statements.at[id].level = (enum nest_level)level;
     for (uint32_t i = 0; i < h.axes.count; i++)
         nest_parse_open_axis(p, h.names.at[i], h.axes.at[i], id);
     if (!parse_block(p, kind == NEST_SCAN))
@@ -195,12 +197,15 @@ static bool parse_seq(struct nest_parser *p)
     struct lex_word name;
     nest_id axis;
     uint32_t open = p->open.count;
-    if (!nest_parse_axis(p, &name, &axis))
+    unsigned level;
+    if (!nest_parse_level(p, nest_level_names, NEST_LEVELS, &level) ||
+        !nest_parse_axis(p, &name, &axis))
         return false;
     bool reverse = lex_keyword(l, "reverse");
     if (!parse_carries(p, &numbers, &init) || !nest_parse_where(p) || !lex_expect(l, "{"))
         return false;
     nest_id first = nest_seq_open(&p->b, axis, reverse, (int)init.ids.count, init.ids.at);
+    vec_last(&p->b.nest->statements).level = (enum nest_level)level;
     nest_parse_open_axis(p, name, axis, p->b.nest->statements.count - 1);
     if (!bind_carries(p, &numbers, first) || !parse_block(p, false) ||
         !parse_block_end(p, &next))
@@ -306,6 +311,25 @@ static bool parse_block(struct nest_parser *p, bool is_scan)
     return true;
 }
 
+// What stands behind the parameters.
+static bool parse_words(struct lexer *l, struct nest *n)
+{
+    for (int i = 0; i < NEST_CHOICES; i++)
+        if (lex_keyword(l, nest_choice_names[i]))
+            n->choices |= 1u << i;
+    if (lex_keyword(l, "as")) {
+        for (int i = NEST_ORDINARY + 1; i < NEST_SPECIALS; i++)
+            if (lex_keyword(l, nest_special_names[i]))
+                n->special = (enum nest_special)i;
+        if (!n->special)
+            return lex_fail(l, "there is no such kernel");
+    }
+    for (int i = 0; i < NEST_THREADS; i++)
+        if (lex_keyword(l, nest_threads_names[i]) && !lex_u32(l, &n->threads[i]))
+            return false;
+    return !lex_keyword(l, "price") || lex_signed(l, &n->price);
+}
+
 bool nest_parse_kernel(struct lexer *l, struct nest **out)
 {
     struct nest_parser p = {.l = l};
@@ -318,12 +342,7 @@ bool nest_parse_kernel(struct lexer *l, struct nest **out)
             if (!nest_parse_buffer(&p, false))
                 return false;
         while (lex_char(l, ','));
-    if (!lex_expect(l, ")"))
-        return false;
-    for (int i = 0; i < NEST_CHOICES; i++)
-        if (lex_keyword(l, nest_choice_names[i]))
-            p.b.nest->choices |= 1u << i;
-    if (lex_keyword(l, "price") && !lex_signed(l, &p.b.nest->price))
+    if (!lex_expect(l, ")") || !parse_words(l, p.b.nest))
         return false;
     if (!lex_expect(l, "{") || !parse_block(&p, false) || !lex_expect(l, "}"))
         return false;

@@ -29,7 +29,10 @@ bool nest_parse_order(struct nest_parser *p, enum nest_order *out);
 // The place of a statement, if one follows.
 bool nest_parse_where(struct nest_parser *p);
 bool nest_parse_buffer(struct nest_parser *p, bool local);
-// name < extent
+// A word of `words` behind an @, if one follows: its number, or 0.
+bool nest_parse_level(struct nest_parser *p, const char *const *words, unsigned n,
+                      unsigned *out);
+// name < extent, and levels of the axis
 bool nest_parse_axis(struct nest_parser *p, struct lex_word *name, nest_id *out);
 void nest_parse_open_axis(struct nest_parser *p, struct lex_word name, nest_id axis,
                           nest_id statement);

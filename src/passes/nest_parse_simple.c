@@ -134,6 +134,24 @@ static bool parse_element(struct nest_parser *p, nest_id *buffer, struct nest_in
     return lex_expect(p->l, "[") && parse_index(p, index) && lex_expect(p->l, "]");
 }
 
+// One of the words behind an @; the first of them is none.
+static bool parse_word(struct nest_parser *p, const char *const *words, unsigned n,
+                       unsigned *out)
+{
+    for (*out = 1; *out < n; ++*out)
+        if (lex_keyword(p->l, words[*out]))
+            return true;
+    struct lex_word w = lex_peek_word(p->l);
+    return lex_fail(p->l, "there is no level '%.*s'", (int)(w.length < 40 ? w.length : 40), w.at);
+}
+
+bool nest_parse_level(struct nest_parser *p, const char *const *words, unsigned n,
+                      unsigned *out)
+{
+    *out = 0;
+    return !lex_char(p->l, '@') || parse_word(p, words, n, out);
+}
+
 bool nest_parse_buffer(struct nest_parser *p, bool local)
 {
     struct lexer *l = p->l;
@@ -158,7 +176,11 @@ bool nest_parse_buffer(struct nest_parser *p, bool local)
     if (!lex_dtype(l, &dtype) || !lex_expect(l, "[") || !lex_signed(l, &count) ||
         !lex_expect(l, "]"))
         return false;
+    unsigned space = 0;
+    if (local && !nest_parse_level(p, nest_space_names, NEST_SPACES, &space))
+        return false;
     nest_id id = nest_buffer(&p->b, lex_copy(l, w), dtype, count, role);
+    p->b.nest->buffers.at[id].space = (enum nest_space)space;
     hash_insert(l->arena, &p->buffers, hash_bytes(0, w.at, w.length), id);
     return true;
 }
@@ -360,17 +382,21 @@ bool nest_parse_put(struct nest_parser *p)
     return true;
 }
 
-// name < extent @vector lanes
+// name < extent @vector lanes @tile side @rows n
 bool nest_parse_axis(struct nest_parser *p, struct lex_word *name, nest_id *out)
 {
     int64_t extent;
     if (!lex_identifier(p->l, name) || !lex_expect(p->l, "<") || !lex_signed(p->l, &extent))
         return false;
-    uint32_t vector = 0;
-    if (lex_char(p->l, '@') && (!lex_expect_keyword(p->l, "vector") || !lex_u32(p->l, &vector)))
-        return false;
+    static const char *const words[] = {NULL, "vector", "tile", "rows"};
+    uint32_t of[4] = {0};
+    unsigned which;
+    while (lex_char(p->l, '@'))
+        if (!parse_word(p, words, 4, &which) || !lex_u32(p->l, &of[which]))
+            return false;
     *out = nest_axis(&p->b, lex_copy(p->l, *name), extent);
-    p->b.nest->axes.at[*out].vector = vector;
+    struct nest_axis *axis = &p->b.nest->axes.at[*out];
+    axis->vector = of[1], axis->tile = of[2], axis->rows = of[3];
     return true;
 }
 

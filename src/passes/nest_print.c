@@ -334,16 +334,33 @@ static void print_put(struct printer *p, const struct nest_statement *t)
     end_line(p, t);
 }
 
+// Nothing of 0.
+static void add_word(struct printer *p, const char *word, unsigned x)
+{
+    if (!x)
+        return;
+    add(p, word);
+    add_unsigned(p->s, x);
+}
+
 static void add_axis(struct printer *p, nest_id axis)
 {
     open_axis(p, axis);
     add(p, axis_name(p, axis));
     add(p, " < ");
     add_signed(p->s, axis_is_known(p, axis) ? p->nest->axes.at[axis].extent : -1);
-    if (axis_is_known(p, axis) && p->nest->axes.at[axis].vector) {
-        add(p, " @vector ");
-        add_unsigned(p->s, p->nest->axes.at[axis].vector);
-    }
+    if (!axis_is_known(p, axis))
+        return;
+    const struct nest_axis *a = &p->nest->axes.at[axis];
+    add_word(p, " @vector ", a->vector);
+    add_word(p, " @tile ", a->tile);
+    add_word(p, " @rows ", a->rows);
+}
+
+static void add_level(struct printer *p, const struct nest_statement *t)
+{
+    if (t->level && t->level < NEST_LEVELS)
+        strbuf_printf(p->s, " @%s", nest_level_names[t->level]);
 }
 
 static void print_contract(struct printer *p, const struct nest_statement *t)
@@ -394,6 +411,7 @@ static void print_loop(struct printer *p, const struct nest_statement *t)
     };
     uint32_t open = p->open.count;
     add(p, words[t->kind]);
+    add_level(p, t);
     for (uint32_t i = 0; i < t->n_axes; i++) {
         add(p, i ? ", " : " ");
         add_axis(p, t->axes[i]);
@@ -451,7 +469,9 @@ static void end_carry_loop(struct printer *p, const struct nest_statement *t)
 static void print_seq(struct printer *p, const struct nest_statement *t)
 {
     uint32_t open = p->open.count;
-    add(p, "seq ");
+    add(p, "seq");
+    add_level(p, t);
+    add(p, " ");
     if (t->n_axes)
         add_axis(p, t->axes[0]);
     add(p, t->reverse ? " reverse" : "");
@@ -577,8 +597,27 @@ static void print_locals(struct printer *p)
             continue;
         strbuf_printf(p->s, "  local %s: ", p->buffer_names[i]);
         add_dtype(p, (int)b->dtype);
-        strbuf_printf(p->s, "[%lld]\n", (long long)b->count);
+        strbuf_printf(p->s, "[%lld]", (long long)b->count);
+        if (b->space && b->space < NEST_SPACES)
+            strbuf_printf(p->s, " @%s", nest_space_names[b->space]);
+        add(p, "\n");
     }
+}
+
+// What stands behind the parameters.
+static void print_words(struct printer *p)
+{
+    const struct nest *n = p->nest;
+    for (int i = 0; i < NEST_CHOICES; i++)
+        if (n->choices >> i & 1)
+            strbuf_printf(p->s, " %s", nest_choice_names[i]);
+    if (n->special && n->special < NEST_SPECIALS)
+        strbuf_printf(p->s, " as %s", nest_special_names[n->special]);
+    for (int i = 0; i < NEST_THREADS; i++)
+        if (n->threads[i])
+            strbuf_printf(p->s, " %s %u", nest_threads_names[i], n->threads[i]);
+    if (n->price)
+        strbuf_printf(p->s, " price %lld", (long long)n->price);
 }
 
 void nest_print(struct strbuf *s, const struct nest *n)
@@ -595,11 +634,7 @@ void nest_print(struct strbuf *s, const struct nest *n)
     strbuf_printf(s, "kernel %s(", identifier(s->arena, n->name, "kernel"));
     print_parameters(&p);
     add(&p, ")");
-    for (int i = 0; i < NEST_CHOICES; i++)
-        if (n->choices >> i & 1)
-            strbuf_printf(s, " %s", nest_choice_names[i]);
-    if (n->price)
-        strbuf_printf(s, " price %lld", (long long)n->price);
+    print_words(&p);
     add(&p, " {\n");
     print_locals(&p);
     print_block(&p, 0);

@@ -142,6 +142,60 @@ static void check_block(struct verifier *v, uint32_t block,
                         void (*at_end)(struct verifier *, nest_id), nest_id owner);
 
 #define MOST_LANES 64
+#define BIT(kind) (1u << (kind))
+#define POINTS (BIT(NEST_PAR) | BIT(NEST_MAP))
+
+// Who shares the loop of a GPU around the statement, of those that divide work.
+static enum nest_level level_around(const struct verifier *v)
+{
+    enum nest_level level = NEST_NO_LEVEL;
+    for (uint32_t i = 0; i < v->path.count; i++) {
+        enum nest_level own = v->nest->statements.at[v->path.at[i]].level;
+        level = own && own != NEST_SERIALLY ? own : level;
+    }
+    return level;
+}
+
+// An element has one owner, and no two threads put what comes one after the other: levels go inwards, from the
+// grid to a thread, and loops that have an order are of whoever goes through all of it.
+static void check_owner(struct verifier *v, const struct nest_statement *s)
+{
+    static const unsigned kinds[NEST_LEVELS] = {
+        [NEST_GRID] = POINTS,
+        [NEST_GROUP] = POINTS,
+        [NEST_THREAD] = POINTS | BIT(NEST_FOLD) | BIT(NEST_SCAN),
+        [NEST_PLACE] = BIT(NEST_SEQ),
+        [NEST_AHEAD] = BIT(NEST_SEQ),
+        [NEST_SERIALLY] = POINTS | BIT(NEST_FOLD) | BIT(NEST_SCAN) | BIT(NEST_SEQ),
+    };
+    enum nest_level around = level_around(v);
+    unsigned tiles = 0;
+    if (s->level) {
+        const char *name = nest_level_names[s->level];
+        // Threads look ahead in a point of theirs; all else is shared once.
+        bool may = s->level == NEST_SERIALLY || around == NEST_NO_LEVEL ||
+                   (s->level == NEST_AHEAD ? around == NEST_THREAD
+                                           : s->level >= NEST_THREAD && around < NEST_THREAD);
+        if (!(kinds[s->level] >> s->kind & 1))
+            nest_fault(v, "elements of such a loop are not shared out @%s", name);
+        else if (!may)
+            nest_fault(v, "@%s stands in a loop @%s", name, nest_level_names[around]);
+        if (!v->nest->threads[NEST_BLOCK_THREADS] && !v->nest->special)
+            nest_fault(v, "@%s, and no block of threads", name);
+        if (s->level == NEST_THREAD && nest_accumulates(v->nest, nest_id_of(v->nest, s)))
+            nest_fault(v, "what accumulates over a loop is for one thread");
+    }
+    for (uint32_t i = 0; i < s->n_axes; i++) {
+        const struct nest_axis *a = &v->nest->axes.at[s->axes[i]];
+        tiles += a->tile != 0;
+        if ((a->tile || a->rows) && (s->level != NEST_THREAD || !(POINTS >> s->kind & 1)))
+            nest_fault(v, "axis %s is not one of threads", a->name);
+        if (a->rows && a->extent % a->rows)
+            nest_fault(v, "axis %s does not come in %u parts", a->name, a->rows);
+    }
+    if (tiles == 1 || tiles > 2)
+        nest_fault(v, "%u axes have tiles", tiles);
+}
 
 // Loops that have an order go element by element, and lanes of a fold are neighbours in its sequence.
 static void check_levels(struct verifier *v, const struct nest_statement *s)
@@ -158,6 +212,7 @@ static void check_levels(struct verifier *v, const struct nest_statement *s)
     }
     if (with > 1)
         nest_fault(v, "%u axes have lanes", with);
+    check_owner(v, s);
 }
 
 static bool open_axes(struct verifier *v, const struct nest_statement *s)
@@ -194,8 +249,6 @@ static bool is_inside(const struct verifier *v, unsigned kinds)
             return true;
     return false;
 }
-
-#define BIT(kind) (1u << (kind))
 
 // Combiners are seen from inside the loop.
 static void end_fold(struct verifier *v, nest_id id)
@@ -458,7 +511,24 @@ static void check_buffers(struct verifier *v)
         const struct nest_buffer *b = &v->nest->buffers.at[i];
         if (!dtype_is_valid((int)b->dtype) || b->count < 0 || (unsigned)b->role > NEST_LOCAL)
             nest_fault(v, "buffer %s has no size, type or place", b->name);
+        else if (b->space && b->role != NEST_LOCAL)
+            nest_fault(v, "buffer %s is in memory", b->name);
     }
+}
+
+#define MOST_THREADS 1024
+
+// Threads of a block are whole groups, or columns of them.
+static void check_threads(struct verifier *v)
+{
+    const unsigned *t = v->nest->threads;
+    unsigned block = t[NEST_BLOCK_THREADS], group = t[NEST_GROUP_THREADS];
+    if (block > MOST_THREADS)
+        nest_fault(v, "there are no blocks of %u threads", block);
+    if (group && (!block || block % group))
+        nest_fault(v, "a block of %u threads has no groups of %u", block, group);
+    if (t[NEST_COLUMNS] && group && t[NEST_COLUMNS] * group != block)
+        nest_fault(v, "a block of %u threads has no %u columns", block, t[NEST_COLUMNS]);
 }
 
 int nest_verify(const struct nest *n, struct strbuf *report)
@@ -476,6 +546,7 @@ int nest_verify(const struct nest *n, struct strbuf *report)
         .statement_seen = arena_allocate(n->arena, n->statements.count + 1),
     };
     check_buffers(&v);
+    check_threads(&v);
     if (!v.faults)
         check_block(&v, 0, NULL, NEST_NONE);
     if (!v.faults)

@@ -211,6 +211,15 @@ START_TEST(equality_sees_everything)
         {"x: f32[8]", "x: f32[9]"},
         {"{\n  local", "no_jam {\n  local"},
         {"{\n  local", "more_lanes no_stages {\n  local"},
+        {"{\n  local", "as network {\n  local"},
+        {"{\n  local", "block 64 {\n  local"},
+        {"{\n  local", "block 64 group 32 columns 2 resident 4 grid 1 {\n  local"},
+        {"t: f32[8]", "t: f32[8] @register"},
+        {"t: f32[8]", "t: f32[8] @shared"},
+        {"par i", "par @grid i"},
+        {"par i", "par @thread i"},
+        {"i < 2", "i < 2 @rows 2"},
+        {"i < 2", "i < 2 @tile 32"},
         {"t: f32[8]", "t: f64[8]"},
         {"par i", "map i"},
         {"i < 2", "i < 1"},
@@ -243,6 +252,7 @@ START_TEST(equality_sees_everything)
     check_change(other, "if %2\n", "if %0\n");
     check_change(other, "= x[i]", "= x[k]");
     check_change(other, "scan s < 4 {", "scan s < 4 reverse {");
+    check_change(other, "scan s < 4 {", "scan @thread s < 4 {");
     check_change(other, "yield reduce_sum", "yield reduce_max");
     check_change(other, "in @n", "if %0 in @n");
     check_change(other, "in @n sum64", "in @n free");

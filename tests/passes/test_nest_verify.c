@@ -9,12 +9,13 @@ static void setup(void) { arena = arena_create(); }
 static void teardown(void) { arena_release(arena); }
 
 // Buffers and constants for the statements of a body.
-static struct nest *parse_body(const char *body)
+static struct nest *parse_body(const char *body, const char *words)
 {
     struct strbuf s = strbuf_make(arena);
     strbuf_add(&s, "kernel f(x: f32[64], i: i32[64], g: bool[64], h: f16[64], y: out f32[64], "
-                   "z: out f16[64], w: out i64[64]) {\n"
-                   "  local t: f32[64]\n  local m: f32[64]\n"
+                   "z: out f16[64], w: out i64[64]) ");
+    strbuf_add(&s, words);
+    strbuf_add(&s, " {\n  local t: f32[64]\n  local m: f32[64]\n"
                    "  %0 = const 0x3f800000 : f32\n  %1 = const 0x00000001 : i32\n"
                    "  %2 = const 0x01 : bool\n  %3 = const 0x0000000000000001 : i64\n"
                    "  %4 = const 0x3c00 : f16\n");
@@ -27,9 +28,10 @@ struct fault {
     const char *body, *message; // a message of NULL: there is none
 };
 
-static void check_fault(const struct fault *f)
+// Words behind the parameters are of the kernel.
+static void check_fault(const struct fault *f, const char *words)
 {
-    struct nest *n = parse_body(f->body);
+    struct nest *n = parse_body(f->body, words);
     struct strbuf report = strbuf_make(arena);
     int faults = nest_verify(n, &report);
     ck_assert_int_eq(faults, nest_verify(n, NULL));
@@ -43,7 +45,7 @@ static void check_fault(const struct fault *f)
 
 #define FAULT_TEST(name, ...)                                                                  \
     static const struct fault name##_faults[] = {__VA_ARGS__};                                 \
-    START_TEST(name) { check_fault(&name##_faults[_i]); }                                      \
+    START_TEST(name) { check_fault(&name##_faults[_i], ""); }                                      \
     END_TEST
 
 #define MAP "map a < 8 {\n"
@@ -226,6 +228,52 @@ FAULT_TEST(levels, {"map a < 8 @vector 8 {\nput y[a] = %0\n}\n", NULL},
            {"contract t[a] = x[b], x[b] for a < 4 @vector 4 over b < 4\n",
             "elements of axis a go one by one"})
 
+#define SUM(level) "fold " level "b < 8 {\nyield reduce_sum %0 sum64\n} -> %5 : f32\n"
+#define PUT "put y[a] = %5\n"
+#define ROWS(level) "map " level "a < 8 {\n"
+#define SQUARE(a, b) "map @thread a < 8" a ", b < 8" b " {\nput y[8*a + b] = %0\n}\n"
+
+static const struct {
+    struct fault fault;
+    const char *words;
+} owned[] = {
+    {{ROWS("@group ") SUM("@thread ") PUT END, NULL}, "block 64 group 32"},
+    {{ROWS("@grid ") SUM("@thread ") PUT END, NULL}, "block 64 group 64"},
+    {{ROWS("@thread ") SUM("@serial ") PUT END, NULL}, "block 64"},
+    {{ROWS("@thread ") SUM("@thread ") PUT END, "@thread stands in a loop @thread"}, "block 64"},
+    {{ROWS("@group ") "map @group b < 8 {\nput y[8*a + b] = %0\n}\n" END,
+     "@group stands in a loop @group"}, "block 64 group 32"},
+    {{ROWS("@thread ") "map @serial b < 4 {\n" SUM("@thread ")
+     "put y[8*a + b] = %5\n}\n" END,
+     "@thread stands in a loop @thread"}, "block 64"},
+    {{ROWS("@group ") "seq @serial c < 4 {\nmap @thread b < 8 {\nput t[b] = %0\n}\n}\n" END,
+     NULL}, "block 64 group 32"},
+    {{ROWS("@thread ") "seq @ahead c < 4 {\n}\nput y[a] = %0\n" END, NULL}, "block 64"},
+    {{ROWS("@group ") "seq @ahead c < 4 {\n}\nput y[a] = %0\n" END,
+     "@ahead stands in a loop @group"}, "block 64 group 64"},
+    {{"seq @thread a < 8 {\nput y[0] = %0\n}\n", "not shared out @thread"}, "block 64"},
+    {{"scan @place a < 8 {\nyield reduce_sum %0 serial -> %5 : f32\n}\n",
+     "not shared out @place"}, "block 64"},
+    {{"seq @place a < 8 {\n}\n", NULL}, "block 64"},
+    {{"fold @group a < 8 {\nyield reduce_sum %0 sum64\n} -> %5 : f32\n",
+     "not shared out @group"}, "block 64 group 32"},
+    {{"fold @thread a < 8 {\nput y[0] reduce_sum= %0 in @a sum64\n}\n",
+     "what accumulates over a loop is for one thread"}, "block 64"},
+    {{ROWS("@thread ") SUM("") PUT END, "no block of threads"}, ""},
+    {{SQUARE(" @tile 32", " @tile 32"), NULL}, "block 256"},
+    {{SQUARE(" @tile 32", ""), "1 axes have tiles"}, "block 256"},
+    {{SQUARE(" @rows 2", " @vector 4"), NULL}, "block 256"},
+    {{SQUARE(" @rows 3", ""), "axis a does not come in 3 parts"}, "block 256"},
+    {{"map a < 8 @rows 2 {\nput y[a] = %0\n}\n", "axis a is not one of threads"}, "block 64"},
+    {{ROWS("") SUM("") PUT END, "no groups of 48"}, "block 64 group 48"},
+    {{ROWS("") SUM("") PUT END, "no blocks of 2048 threads"}, "block 2048"},
+    {{ROWS("") SUM("") PUT END, "no 4 columns"}, "block 64 group 32 columns 4"},
+    {{ROWS("") SUM("") PUT END, NULL}, "block 64 group 8 columns 8"},
+};
+
+START_TEST(owners) { check_fault(&owned[_i].fault, owned[_i].words); }
+END_TEST
+
 FAULT_TEST(places, {"map a < 8 {\npar b < 8 {\n}\n}\n", "a par is not inside"},
            {"map a < -1 {\n}\n", "a negative extent"})
 
@@ -247,7 +295,7 @@ FAULT_TEST(contracts,
 // What no text can say.
 START_TEST(built_faults)
 {
-    struct nest *n = parse_body("map a < 8 {\n%5 = load x[a] : f32\nput y[a] = %5\n}\n");
+    struct nest *n = parse_body("map a < 8 {\n%5 = load x[a] : f32\nput y[a] = %5\n}\n", "");
     struct nest_statement *load = NULL;
     for (uint32_t i = 0; i < n->statements.count; i++)
         if (n->statements.at[i].kind == NEST_LOAD)
@@ -371,6 +419,7 @@ int main(void)
     ADD(folds);
     ADD(orders);
     ADD(levels);
+    tcase_add_loop_test(t, owners, 0, (int)(sizeof owned / sizeof *owned));
     ADD(places);
     ADD(contracts);
     tcase_add_test(t, built_faults);
