@@ -37,7 +37,7 @@ struct cg_lowering cg_lowering_make(struct cg_module *module, struct arena *aren
     return (struct cg_lowering){.module = module,
                                 .arena = arena,
                                 .nest = nest,
-                                .uses = arena_new(arena, struct cg_uses),
+                                .uses = arena_new(arena, struct map_uses),
                                 .written_out = cg_most_written_out(module, nest),
                                 .m = m,
                                 .top = NEST_NONE,

@@ -10,7 +10,7 @@
 
 #include "base/fold.h"
 #include "codegen/emit.h"
-#include "passes/nest.h"
+#include "map/map.h"
 
 #define CG_FOLD_LANES FOLD_LANES
 #define CG_STRIP 8  // steps of a loop over time that a GPU writes out
@@ -64,17 +64,11 @@ struct cg_stack {
     LLVMValueRef lines;  // of puts whose rows do not begin on cache lines (line.c), or NULL
 };
 
-// Uses of each buffer, in all and in the loop that was asked about last (variation.c).
-struct cg_uses {
-    nest_id loop;
-    uint32_t *all, *inside; // NULL: not counted
-};
-
 struct cg_lowering {
     struct cg_module *module;
     struct arena *arena;
     const struct nest *nest;
-    struct cg_uses *uses;
+    struct map_uses *uses;
     int64_t written_out; // the most code that a loop of this nest may become
     struct machine m;
     LLVMValueRef function, buffers_argument, scratch_argument;
@@ -352,12 +346,21 @@ bool cg_turn_next(struct cg_lowering *l, struct cg_turn *t);
 // Lowers those of the statements that are not hoisted.
 void cg_lower_list(struct cg_lowering *l, const nest_id *statements, uint32_t n);
 
-// variation.c: by value, whether it differs from lane to lane of the axis of a loop.
-const bool *cg_variation(const struct cg_lowering *l, nest_id loop, nest_id axis);
-// Whether all uses of the buffer are in the body of the loop.
-bool cg_is_inside(const struct cg_lowering *l, nest_id buffer, nest_id loop);
+// By value, whether it differs from lane to lane of the axis of a loop; whether all uses of the buffer are in the
+// body of the loop.
+static inline const bool *cg_variation(const struct cg_lowering *l, nest_id loop, nest_id axis)
+{
+    return map_varies(l->nest, l->arena, l->uses, loop, axis);
+}
+static inline bool cg_is_inside(const struct cg_lowering *l, nest_id buffer, nest_id loop)
+{
+    return map_is_inside(l->nest, l->arena, l->uses, buffer, loop);
+}
 // Whether a value that is a vector or becomes one: what carries it is a vector.
-bool cg_is_wide(const struct cg_lowering *l, nest_id value);
+static inline bool cg_is_wide(const struct cg_lowering *l, nest_id value)
+{
+    return l->lanes > 1 && (!l->varies || l->varies[value]);
+}
 
 // points.c: a loop over points some of whose statements are products with small matrices.
 bool cg_is_network(const struct cg_lowering *l, nest_id loop);

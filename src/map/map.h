@@ -61,4 +61,17 @@ struct map_variation map_variation_of(const struct nest *n, uint32_t block);
 // Whether a value in the index differs along the axis.
 bool map_place_varies(const struct map_variation *v, const struct nest_index *x, nest_id axis);
 
+// Uses of each buffer, in all and in the loop that was asked about last, to ask about the next one; zeros at first.
+struct map_uses {
+    nest_id loop;
+    uint32_t *all, *inside; // NULL: not counted
+};
+
+// Whether all uses of the buffer are in the body of the loop.
+bool map_is_inside(const struct nest *n, struct arena *arena, struct map_uses *uses,
+                   nest_id buffer, nest_id loop);
+// By value, whether it differs from element to element of an axis of the loop.
+const bool *map_varies(const struct nest *n, struct arena *arena, struct map_uses *uses,
+                       nest_id loop, nest_id axis);
+
 #endif

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// What differs from lane to lane: a fixpoint over what loops carry.
+// What differs from element to element of an axis: a fixpoint over what loops carry.
 //
 // A value that does not differ stays scalar through all loops: the step counter, what is made of
 // times alone, keys of random numbers that all lanes share.
-#include "codegen/lower.h"
+#include "map/map.h"
 
 #include <string.h>
 
 struct search {
-    const struct cg_lowering *l;
+    const struct nest *n;
     nest_id axis;
     bool *varies;
     const bool *own; // by buffer: a local of which every lane has one
@@ -76,65 +76,59 @@ static void search_statement(struct search *s, const struct nest_statement *t)
 
 static void search_block(struct search *s, uint32_t block)
 {
-    nest_for_each (t, s->l->nest, block)
+    nest_for_each (t, s->n, block)
         search_statement(s, t);
 }
 
 // Adds the uses of each buffer in the block; a put that accumulates over the loop around it is stored
 // behind.
-static void count_uses(const struct cg_lowering *l, uint32_t block, nest_id loop,
-                       uint32_t *uses)
+static void count_uses(const struct nest *n, uint32_t block, nest_id loop, uint32_t *uses)
 {
-    nest_for_each (s, l->nest, block) {
+    nest_for_each (s, n, block) {
         bool accumulates = s->kind == NEST_PUT && s->op && s->fold == loop;
         if (s->buffer != NEST_NONE && !accumulates)
             uses[s->buffer]++;
         for (int k = 0; k < 2; k++)
             if (s->source[k] != NEST_NONE)
                 uses[s->source[k]]++;
-        count_uses(l, s->body, loop, uses);
-        count_uses(l, s->other, loop, uses);
+        count_uses(n, s->body, loop, uses);
+        count_uses(n, s->other, loop, uses);
     }
 }
 
-bool cg_is_inside(const struct cg_lowering *l, nest_id buffer, nest_id loop)
+bool map_is_inside(const struct nest *nest, struct arena *arena, struct map_uses *u,
+                   nest_id buffer, nest_id loop)
 {
-    struct cg_uses *u = l->uses;
-    uint32_t n = l->nest->buffers.count + 1;
+    uint32_t n = nest->buffers.count + 1;
     if (!u->all) {
-        u->all = arena_array(l->arena, uint32_t, n);
-        u->inside = arena_array(l->arena, uint32_t, n);
+        u->all = arena_array(arena, uint32_t, n);
+        u->inside = arena_array(arena, uint32_t, n);
         u->loop = NEST_NONE;
-        count_uses(l, 0, NEST_NONE, u->all);
+        count_uses(nest, 0, NEST_NONE, u->all);
     }
     if (u->loop != loop) {
-        const struct nest_statement *s = cg_statement(l, loop);
+        const struct nest_statement *s = nest_statement_at(nest, loop);
         memset(u->inside, 0, n * sizeof *u->inside);
-        count_uses(l, s->body, loop, u->inside);
-        count_uses(l, s->other, loop, u->inside);
+        count_uses(nest, s->body, loop, u->inside);
+        count_uses(nest, s->other, loop, u->inside);
         u->loop = loop;
     }
     return u->inside[buffer] == u->all[buffer];
 }
 
-const bool *cg_variation(const struct cg_lowering *l, nest_id loop, nest_id axis)
+const bool *map_varies(const struct nest *n, struct arena *arena, struct map_uses *uses,
+                       nest_id loop, nest_id axis)
 {
-    const struct nest *n = l->nest;
-    bool *own = arena_array(l->arena, bool, n->buffers.count + 1);
+    bool *own = arena_array(arena, bool, n->buffers.count + 1);
     for (uint32_t i = 0; i < n->buffers.count; i++)
-        own[i] = n->buffers.at[i].role == NEST_LOCAL && cg_is_inside(l, i, loop);
-    struct search s = {.l = l,
+        own[i] = n->buffers.at[i].role == NEST_LOCAL && map_is_inside(n, arena, uses, i, loop);
+    struct search s = {.n = n,
                        .axis = axis,
                        .own = own,
-                       .varies = arena_array(l->arena, bool, n->values.count + 1)};
+                       .varies = arena_array(arena, bool, n->values.count + 1)};
     do {
         s.changed = false;
-        search_block(&s, cg_statement(l, loop)->body);
+        search_block(&s, nest_statement_at(n, loop)->body);
     } while (s.changed);
     return s.varies;
-}
-
-bool cg_is_wide(const struct cg_lowering *l, nest_id value)
-{
-    return l->lanes > 1 && (!l->varies || l->varies[value]);
 }
