@@ -21,25 +21,31 @@ static void release(struct cg_response *response)
     response->memory = NULL;
 }
 
-// Of a GPU: the nests of steps outside of loops that are kernels, or, with what loops write, of those in
-// them.
+// Of a GPU: maps the nests of steps outside of loops that are kernels, or, with what loops write, of those in
+// them, and lowers what does not stand for another one.
 static jot_status lower_nests(struct cg_module *m, struct arena *arena,
                               const struct nest_program *program,
                               const struct gpu_writes *const *writes, const bool *wanted,
-                              struct cg_kernel *out)
+                              const uint32_t *of, bool is_lowered, struct cg_kernel *out)
 {
     const int64_t *trips = writes ? NULL : gpu_trips_of(arena, program);
     const struct gpu_operand *const *operands = gpu_operands(arena, program, writes);
-    for (uint32_t i = 0; i < program->nests.count; i++)
+    for (uint32_t i = 0; i < program->nests.count; i++) {
+        struct gpu_kernel k = {.module = m,
+                               .arena = arena,
+                               .nest = program->nests.at[i],
+                               .number = (int)i,
+                               .trips = trips ? trips[of[i]] : 1,
+                               .operands = operands[of[i]],
+                               .is_phase = writes};
         if (wanted[i])
-            JOT_TRY(gpu_kernel_lower(m, arena, program->nests.at[i], (int)i,
-                                     trips ? trips[i] : 1, operands[i], writes != NULL,
-                                     &out[i]));
+            JOT_TRY(gpu_kernel_lower(&k, is_lowered && of[i] == i, &out[i]));
+    }
     return JOT_OK;
 }
 
 // Kernels that nothing but where they begin to read tells apart are one; their steps name the ranges that they read.
-static void share_kernels(struct arena *arena, struct nest_program *program, bool *wanted,
+static void share_kernels(struct arena *arena, struct nest_program *program, const bool *wanted,
                           uint32_t *of)
 {
     const int64_t *const *begins = gpu_begins_share(arena, program, wanted, of);
@@ -57,13 +63,11 @@ static void share_kernels(struct arena *arena, struct nest_program *program, boo
         }
         t->ranges = ranges;
     }
-    for (uint32_t i = 0; i < program->nests.count; i++)
-        wanted[i] &= of[i] == i;
 }
 
 static jot_status lower_gpu(struct cg_module *m, struct arena *arena,
-                            struct nest_program *program, struct cg_kernel *kernels,
-                            struct cg_phases *phases)
+                            struct nest_program *program, bool is_lowered,
+                            struct cg_kernel *kernels, struct cg_phases *phases)
 {
     uint32_t n = program->nests.count, end = 0;
     bool *alone = arena_array(arena, bool, n + 1), *inside = arena_array(arena, bool, n + 1);
@@ -81,23 +85,16 @@ static jot_status lower_gpu(struct cg_module *m, struct arena *arena,
     for (uint32_t i = 0; i < n; i++)
         wanted[i] = inside[i] && !alone[i];
     const int64_t *const *begins = gpu_begins_share(arena, program, wanted, of);
-    for (uint32_t i = 0; i < n; i++) {
-        wanted[i] = alone[i] && !inside[i];
-        inside[i] = inside[i] && of[i] == i;
-    }
-    share_kernels(arena, program, wanted, of_alone);
     for (uint32_t i = 0; i < n; i++)
-        alone[i] = wanted[i] || (alone[i] && inside[i]);
-    JOT_TRY(lower_nests(m, arena, program, NULL, alone, kernels));
-    JOT_TRY(
-        lower_nests(m, arena, program, gpu_writes_of_loops(arena, program), inside, of_phases));
-    for (uint32_t i = 0; i < n; i++) {
+        wanted[i] = alone[i] && !inside[i];
+    share_kernels(arena, program, wanted, of_alone);
+    JOT_TRY(lower_nests(m, arena, program, NULL, alone, of_alone, is_lowered, kernels));
+    JOT_TRY(lower_nests(m, arena, program, gpu_writes_of_loops(arena, program), inside, of,
+                        is_lowered, of_phases));
+    for (uint32_t i = 0; i < n; i++)
         if (!kernels[i].serial)
-            kernels[i].serial = kernels[of_alone[i]].serial;
-        if (inside[of[i]] && !kernels[i].serial)
-            kernels[i].serial = of_phases[of[i]].serial;
-    }
-    for (uint32_t i = 0; i < program->steps.count; i++)
+            kernels[i].serial = of_phases[i].serial;
+    for (uint32_t i = 0; is_lowered && i < program->steps.count; i++)
         if (nest_loop_is_resident(program, i)) {
             cg_resident_lower(m, arena, program, i, of_phases, begins, &phases[i]);
             i = nest_step_end(program, i);
@@ -169,15 +166,16 @@ static jot_status lower_host(struct cg_module *m, struct arena *arena,
     return JOT_OK;
 }
 
+// A GPU's nests are mapped before they are lowered, if they are at all.
 static jot_status lower_all(struct cg_module *m, struct arena *arena,
-                            struct nest_program *program, struct cg_kernel *kernels,
-                            struct cg_phases *phases)
+                            struct nest_program *program, bool is_lowered,
+                            struct cg_kernel *kernels, struct cg_phases *phases)
 {
     find_constants(arena, program);
     for (uint32_t i = 0; i < program->nests.count; i++)
         nest_collapse(program->nests.at[i]);
     if (m->is_gpu)
-        return lower_gpu(m, arena, program, kernels, phases);
+        return lower_gpu(m, arena, program, is_lowered, kernels, phases);
     JOT_TRY(lower_host(m, arena, program, kernels));
     for (uint32_t i = 0; i < program->steps.count; i++)
         if (nest_loop_is_phases(program, i)) {
@@ -233,7 +231,8 @@ static jot_status compile(const struct cg_request *request, struct arena *arena,
             cg_module_finish(&m);
             return status_out_of_memory();
         }
-        jot_status s = lower_all(&m, arena, program, kernels, phases);
+        jot_status s = lower_all(&m, arena, program, !(request->want & INSTEAD_OF_OBJECT),
+                                 kernels, phases);
         if (s == JOT_OK && !(request->want & INSTEAD_OF_OBJECT))
             s = cg_module_compile(&m, target, request->want, &object);
         arena_guard_close(&guard);

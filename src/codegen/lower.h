@@ -475,7 +475,8 @@ void cg_onehot_lower(struct cg_lowering *l, uint32_t block, const struct cg_oneh
 unsigned cg_choose_chunks(struct cg_lowering *l, nest_id s, nest_id axis, unsigned lanes);
 // size.c: the most code that a loop of the nest may become when it is written out.
 int64_t cg_most_written_out(const struct cg_module *m, const struct nest *nest);
-// Whether the code of the loop's body, so many times, is no more.
+// As much for each register that a value takes; whether the code of the loop's body, so many times, is no more.
+int64_t cg_room(const struct cg_lowering *l);
 bool cg_may_repeat(const struct cg_lowering *l, const struct nest_statement *s, int64_t count);
 
 static inline const struct nest_statement *cg_statement(const struct cg_lowering *l, nest_id s)

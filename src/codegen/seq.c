@@ -114,7 +114,7 @@ static struct state run_tiles(struct cg_lowering *l, const struct nest_statement
     struct state phis = *init;
     LLVMBasicBlockRef before = LLVMGetInsertBlock(b);
     int64_t n = cg_extent(l, s);
-    int64_t strip = l->gpu && gpu_is_short(l, s->body, WRITTEN_OUT) ? WRITTEN_OUT : 1;
+    int64_t strip = l->gpu && map_is_short(l->nest, s->body, WRITTEN_OUT) ? WRITTEN_OUT : 1;
     LLVMValueRef end = cg_int(l->module, n), size = cg_int(l->module, steps);
     struct cg_loop loop = cg_loop_open(l, cg_int(l->module, 0), end, size);
     if (loop.body)

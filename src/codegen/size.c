@@ -72,9 +72,11 @@ static int64_t registers_of(const struct cg_lowering *l)
     return of_one && lanes > of_one ? lanes / of_one : 1;
 }
 
+int64_t cg_room(const struct cg_lowering *l) { return l->written_out / registers_of(l); }
+
 bool cg_may_repeat(const struct cg_lowering *l, const struct nest_statement *s, int64_t count)
 {
     int64_t once =
         nest_code(l->nest, s->body, longest_loop(l->module), 1, l->written_out) + s->n_combines;
-    return once <= l->written_out / registers_of(l) / (count ? count : 1);
+    return once <= cg_room(l) / (count ? count : 1);
 }

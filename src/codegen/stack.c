@@ -429,7 +429,7 @@ int64_t cg_strip_find(struct cg_lowering *l, const struct nest_statement *seq)
 {
     int64_t steps = CG_STRIP;
     bool moves = false;
-    while (steps > 1 && (cg_extent(l, seq) % steps || !gpu_is_short(l, seq->body, steps)))
+    while (steps > 1 && (cg_extent(l, seq) % steps || !map_is_short(l->nest, seq->body, steps)))
         steps /= 2;
     nest_for_each (s, l->nest, seq->body) {
         if (s->kind > NEST_PUT)

@@ -69,8 +69,8 @@
 //
 // Behind its parameters stands how many threads a kernel has: `block 256` a block, `group 32` those that share a
 // point (1: none do), `columns 8` points of a block side by side, `resident 4` blocks of a multiprocessor at once,
-// `grid 1` blocks, where that is not said by the work; or `as network`, the one emitter that it is for.  A
-// local may be `@register`, kept by the threads of a group that put it, or `@shared` by them.
+// `grid 1` blocks, where that is not said by the work, `turns 4` vectors of points that a thread has one after the
+// other, or `at_once 2` that it reads before it goes on; or `as network`, the one emitter that it is for.  A local may be `@register`, kept by the threads of a group that put it, or `@shared` by them.
 //
 // A contract is c = sum of a b by fused multiply-add, whose terms come one after the other.
 //
@@ -151,7 +151,7 @@ struct nest_buffer {
 struct nest_axis {
     const char *name;
     int64_t extent;
-    unsigned vector; // elements that go at once (above), 0: one by one
+    unsigned vector;     // elements that go at once (above), 0: one by one
     unsigned tile, rows; // 0: none
 };
 
@@ -186,6 +186,8 @@ enum nest_threads {
     NEST_COLUMNS,
     NEST_RESIDENT,
     NEST_BLOCKS,
+    NEST_TURNS,
+    NEST_AT_ONCE,
     NEST_THREADS
 };
 extern const char *const nest_threads_names[NEST_THREADS]; // "block", ...
@@ -223,12 +225,12 @@ struct nest_statement {
     enum nest_order order; // and the order
     uint32_t n_axes;       // loops
     const nest_id *axes;
-    bool reverse;        // SCAN, SEQ
+    bool reverse;          // SCAN, SEQ
     enum nest_level level; // of loops
-    uint32_t body;       // block of loops, IF's first branch, WHILE's test
-    uint32_t other;      // IF's second branch, WHILE's step; NEST_NONE for none
-    nest_id first_carry; // SEQ, WHILE: values of the carries inside the body
-    uint32_t n_combines; // FOLD, YIELD
+    uint32_t body;         // block of loops, IF's first branch, WHILE's test
+    uint32_t other;        // IF's second branch, WHILE's step; NEST_NONE for none
+    nest_id first_carry;   // SEQ, WHILE: values of the carries inside the body
+    uint32_t n_combines;   // FOLD, YIELD
     const struct nest_combine *combines;
     uint32_t n_yields; // SEQ, IF: values at the end of body (then of other)
     const nest_id *yields;
@@ -260,7 +262,7 @@ struct nest {
     unsigned choices;  // of nest_choice
     enum nest_special special;
     unsigned threads[NEST_THREADS];
-    int64_t price;     // of what is mapped, in scalar operations, 0: none
+    int64_t price; // of what is mapped, in scalar operations, 0: none
     VEC(struct nest_buffer) buffers;
     VEC(struct nest_axis) axes;
     VEC(struct nest_statement) statements;

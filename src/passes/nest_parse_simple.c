@@ -142,7 +142,8 @@ static bool parse_word(struct nest_parser *p, const char *const *words, unsigned
         if (lex_keyword(p->l, words[*out]))
             return true;
     struct lex_word w = lex_peek_word(p->l);
-    return lex_fail(p->l, "there is no level '%.*s'", (int)(w.length < 40 ? w.length : 40), w.at);
+    return lex_fail(p->l, "there is no level '%.*s'", (int)(w.length < 40 ? w.length : 40),
+                    w.at);
 }
 
 bool nest_parse_level(struct nest_parser *p, const char *const *words, unsigned n,

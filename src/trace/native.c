@@ -384,8 +384,8 @@ static const char *schedule_text(struct native_program *p, struct arena *arena)
     struct strbuf s = strbuf_make(arena);
     if (native_schedule(p, arena, &nests) != JOT_OK)
         return NULL;
+    take_levels(p, arena, nests);
     if (p->device->type->kind != JOT_CUDA) {
-        take_levels(p, arena, nests);
         schedule_print(&s, nests);
         return s.text;
     }

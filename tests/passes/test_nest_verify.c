@@ -45,7 +45,7 @@ static void check_fault(const struct fault *f, const char *words)
 
 #define FAULT_TEST(name, ...)                                                                  \
     static const struct fault name##_faults[] = {__VA_ARGS__};                                 \
-    START_TEST(name) { check_fault(&name##_faults[_i], ""); }                                      \
+    START_TEST(name) { check_fault(&name##_faults[_i], ""); }                                  \
     END_TEST
 
 #define MAP "map a < 8 {\n"
@@ -240,25 +240,32 @@ static const struct {
     {{ROWS("@group ") SUM("@thread ") PUT END, NULL}, "block 64 group 32"},
     {{ROWS("@grid ") SUM("@thread ") PUT END, NULL}, "block 64 group 64"},
     {{ROWS("@thread ") SUM("@serial ") PUT END, NULL}, "block 64"},
-    {{ROWS("@thread ") SUM("@thread ") PUT END, "@thread stands in a loop @thread"}, "block 64"},
+    {{ROWS("@thread ") SUM("@thread ") PUT END, "@thread stands in a loop @thread"},
+     "block 64"},
     {{ROWS("@group ") "map @group b < 8 {\nput y[8*a + b] = %0\n}\n" END,
-     "@group stands in a loop @group"}, "block 64 group 32"},
-    {{ROWS("@thread ") "map @serial b < 4 {\n" SUM("@thread ")
-     "put y[8*a + b] = %5\n}\n" END,
-     "@thread stands in a loop @thread"}, "block 64"},
+      "@group stands in a loop @group"},
+     "block 64 group 32"},
+    {{ROWS("@thread ") "map @serial b < 4 {\n" SUM("@thread ") "put y[8*a + b] = %5\n}\n" END,
+      "@thread stands in a loop @thread"},
+     "block 64"},
     {{ROWS("@group ") "seq @serial c < 4 {\nmap @thread b < 8 {\nput t[b] = %0\n}\n}\n" END,
-     NULL}, "block 64 group 32"},
+      NULL},
+     "block 64 group 32"},
     {{ROWS("@thread ") "seq @ahead c < 4 {\n}\nput y[a] = %0\n" END, NULL}, "block 64"},
     {{ROWS("@group ") "seq @ahead c < 4 {\n}\nput y[a] = %0\n" END,
-     "@ahead stands in a loop @group"}, "block 64 group 64"},
+      "@ahead stands in a loop @group"},
+     "block 64 group 64"},
     {{"seq @thread a < 8 {\nput y[0] = %0\n}\n", "not shared out @thread"}, "block 64"},
     {{"scan @place a < 8 {\nyield reduce_sum %0 serial -> %5 : f32\n}\n",
-     "not shared out @place"}, "block 64"},
+      "not shared out @place"},
+     "block 64"},
     {{"seq @place a < 8 {\n}\n", NULL}, "block 64"},
     {{"fold @group a < 8 {\nyield reduce_sum %0 sum64\n} -> %5 : f32\n",
-     "not shared out @group"}, "block 64 group 32"},
+      "not shared out @group"},
+     "block 64 group 32"},
     {{"fold @thread a < 8 {\nput y[0] reduce_sum= %0 in @a sum64\n}\n",
-     "what accumulates over a loop is for one thread"}, "block 64"},
+      "what accumulates over a loop is for one thread"},
+     "block 64"},
     {{ROWS("@thread ") SUM("") PUT END, "no block of threads"}, ""},
     {{SQUARE(" @tile 32", " @tile 32"), NULL}, "block 256"},
     {{SQUARE(" @tile 32", ""), "1 axes have tiles"}, "block 256"},

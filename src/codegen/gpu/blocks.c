@@ -13,47 +13,16 @@
 #include "passes/cost.h"
 
 #define BLOCK 256
-#define DEAR_WORK 64 // operations of an element
-#define LIGHT_WORK 8 // where multiprocessors have so few blocks of the fold:
-#define LIGHT_BLOCKS (4 * GPU_MULTIPROCESSORS)
-#define LEAST_TERMS 4096
-#define OWN_BYTES (48 << 10)                  // of the terms of a block of the fold
-#define FEW_BLOCKS (16 * GPU_MULTIPROCESSORS) // of the fold
-#define OWN_BLOCK 256 // threads that make the terms of a block of the fold
+#define OWN_BYTES (48 << 10) // of the terms of a block of the fold
+#define OWN_BLOCK 256        // threads that make the terms of a block of the fold
 
 // A fold that blocks share, and what stands around it.
 struct shared_fold {
     nest_id fold;
     uint32_t block, at; // its statements, and which of them the fold is
     uint32_t outer; // statements of the kernel before it, or before the loop that it stands in
-    struct gpu_points points; // of that loop; no statement: it stands in none
+    struct map_points points; // of that loop; no statement: it stands in none
 };
-
-nest_id gpu_shared_fold(struct cg_lowering *l, nest_id loop)
-{
-    const struct nest_statement *s = cg_statement(l, loop);
-    if (s->kind != NEST_PAR || gpu_has_updates(l->nest))
-        return NEST_NONE;
-    for (uint32_t i = 0; i < l->nest->buffers.count; i++)
-        if (l->nest->buffers.at[i].role == NEST_LOCAL)
-            return NEST_NONE;
-    const struct nest_block *b = &l->nest->blocks.at[s->body];
-    nest_id fold = NEST_NONE;
-    for (uint32_t i = 0; i < b->statements.count; i++) {
-        const struct nest_statement *t = cg_statement(l, b->statements.at[i]);
-        if (t->kind < NEST_PUT || (t->kind == NEST_PUT && !t->op))
-            continue;
-        if (t->kind != NEST_FOLD || fold != NEST_NONE ||
-            !gpu_is_team_fold(l, b->statements.at[i]))
-            return NEST_NONE;
-        fold = b->statements.at[i];
-    }
-    if (fold == NEST_NONE || cg_extent(l, cg_statement(l, fold)) <= GPU_MOST_OF_ONE_BLOCK ||
-        (nest_lies_along(nest_lines_in(l->nest, s)) && gpu_has_columns(l, s)))
-        return NEST_NONE;
-    struct nest_time time = nest_time_of(l->nest, cg_statement(l, fold), cg_extent(l, s));
-    return time.apart > COST_GROUP_BETTER * time.shared + COST_TOGETHER_US ? fold : NEST_NONE;
-}
 
 static struct shared_fold shared_fold_of(struct cg_lowering *l, uint32_t at)
 {
@@ -63,7 +32,7 @@ static struct shared_fold shared_fold_of(struct cg_lowering *l, uint32_t at)
     t.fold = all->statements.at[at];
     if (s->kind != NEST_PAR)
         return t;
-    t.points = (struct gpu_points){.s = s,
+    t.points = (struct map_points){.s = s,
                                    .axis = s->axes[s->n_axes - 1],
                                    .lanes = 1,
                                    .rows = 1,
@@ -131,20 +100,6 @@ static uint64_t all_terms(const struct nest_statement *s, int64_t count)
         bytes += s->combines[i].n * term_bytes(&s->combines[i], count);
     return bytes;
 }
-
-static bool has_terms(const struct cg_lowering *l, nest_id fold, int64_t points)
-{
-    const struct nest_statement *s = cg_statement(l, fold);
-    for (uint32_t i = 0; i < s->n_combines; i++)
-        if (dtype_is_complex(s->combines[i].dtype) || s->combines[i].dtype == JOT_BOOL)
-            return false;
-    int64_t length = cg_extent(l, s), blocks = points * (length / fold_block(length));
-    double work = gpu_work(l, s->body);
-    return length >= LEAST_TERMS && ((work >= DEAR_WORK && blocks < FEW_BLOCKS) ||
-                                     (work >= LIGHT_WORK && blocks < LIGHT_BLOCKS));
-}
-
-bool gpu_has_terms(const struct cg_lowering *l, nest_id fold) { return has_terms(l, fold, 1); }
 
 // The terms at place `at` of the fold: stored, or loaded for all lanes.
 static void access_terms(struct cg_lowering *l, const struct nest_statement *s, LLVMValueRef at,
@@ -282,7 +237,7 @@ static void lower_blocks(struct cg_lowering *l, const struct shared_fold *t, uin
                          int64_t size, struct cg_kernel *out, struct cg_kernel_step *step)
 {
     LLVMBuilderRef b = l->m.b;
-    const struct gpu_row *r = &l->gpu->row;
+    const struct map_row *r = &l->gpu->row;
     int64_t chunks = (r->blocks + size - 1) / size, points = t->points.count;
     gpu_lower_list(l, 0, t->outer);
     struct gpu_fold f = gpu_fold_make(l, t->fold, r, size);
@@ -298,7 +253,7 @@ static void lower_blocks(struct cg_lowering *l, const struct shared_fold *t, uin
     lower_before(l, t, point);
     if (terms)
         l->gpu->terms = terms_of_grid(l, t, point);
-    else if (has_terms(l, t->fold, points))
+    else if (map_has_terms(l->nest, t->fold, points))
         make_own_terms(l, t->fold, first);
     gpu_fold_blocks(l, &f, first, size);
     gpu_sync(l);
@@ -335,15 +290,15 @@ void gpu_blocks_lower(struct cg_lowering *l, uint32_t at, struct cg_kernel *out)
     struct cg_gpu *g = l->gpu;
     struct shared_fold t = shared_fold_of(l, at);
     const struct nest_statement *s = cg_statement(l, t.fold);
-    struct gpu_row row = g->row;
+    struct map_row row = gpu_row_make(l, s, g->group);
     unsigned block = g->block;
     uint64_t terms = 0;
     int64_t size = row.teams, points = t.points.count;
-    if (has_terms(l, t.fold, points) && are_even(l, t.fold, points)) {
+    if (map_has_terms(l->nest, t.fold, points) && are_even(l, t.fold, points)) {
         block = OWN_BLOCK;
         row = gpu_row_make(l, s, block);
         size = 1;
-    } else if (has_terms(l, t.fold, points)) {
+    } else if (map_has_terms(l->nest, t.fold, points)) {
         terms = (uint64_t)points * all_terms(s, cg_extent(l, s));
         lower_terms(l, &t, out);
     }

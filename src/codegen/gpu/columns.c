@@ -15,14 +15,10 @@
 
 #include <string.h>
 
-#define UNITS 8 // of a block of the fold, at least
-#define PARTS_BLOCK 256
+#define UNITS 8  // of a block of the fold, at least
 #define BLOCKS 8 // of a multiprocessor at a time
-#define PARTS_COLUMNS 64
 #define END_BLOCK 512
 #define MAP_BLOCK 256
-#define LEAST_WORK (1 << 18) // elements that are worth a function more
-#define MOST_COLUMNS 4096    // of which parts of folds keep a GPU busier than whole ones
 
 // What the first `rows` threads of the column have, at most so many, as one; by all of them.
 static void bring_together(struct cg_lowering *l, const struct gpu_alone *p, LLVMValueRef rows,
@@ -92,7 +88,7 @@ void gpu_fold_columns(struct cg_lowering *l, nest_id id)
 // ---- Parts
 
 struct parts {
-    struct gpu_points points;
+    struct map_points points;
     nest_id fold;
     uint32_t at;           // the fold, in the body of the loop
     int64_t span, parts;   // units of a thread, parts of the fold
@@ -101,17 +97,6 @@ struct parts {
     struct cg_results *of; // by combine: [part][vector of points]
     LLVMValueRef is_there; // an i1: the thread has a vector of its own
 };
-
-// Loads of the block that are beside their neighbours neither along the axis nor the same along it.
-static uint32_t count_apart(const struct cg_lowering *l, uint32_t block, nest_id axis)
-{
-    uint32_t n = 0;
-    nest_for_each (s, l->nest, block) {
-        int64_t factor = s->kind == NEST_LOAD ? nest_index_factor(&s->index, axis) : 0;
-        n += factor < -1 || factor > 1;
-    }
-    return n;
-}
 
 static void set_columns(struct cg_lowering *l, struct parts *t, unsigned block, unsigned most)
 {
@@ -123,70 +108,15 @@ static void set_columns(struct cg_lowering *l, struct parts *t, unsigned block, 
     g->group = block / g->columns;
 }
 
-static bool is_map_apart(const struct cg_lowering *l, const struct parts *t,
-                         const struct nest_statement *map)
+static struct parts parts_of(const struct cg_lowering *l, nest_id loop)
 {
-    if (cg_extent(l, map) == 1) // which may put over what the rest reads
-        return false;
-    nest_for_each (s, l->nest, map->body)
-        if (s->kind > NEST_PUT || (s->kind == NEST_PUT && s->op) || nest_takes(s, t->depends))
-            return false;
-    return true;
-}
-
-// The one loop of the body that is no map for itself, or NEST_NONE.
-static nest_id only_fold(struct cg_lowering *l, const struct nest_statement *s, struct parts *t)
-{
-    const struct nest_block *b = &l->nest->blocks.at[s->body];
-    nest_id fold = NEST_NONE;
-    t->depends = arena_array(l->arena, bool, l->nest->values.count + 1);
-    for (uint32_t i = 0; i < b->statements.count; i++) {
-        nest_id id = b->statements.at[i];
-        const struct nest_statement *x = cg_statement(l, id);
-        if (x->kind < NEST_PUT)
-            t->depends[x->result] = nest_takes(x, t->depends);
-        if (x->kind <= NEST_PUT || (x->kind == NEST_MAP && is_map_apart(l, t, x)))
-            continue;
-        if (x->kind != NEST_FOLD || fold != NEST_NONE || !gpu_is_team_fold(l, id))
-            return NEST_NONE;
-        fold = id;
-        t->at = i;
-        for (uint32_t k = 0; k < x->n_results; k++)
-            t->depends[x->result + k] = true;
-    }
-    return fold;
-}
-
-static bool find_parts(struct cg_lowering *l, nest_id loop, struct parts *t)
-{
-    const struct nest_statement *s = cg_statement(l, loop);
-    struct cg_gpu *g = l->gpu;
-    *t = (struct parts){0};
-    t->fold = only_fold(l, s, t);
-    if (t->fold == NEST_NONE)
-        return false;
-    for (uint32_t i = 0; i < l->nest->buffers.count; i++)
-        if (l->nest->buffers.at[i].role == NEST_LOCAL)
-            return false;
-    const struct nest_statement *fold = cg_statement(l, t->fold);
-    nest_id along = s->axes[s->n_axes - 1], inside = fold->axes[fold->n_axes - 1];
-    g->columns = 1; // lanes are asked for
-    t->points = gpu_points_make(l, loop, true);
-    g->columns = 0;
-    if (l->nest->axes.at[t->points.axis].extent % t->points.lanes) {
-        t->points.lanes = 1;
-        t->points.count = cg_extent(l, s);
-    }
-    int64_t length = cg_extent(l, fold);
-    return length >= 8 * FOLD_LANES && length * cg_extent(l, s) >= LEAST_WORK &&
-           t->points.count <= MOST_COLUMNS &&
-           count_apart(l, fold->body, inside) > count_apart(l, fold->body, along);
-}
-
-bool gpu_is_parts(struct cg_lowering *l, nest_id loop)
-{
-    struct parts t;
-    return find_parts(l, loop, &t);
+    struct parts t = {.points = map_points_of(l->nest, loop)};
+    const struct nest_block *b = &l->nest->blocks.at[t.points.s->body];
+    t.depends = arena_array(l->arena, bool, l->nest->values.count + 1);
+    t.fold = map_only_fold(l->nest, t.points.s, t.depends);
+    while (b->statements.at[t.at] != t.fold)
+        t.at++;
+    return t;
 }
 
 static uint64_t place_parts(struct cg_lowering *l, struct parts *t, const struct gpu_alone *p)
@@ -256,7 +186,7 @@ static void lower_parts(struct cg_lowering *l, struct parts *t, struct cg_kernel
 {
     LLVMBuilderRef b = l->m.b;
     struct cg_gpu *g = l->gpu;
-    set_columns(l, t, PARTS_BLOCK, PARTS_COLUMNS);
+    t->groups = (t->points.count + g->columns - 1) / g->columns;
     struct cg_kernel_step *step = gpu_function_open(l, out, "_parts" GPU_STREAMS, 1);
     gpu_lower_list(l, 0, l->nest->blocks.at[0].statements.count - 1);
     set_lanes(l, t, true);
@@ -362,7 +292,7 @@ static void lower_map(struct cg_lowering *l, const struct parts *t,
     memcpy(axes + map->n_axes, loop->axes, loop->n_axes * sizeof *axes);
     both.axes = axes;
     both.n_axes = map->n_axes + loop->n_axes;
-    struct gpu_points p = {.s = &both,
+    struct map_points p = {.s = &both,
                            .axis = axes[both.n_axes - 1],
                            .lanes = 1,
                            .rows = 1,
@@ -405,8 +335,7 @@ static void lower_maps(struct cg_lowering *l, const struct parts *t, struct cg_k
 
 void gpu_parts_lower(struct cg_lowering *l, nest_id loop, struct cg_kernel *out)
 {
-    struct parts t;
-    find_parts(l, loop, &t);
+    struct parts t = parts_of(l, loop);
     lower_parts(l, &t, out);
     lower_maps(l, &t, out);
     lower_end(l, &t, out);

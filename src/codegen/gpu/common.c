@@ -16,166 +16,30 @@
 
 #include <string.h>
 
-#define STEPS GPU_WARP  // of a chunk
-#define MOST_POINTS 768 // of a block: threads that have registers for a long body
-#define LEAST_CHUNKS 4  // of a loop that is worth it
-#define LEAST_WORK 64.0 // operations of the common part, and of what steps do side by side
-#define STRIP 4         // steps side by side
-#define STRIP_WORK 1000 // operations of them
-#define SLOT 8          // bytes
-#define MOST_SLOTS 16   // of a step
+#define STEPS GPU_WARP // of a chunk
+#define SLOT 8         // bytes
 
 struct gpu_common {
-    nest_id loop;
-    const bool *varies; // by value: from thread to thread
-    uint32_t n_slots;   // values of a step that all threads take from shared memory
-    nest_id slots[MOST_SLOTS];
-    const bool *is_apart; // by statement: differs, but does not come from the step before
-    int64_t strip;        // steps that are done side by side as far as they are so
-    LLVMValueRef inside;  // whether the thread has a point of its own
+    const struct map_ahead *of;
+    LLVMValueRef inside; // whether the thread has a point of its own
 };
 
-static bool is_plain(const struct cg_lowering *l, nest_id value)
+struct gpu_common *gpu_common_of(struct cg_lowering *l, nest_id loop)
 {
-    jot_dtype d = l->nest->values.at[value].dtype;
-    return !dtype_is_complex(d) && dtype_get(d)->bytes >= 4;
-}
-
-// Indices and constants are made wherever they are wanted.
-static bool is_common(const struct gpu_common *c, const struct nest_statement *s)
-{
-    return (s->kind == NEST_OP || s->kind == NEST_LOAD) && !c->varies[s->result];
-}
-
-static bool is_in_body(const struct cg_lowering *l, const struct nest_statement *seq, nest_id v)
-{
-    nest_for_each (s, l->nest, seq->body)
-        if (s == cg_maker_of(l, v))
-            return true;
-    return false;
-}
-
-// The value of a step is wanted by what differs: it gets a slot if the common part makes it.
-static bool want(struct cg_lowering *l, struct gpu_common *c, const struct nest_statement *seq,
-                 nest_id v)
-{
-    bool is_carry = v >= seq->first_carry && v < seq->first_carry + seq->n_in;
-    if (c->varies[v] ||
-        (!is_carry && (!is_in_body(l, seq, v) || !is_common(c, cg_maker_of(l, v)))))
-        return true;
-    for (uint32_t i = 0; i < c->n_slots; i++)
-        if (c->slots[i] == v)
-            return true;
-    if (c->n_slots == MOST_SLOTS || !is_plain(l, v))
-        return false;
-    c->slots[c->n_slots++] = v;
-    return true;
-}
-
-static bool want_index(struct cg_lowering *l, struct gpu_common *c,
-                       const struct nest_statement *seq, const struct nest_index *x)
-{
-    for (uint32_t i = 0; i < x->count; i++)
-        if (x->terms[i].is_value && !want(l, c, seq, x->terms[i].id))
-            return false;
-    return true;
-}
-
-// Fills the slots; false: there is no such part, or not enough of it.
-static bool divide(struct cg_lowering *l, struct gpu_common *c,
-                   const struct nest_statement *seq)
-{
-    double work = 0;
-    nest_for_each (s, l->nest, seq->body) {
-        if (s->kind > NEST_PUT || s->kind == NEST_PUT ||
-            (s->kind == NEST_LOAD && !gpu_is_read_only(l, s->buffer)))
-            return false;
-        if (is_common(c, s)) {
-            work += s->kind == NEST_OP ? cost_of_op(s->op, s->dtype) : 0;
-            continue;
+    nest_for_each (s, l->nest, cg_statement(l, loop)->body)
+        if (s->level == NEST_AHEAD) {
+            struct map_gpu m = gpu_map_of(l);
+            struct gpu_common *c = arena_new(l->arena, struct gpu_common);
+            *c = (struct gpu_common){.of = map_ahead_find(&m, loop)};
+            return c;
         }
-        for (uint32_t k = 0; k < s->n_in; k++)
-            if (!want(l, c, seq, s->in[k]))
-                return false;
-        if (!want_index(l, c, seq, &s->index) ||
-            (s->kind == NEST_LOAD && s->guard != NEST_NONE && !want(l, c, seq, s->guard)))
-            return false;
-    }
-    if (gpu_carries_complex(l, seq))
-        return false;
-    for (uint32_t i = 0; i < seq->n_in; i++) {
-        nest_id carry = seq->first_carry + i;
-        if (c->varies[carry] ? !want(l, c, seq, seq->yields[i]) : !is_plain(l, carry))
-            return false;
-    }
-    return work >= LEAST_WORK;
+    return NULL;
 }
 
-// Marks the operations that are made of what has no part in the carries that vary; their work.
-static double find_apart(struct cg_lowering *l, struct gpu_common *c,
-                         const struct nest_statement *seq)
+bool gpu_common_varies(const struct gpu_common *c, nest_id value)
 {
-    bool *is_apart = arena_array(l->arena, bool, l->nest->statements.count + 1);
-    bool *is_tied = arena_array(l->arena, bool, l->nest->values.count + 1);
-    double work = 0;
-    for (uint32_t i = 0; i < seq->n_in; i++)
-        is_tied[seq->first_carry + i] = c->varies[seq->first_carry + i];
-    nest_for_each (s, l->nest, seq->body) {
-        nest_id id = nest_id_of(l->nest, s);
-        bool comes_from_step = s->kind == NEST_LOAD;
-        for (uint32_t k = 0; k < s->n_in; k++)
-            comes_from_step |= is_tied[s->in[k]];
-        for (uint32_t k = 0; k < s->index.count; k++)
-            comes_from_step |=
-                s->index.terms[k].is_value || s->index.terms[k].id == seq->axes[0];
-        for (uint32_t k = 0; k < s->n_results; k++)
-            is_tied[s->result + k] = comes_from_step;
-        is_apart[id] = !comes_from_step && !is_common(c, s);
-        work += is_apart[id] ? cost_of_op(s->op, s->dtype) : 0;
-    }
-    c->is_apart = is_apart;
-    return work;
+    return c->of->varies[value];
 }
-
-struct gpu_common *gpu_common_find(struct cg_lowering *l, nest_id loop)
-{
-    const struct nest_statement *points = cg_statement(l, loop);
-    struct gpu_common *c = arena_array(l->arena, struct gpu_common, 1);
-    *c = (struct gpu_common){.loop = NEST_NONE};
-    nest_for_each (s, l->nest, points->body) {
-        enum nest_kind kind = s->kind;
-        if (kind > NEST_PUT && (kind != NEST_SEQ || c->loop != NEST_NONE))
-            return NULL;
-        c->loop = kind == NEST_SEQ ? nest_id_of(l->nest, s) : c->loop;
-    }
-    if (l->gpu->is_phase || l->gpu->block % GPU_WARP || c->loop == NEST_NONE ||
-        cg_extent(l, cg_statement(l, c->loop)) < LEAST_CHUNKS * STEPS)
-        return NULL;
-    bool *varies = arena_array(l->arena, bool, l->nest->values.count + 1);
-    for (uint32_t k = 0; k < points->n_axes; k++) {
-        const bool *along = cg_variation(l, loop, points->axes[k]);
-        for (uint32_t i = 0; i < l->nest->values.count; i++)
-            varies[i] |= along[i];
-    }
-    c->varies = varies;
-    const struct nest_statement *seq = cg_statement(l, c->loop);
-    if (!divide(l, c, seq))
-        return NULL;
-    double work = find_apart(l, c, seq);
-    c->strip = work < LEAST_WORK ? 1 : STRIP;
-    while (c->strip > 1 && (cg_extent(l, seq) % c->strip || c->strip * work > STRIP_WORK))
-        c->strip /= 2;
-    return c;
-}
-
-unsigned gpu_common_threads(int64_t points)
-{
-    int64_t n = (points + GPU_MULTIPROCESSORS - 1) / GPU_MULTIPROCESSORS;
-    n = (n + GPU_WARP - 1) / GPU_WARP * GPU_WARP;
-    return (unsigned)(n < GPU_BLOCK ? GPU_BLOCK : n > MOST_POINTS ? MOST_POINTS : n);
-}
-
-bool gpu_common_varies(const struct gpu_common *c, nest_id value) { return c->varies[value]; }
 
 void gpu_common_guard(struct gpu_common *c, LLVMValueRef inside) { c->inside = inside; }
 
@@ -205,7 +69,7 @@ static LLVMValueRef slot_of_step(const struct lowering *p, LLVMValueRef at, uint
 {
     LLVMBuilderRef b = p->l->m.b;
     LLVMValueRef row = LLVMBuildAnd(b, at, cg_int(p->l->module, 2 * STEPS - 1), "");
-    row = LLVMBuildMul(b, row, cg_int(p->l->module, p->c->n_slots), "");
+    row = LLVMBuildMul(b, row, cg_int(p->l->module, p->c->of->n_slots), "");
     return slot_at(p, p->steps, LLVMBuildAdd(b, row, cg_int(p->l->module, slot), ""));
 }
 
@@ -228,7 +92,7 @@ static void move_state(const struct lowering *p, bool is_load)
     for (uint32_t i = 0; i < p->seq->n_in; i++) {
         nest_id v = p->seq->first_carry + i;
         LLVMValueRef shared = slot_at(p, p->state, cg_int(p->l->module, i));
-        if (!p->c->varies[v])
+        if (!p->c->of->varies[v])
             store(p, v, load(p, v, is_load ? shared : p->carries[i]),
                   is_load ? p->carries[i] : shared);
     }
@@ -250,7 +114,7 @@ static void load_carries(const struct lowering *p, LLVMValueRef at, enum part pa
 {
     for (uint32_t i = 0; i < p->seq->n_in; i++) {
         nest_id v = p->seq->first_carry + i;
-        if (p->c->varies[v] != (part == REST))
+        if (p->c->of->varies[v] != (part == REST))
             continue;
         LLVMValueRef from = part == WANTED ? carry_of_step(p, at, i) : p->carries[i];
         p->l->values[v].re = load(p, v, from);
@@ -262,7 +126,7 @@ static void load_carries(const struct lowering *p, LLVMValueRef at, enum part pa
 static void store_carries(const struct lowering *p, enum part part)
 {
     for (uint32_t i = 0; i < p->seq->n_in; i++)
-        if (p->c->varies[p->seq->first_carry + i] == (part == REST))
+        if (p->c->of->varies[p->seq->first_carry + i] == (part == REST))
             store(p, p->seq->first_carry + i, p->l->values[p->seq->yields[i]].re,
                   p->carries[i]);
 }
@@ -283,11 +147,11 @@ static void do_common(const struct lowering *p, LLVMValueRef at, enum part part)
     nest_for_each (t, l->nest, p->seq->body) {
         nest_id id = nest_id_of(l->nest, t);
         bool is_made_anywhere = t->kind == NEST_CONST || t->kind == NEST_INDEX;
-        if (!l->hoisted[id] && (is_made_anywhere || is_common(p->c, t)))
+        if (!l->hoisted[id] && (is_made_anywhere || map_is_common(p->c->of, t)))
             cg_lower_statement(l, id);
     }
-    for (uint32_t i = 0; part == WANTED && i < p->c->n_slots; i++)
-        store(p, p->c->slots[i], l->values[p->c->slots[i]].re, slot_of_step(p, at, i));
+    for (uint32_t i = 0; part == WANTED && i < p->c->of->n_slots; i++)
+        store(p, p->c->of->slots[i], l->values[p->c->of->slots[i]].re, slot_of_step(p, at, i));
     if (part == CARRIED)
         store_carries(p, part);
 }
@@ -297,8 +161,8 @@ static void load_slots(const struct lowering *p, LLVMValueRef at)
 {
     struct cg_lowering *l = p->l;
     LLVMBuilderRef b = l->m.b;
-    for (uint32_t i = 0; i < p->c->n_slots; i++) {
-        nest_id slot = p->c->slots[i];
+    for (uint32_t i = 0; i < p->c->of->n_slots; i++) {
+        nest_id slot = p->c->of->slots[i];
         LLVMValueRef all = load(p, slot, slot_of_step(p, at, i));
         all = cg_splat(&l->m, all, l->lanes);
         for (unsigned k = 1; k < l->lanes; k++) {
@@ -316,8 +180,8 @@ static void do_rest(const struct lowering *p, bool apart)
     const struct nest_block *b = &p->l->nest->blocks.at[p->seq->body];
     for (uint32_t i = 0; i < b->statements.count; i++) {
         nest_id id = b->statements.at[i];
-        if (!p->l->hoisted[id] && p->c->is_apart[id] == apart &&
-            !is_common(p->c, cg_statement(p->l, id)))
+        if (!p->l->hoisted[id] && p->c->of->is_apart[id] == apart &&
+            !map_is_common(p->c->of, cg_statement(p->l, id)))
             cg_lower_statement(p->l, id);
     }
 }
@@ -335,10 +199,11 @@ static void take_lane(struct cg_lowering *l, nest_id value, const struct cg_valu
 
 static void take_step(const struct lowering *p, const struct cg_value *all, unsigned k)
 {
-    for (uint32_t i = 0; i < p->c->n_slots; i++)
-        take_lane(p->l, p->c->slots[i], all, k);
+    for (uint32_t i = 0; i < p->c->of->n_slots; i++)
+        take_lane(p->l, p->c->of->slots[i], all, k);
     nest_for_each (s, p->l->nest, p->seq->body)
-        for (uint32_t j = 0; p->c->is_apart[nest_id_of(p->l->nest, s)] && j < s->n_results; j++)
+        for (uint32_t j = 0; p->c->of->is_apart[nest_id_of(p->l->nest, s)] && j < s->n_results;
+             j++)
             take_lane(p->l, s->result + j, all, k);
 }
 
@@ -348,12 +213,12 @@ static void do_strip(const struct lowering *p, LLVMValueRef at)
     struct cg_lowering *l = p->l;
     uint32_t n = l->nest->values.count;
     struct cg_value *all = arena_array(l->arena, struct cg_value, n + 1);
-    l->lanes = (unsigned)p->c->strip;
+    l->lanes = (unsigned)p->c->of->strip;
     load_slots(p, at);
     do_rest(p, true);
     l->lanes = 1;
     memcpy(all, l->values, n * sizeof *all);
-    for (unsigned k = 0; k < p->c->strip; k++) {
+    for (unsigned k = 0; k < p->c->of->strip; k++) {
         LLVMValueRef step = LLVMBuildAdd(l->m.b, at, cg_int(l->module, k), "");
         set_step(p, step);
         take_step(p, all, k);
@@ -380,7 +245,7 @@ static void do_chunk(const struct lowering *p, LLVMValueRef chunk, enum part par
         cg_if_close(l, &is_step);
         return;
     }
-    int64_t strip = part == REST ? p->c->strip : 1;
+    int64_t strip = part == REST ? p->c->of->strip : 1;
     struct cg_loop step = cg_loop_open(l, first, end, cg_int(l->module, strip));
     if (part == REST)
         do_strip(p, step.index);
@@ -453,12 +318,12 @@ bool gpu_common(struct cg_lowering *l, nest_id id)
         cg_if_close(l, &inside);
         return true;
     }
-    if (!c || id != c->loop)
+    if (!c || id != c->of->loop)
         return false;
     cg_hoist(l, s->axes, 1, s->first_carry, s->n_in, &s->body, 1);
     struct lowering p = {.l = l, .c = c, .seq = s};
     p.state = shared_of_block(l, (uint64_t)s->n_in * SLOT);
-    p.steps = shared_of_block(l, (uint64_t)2 * STEPS * c->n_slots * SLOT);
+    p.steps = shared_of_block(l, (uint64_t)2 * STEPS * c->of->n_slots * SLOT);
     p.history = shared_of_block(l, (uint64_t)STEPS * s->n_in * SLOT);
     open_carries(&p);
     lower(&p);

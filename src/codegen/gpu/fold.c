@@ -6,10 +6,6 @@
 
 #include "passes/cost.h"
 
-#define MANY_ACCUMULATORS 64  // of a thread, that leave registers
-#define FEW_AT_ONCE 4         // for so many windows
-#define WINDOWS_WORK 300      // operations of them
-#define ROUNDS_WRITTEN_OUT 32 // results of blocks, all together, that a team writes out
 #define TERMS_WRITTEN_OUT 512 // of them
 
 struct cg_accumulator *gpu_fold_accumulators(struct cg_lowering *l,
@@ -112,7 +108,7 @@ void gpu_fold_results(struct cg_lowering *l, const struct nest_statement *s,
     }
 }
 
-struct gpu_fold gpu_fold_make(struct cg_lowering *l, nest_id id, const struct gpu_row *row,
+struct gpu_fold gpu_fold_make(struct cg_lowering *l, nest_id id, const struct map_row *row,
                               int64_t rows)
 {
     const struct nest_statement *s = cg_statement(l, id);
@@ -130,7 +126,7 @@ static void part(struct cg_lowering *l, const struct gpu_fold *f, LLVMValueRef s
                  LLVMValueRef in_block, unsigned slot, bool may_end)
 {
     LLVMBuilderRef b = l->m.b;
-    const struct gpu_row *r = &f->row;
+    const struct map_row *r = &f->row;
     const struct nest_statement *s = cg_statement(l, f->statement);
     LLVMValueRef place = LLVMBuildAdd(b, start, gpu_wide(l, in_block), "");
     struct cg_branch branch = {0};
@@ -155,7 +151,7 @@ static void part(struct cg_lowering *l, const struct gpu_fold *f, LLVMValueRef s
 static void window(struct cg_lowering *l, const struct gpu_fold *f, const struct gpu_member *m,
                    LLVMValueRef start, LLVMValueRef at, int64_t there)
 {
-    const struct gpu_row *r = &f->row;
+    const struct map_row *r = &f->row;
     for (unsigned q = 0; q < r->parts; q++) {
         LLVMValueRef in_block = LLVMBuildAdd(l->m.b, at, m->offset, "");
         in_block = LLVMBuildAdd(l->m.b, in_block, gpu_i32(l, q * r->team * r->lanes), "");
@@ -167,22 +163,7 @@ static void window(struct cg_lowering *l, const struct gpu_fold *f, const struct
 // Operations of an element.
 static double work_of(const struct cg_lowering *l, const struct nest_statement *s)
 {
-    return l->gpu->terms.fold == s ? 0 : gpu_work(l, s->body);
-}
-
-// So many of n windows are read at once.
-static int64_t windows_at_once(const struct cg_lowering *l, nest_id fold,
-                               const struct gpu_row *r, int64_t n)
-{
-    const struct nest_statement *s = cg_statement(l, fold);
-    int64_t at_once = 1, accumulators = (int64_t)s->n_combines * r->parts * r->lanes;
-    int64_t most = accumulators > MANY_ACCUMULATORS ? FEW_AT_ONCE : 16;
-    double work = work_of(l, s);
-    while (2 * at_once <= n && at_once < most &&
-           (!work || gpu_is_short(l, s->body, 2 * at_once * r->parts)) &&
-           (double)(2 * at_once * r->parts) * work <= WINDOWS_WORK)
-        at_once *= 2;
-    return at_once;
+    return l->gpu->terms.fold == s ? 0 : map_turn_work(l->nest, s->body);
 }
 
 // Whether a team writes out its rounds, each with a block: those of a long body are turns of a loop.
@@ -191,17 +172,12 @@ static bool are_written_out(const struct cg_lowering *l, const struct gpu_fold *
 {
     const struct nest_statement *s = cg_statement(l, f->statement);
     int64_t n = f->row.block / f->row.window;
-    int64_t at_once = windows_at_once(l, f->statement, &f->row, n) * f->row.parts;
-    bool is_long = rounds > 1 && ((double)(rounds * at_once) * work_of(l, s) > WINDOWS_WORK ||
-                                  rounds * at_once * f->row.lanes * f->n > TERMS_WRITTEN_OUT);
-    return rounds * f->n <= ROUNDS_WRITTEN_OUT && (gpu_keeps(l) || !is_long);
-}
-
-bool gpu_fold_is_straight(const struct cg_lowering *l, nest_id fold, const struct gpu_row *r)
-{
-    int64_t n = (r->blocks == 1 ? r->length : r->block) / r->window;
-    return windows_at_once(l, fold, r, n) == n &&
-           r->blocks / r->teams * cg_statement(l, fold)->n_combines <= ROUNDS_WRITTEN_OUT;
+    int64_t at_once =
+        map_windows_at_once(l->nest, f->statement, &f->row, n, work_of(l, s)) * f->row.parts;
+    bool is_long =
+        rounds > 1 && ((double)(rounds * at_once) * work_of(l, s) > MAP_WINDOWS_WORK ||
+                       rounds * at_once * f->row.lanes * f->n > TERMS_WRITTEN_OUT);
+    return rounds * f->n <= MAP_ROUNDS && (gpu_keeps(l) || !is_long);
 }
 
 // The first accumulators of a thread, of one part, become its last ones.
@@ -223,7 +199,7 @@ static void turn(struct cg_lowering *l, const struct gpu_fold *f)
 static void windows_by_part(struct cg_lowering *l, const struct gpu_fold *f,
                             const struct gpu_member *m, LLVMValueRef start, int64_t size)
 {
-    const struct gpu_row *r = &f->row;
+    const struct map_row *r = &f->row;
     LLVMBuilderRef b = l->m.b;
     int64_t n = size / r->window;
     struct cg_loop parts = cg_loop_open(l, gpu_i32(l, 0), gpu_i32(l, r->parts), gpu_i32(l, 1));
@@ -243,16 +219,17 @@ static void windows_by_part(struct cg_lowering *l, const struct gpu_fold *f,
 static void windows(struct cg_lowering *l, const struct gpu_fold *f, const struct gpu_member *m,
                     LLVMValueRef start, bool is_last)
 {
-    const struct gpu_row *r = &f->row;
+    const struct map_row *r = &f->row;
     int64_t size = is_last ? r->length - (r->blocks - 1) * r->block : r->block;
-    if (r->parts > 1 && work_of(l, cg_statement(l, f->statement)) > WINDOWS_WORK) {
+    double work = work_of(l, cg_statement(l, f->statement));
+    if (r->parts > 1 && work > MAP_WINDOWS_WORK) {
         windows_by_part(l, f, m, start, size);
         return;
     }
     int64_t n = size / r->window;
-    bool is_dear = work_of(l, cg_statement(l, f->statement)) >= COST_DEAR_TERM &&
-                   !gpu_fold_is_straight(l, f->statement, r);
-    int64_t at_once = is_dear ? 1 : windows_at_once(l, f->statement, r, n);
+    bool is_dear =
+        work >= COST_DEAR_TERM && !map_fold_is_straight(l->nest, f->statement, r, work);
+    int64_t at_once = is_dear ? 1 : map_windows_at_once(l->nest, f->statement, r, n, work);
     int64_t all = n / at_once * at_once;
     struct cg_loop loop = cg_loop_open(l, cg_int(l->module, 0), cg_int(l->module, all),
                                        cg_int(l->module, at_once));
@@ -283,7 +260,7 @@ static void halve(struct cg_lowering *l, const struct cg_accumulator *a, struct 
 static struct cg_element bring_together(struct cg_lowering *l, const struct gpu_fold *f,
                                         const struct cg_accumulator *a)
 {
-    const struct gpu_row *r = &f->row;
+    const struct map_row *r = &f->row;
     struct cg_element t = gpu_fold_take(l, a);
     unsigned moved = a->order == NEST_FREE ? 1 : r->lanes; // that go through shuffles
     halve(l, a, &t, r->parts * r->lanes, moved);
@@ -298,7 +275,7 @@ static struct cg_element bring_together(struct cg_lowering *l, const struct gpu_
 static void reset_all(struct cg_lowering *l, const struct gpu_fold *f,
                       const struct gpu_member *m)
 {
-    const struct gpu_row *r = &f->row;
+    const struct map_row *r = &f->row;
     LLVMValueRef places[64];
     for (unsigned q = 0; q < r->parts; q++)
         for (unsigned k = 0; k < r->lanes; k++)
@@ -322,7 +299,7 @@ static void fold_round(struct cg_lowering *l, const struct gpu_fold *f,
                        int64_t count, bool may_miss_row)
 {
     LLVMBuilderRef b = l->m.b;
-    const struct gpu_row *r = &f->row;
+    const struct map_row *r = &f->row;
     LLVMValueRef block = LLVMBuildAdd(b, first, gpu_wide(l, row), "");
     LLVMValueRef start = LLVMBuildMul(b, block, cg_int(l->module, r->block), "");
     bool may_miss = may_miss_row || r->blocks % count != 0;
@@ -369,7 +346,7 @@ void gpu_fold_blocks(struct cg_lowering *l, struct gpu_fold *f, LLVMValueRef fir
                      int64_t count)
 {
     LLVMBuilderRef b = l->m.b;
-    const struct gpu_row *r = &f->row;
+    const struct map_row *r = &f->row;
     struct gpu_member m = gpu_member_of(l, r);
     int64_t rounds = (count + r->teams - 1) / r->teams;
     bool ends_inside = rounds * r->teams > count;
@@ -397,21 +374,16 @@ void gpu_fold_define(struct cg_lowering *l, const struct gpu_fold *f,
     gpu_fold_results(l, cg_statement(l, f->statement), f->accumulators, results);
 }
 
-bool gpu_is_team_fold(const struct cg_lowering *l, nest_id id)
-{
-    return nest_fold_is_leaf(l->nest, id);
-}
-
 void gpu_fold_together(struct cg_lowering *l, nest_id id)
 {
-    if (!gpu_is_team_fold(l, id)) {
+    if (!nest_fold_is_leaf(l->nest, id)) {
         l->gpu->is_alone = l->gpu->is_same = true;
         gpu_fold_alone(l, id);
         l->gpu->is_alone = l->gpu->is_same = false;
         return;
     }
     const struct nest_statement *s = cg_statement(l, id);
-    struct gpu_row row =
+    struct map_row row =
         gpu_goes_by_row(l, s) ? l->gpu->row : gpu_row_make(l, s, l->gpu->group);
     struct gpu_fold f = gpu_fold_make(l, id, &row, row.blocks);
     if (gpu_is_repeated(l))

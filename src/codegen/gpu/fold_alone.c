@@ -3,9 +3,7 @@
 // one after the other, so that it needs no more than one and what waits of the tree.
 #include "codegen/gpu/fold.h"
 
-#define WRITTEN_OUT 16   // elements of a fold that one thread writes out
-#define WRITTEN_WORK 600 // operations of them when there are more, of one accumulator each
-#define AT_ONCE 8        // windows that are read at once
+#define AT_ONCE 8 // windows that are read at once
 
 // Accumulators a, a + step, a + 2 step, ... of a short fold, each of which has one element or
 // none.
@@ -72,7 +70,8 @@ static void leaf(struct cg_lowering *l, const struct gpu_alone *p, LLVMValueRef 
     for (uint32_t i = 0; i < p->s->n_combines; i++)
         gpu_fold_reset(l, &p->all[i], place);
     LLVMValueRef first = LLVMBuildAdd(b, start, a, "");
-    bool are_many = p->length >= AT_ONCE * p->rows && gpu_is_short(l, p->s->body, AT_ONCE);
+    bool are_many =
+        p->length >= AT_ONCE * p->rows && map_is_short(l->nest, p->s->body, AT_ONCE);
     if (are_many && p->length % p->block == 0) {
         leaf_elements(l, p, start, first, last, AT_ONCE);
     } else if (are_many) {
@@ -155,26 +154,6 @@ struct gpu_alone gpu_alone_make(struct cg_lowering *l, nest_id id, int64_t units
     return p;
 }
 
-// Whether a fold inside is a loop, which would be as many loops.
-static bool has_loop(const struct cg_lowering *l, uint32_t block)
-{
-    nest_for_each (s, l->nest, block)
-        if (s->kind == NEST_FOLD && !gpu_fold_is_written_out(l, nest_id_of(l->nest, s)))
-            return true;
-    return false;
-}
-
-bool gpu_fold_is_written_out(const struct cg_lowering *l, nest_id id)
-{
-    const struct nest_statement *s = cg_statement(l, id);
-    int64_t length = cg_extent(l, s);
-    bool is_short =
-        length <= WRITTEN_OUT ||
-        (length <= FOLD_LANES && (double)length * gpu_work(l, s->body) <= WRITTEN_WORK);
-    return is_short && cg_may_repeat(l, s, length) && !nest_has_time(l->nest, s->body) &&
-           !nest_accumulates(l->nest, id) && !has_loop(l, s->body);
-}
-
 void gpu_fold_alone(struct cg_lowering *l, nest_id id)
 {
     const struct nest_statement *s = cg_statement(l, id);
@@ -184,7 +163,7 @@ void gpu_fold_alone(struct cg_lowering *l, nest_id id)
     }
     struct gpu_alone p = gpu_alone_make(l, id, 1);
     struct cg_element *out = arena_array(l->arena, struct cg_element, s->n_combines + 1);
-    if (gpu_fold_is_written_out(l, id)) {
+    if (map_fold_is_written_out(l->nest, id, cg_room(l))) {
         for (uint32_t i = 0; i < s->n_combines; i++)
             p.all[i].elements = cg_is_arg(&p.all[i]) ? 0 : (unsigned)p.length;
         fold_short(l, s, p.all, p.length, p.rows, 0, 1, out);

@@ -10,12 +10,9 @@
 #define CODEGEN_GPU_H
 
 #include "codegen/accumulate.h"
-#include "passes/cost.h"
+#include "map/gpu.h"
 
-#define GPU_WARP 32
 #define GPU_MOST_SHARED (227 * 1024) // bytes of a block
-#define GPU_BLOCK 256                // threads, unless there is a reason for another number
-#define GPU_MULTIPROCESSORS COST_MULTIPROCESSORS // that a kernel had better keep busy
 #define GPU_ALIGNMENT 16 // bytes: of arrays, constants and temporaries; no access is wider
 #define GPU_SECOND_CACHE (UINT64_C(50) << 20) // bytes
 // Behind the operands of a phase: the thread, the block, how many blocks there are, the barrier of
@@ -31,19 +28,6 @@ struct gpu_operand {
     bool is_constant; // of what is read: nothing writes it while the kernel runs
 };
 
-// How a group walks a row of elements: as its fold does.  A team of threads has a block of the
-// fold, a window of 64 elements at a time.
-struct gpu_row {
-    int64_t length, block, blocks;
-    unsigned lanes;  // neighbouring elements of a thread
-    unsigned team;   // threads
-    unsigned teams;  // in the group
-    unsigned window; // elements: 64, or the next power of two of a short row
-    unsigned parts;  // of a window that one thread has, `lanes` elements each
-    bool is_exact;   // windows and blocks are full
-};
-
-struct gpu_points;
 struct gpu_replay;
 struct gpu_common;
 
@@ -63,6 +47,7 @@ struct gpu_kept {
 
 struct cg_gpu {
     const struct gpu_operand *operands;
+    bool *is_read_only;  // by buffer: nothing writes it while the kernel runs
     int kernel;          // its number in the program
     int64_t trips;       // of the loop that the nest is all of, else 1
     unsigned block;      // threads of a block
@@ -84,7 +69,6 @@ struct cg_gpu {
     bool is_before;            // before the loop, where all threads of all blocks do the same
     bool has_late_puts;        // of those some are left for when all blocks are done
     bool keeps_loops;          // the assembler is to write out none of the function
-    bool *is_shared_out;       // by statement: the loop is, or stands inside one that is
     bool shares_locals;        // some local is of the group
     bool *is_repeated;         // by statement: in a loop over time, or in a branch
     nest_id statement;         // that is lowered
@@ -94,15 +78,14 @@ struct cg_gpu {
     bool *is_read;
     bool has_read;
     LLVMBasicBlockRef synced;
-    nest_id *scopes;        // nest_local_scopes
-    struct gpu_row row;     // lanes 0: none
+    struct map_row row;     // lanes 0: none
     struct gpu_terms terms; // of the fold of all blocks
     struct gpu_kept *kept;  // by buffer, or NULL
     int64_t vector;         // of those that a thread has of a row: the one that it is at
     // Whose points are being lowered, or NULL: locals are near a thread, sums go to rows of memory.
     const struct gpu_network *network;
     // The threads of a warp all have a point of this loop, neighbours along its axis, or NULL.
-    const struct gpu_points *warp_points;
+    const struct map_points *warp_points;
     LLVMValueRef record;       // that of a thread in shared memory (records.c), or NULL
     struct gpu_replay *replay; // of two loops of a point, or NULL
     struct gpu_common *common; // of a loop of a point, or NULL
@@ -116,6 +99,29 @@ struct cg_gpu {
 static inline bool gpu_is_together(const struct cg_lowering *l)
 {
     return l->gpu->group > 1 && !l->gpu->is_alone;
+}
+
+// What the mapping is asked of a loop as threads go about it now.
+static inline struct map_gpu gpu_map_of(const struct cg_lowering *l)
+{
+    const struct cg_gpu *g = l->gpu;
+    return (struct map_gpu){.nest = l->nest,
+                            .arena = l->arena,
+                            .uses = l->uses,
+                            .is_phase = g->is_phase,
+                            .is_read_only = g->is_read_only,
+                            .code = l->written_out,
+                            .is_group = g->group > 1,
+                            .is_together = gpu_is_together(l),
+                            .has_columns = g->columns,
+                            .is_ahead = g->common,
+                            .is_network = g->network};
+}
+static inline struct map_row gpu_row_make(const struct cg_lowering *l,
+                                          const struct nest_statement *s, unsigned group)
+{
+    struct map_gpu m = gpu_map_of(l);
+    return map_row_make(&m, s, group);
 }
 
 // device.c: what the machine has.
@@ -198,23 +204,11 @@ const int64_t *const *gpu_begins_share(struct arena *arena, struct nest_program 
                                        const bool *wanted, uint32_t *out_of);
 
 // points.c
-struct gpu_points {
-    const struct nest_statement *s;
-    nest_id axis; // of the lanes: neighbouring points; NEST_NONE: none
-    unsigned lanes;
-    nest_id row_axis; // along which a thread has so many vectors, as far apart as there can be
-    int64_t rows;
-    int64_t count; // of threads' vectors, or rows of them
-};
-struct gpu_points gpu_points_make(const struct cg_lowering *l, nest_id loop, bool is_outer);
-// strips.c: several rows for a thread where they share what they read.
-void gpu_points_widen(const struct cg_lowering *l, struct gpu_points *p);
-bool gpu_has_strips(const struct cg_lowering *l, nest_id loop);
 // The axes of vector number i (an i64); its body.
-void gpu_points_set(struct cg_lowering *l, const struct gpu_points *p, LLVMValueRef i);
-void gpu_points_body(struct cg_lowering *l, const struct gpu_points *p, LLVMValueRef i);
+void gpu_points_set(struct cg_lowering *l, const struct map_points *p, LLVMValueRef i);
+void gpu_points_body(struct cg_lowering *l, const struct map_points *p, LLVMValueRef i);
 // Plain statements of the whole vectors i, i + apart, ..., what is read of all of them first.
-void gpu_points_turns(struct cg_lowering *l, const struct gpu_points *p, LLVMValueRef i,
+void gpu_points_turns(struct cg_lowering *l, const struct map_points *p, LLVMValueRef i,
                       int64_t turns, int64_t apart);
 // A map that the group shares out; one of a single thread.
 void gpu_map(struct cg_lowering *l, nest_id loop);
@@ -224,16 +218,6 @@ void gpu_map_alone(struct cg_lowering *l, nest_id loop);
 unsigned gpu_align_of(const struct cg_lowering *l, nest_id buffer);
 bool gpu_is_alone(const struct cg_lowering *l, nest_id buffer);
 bool gpu_is_read_only(const struct cg_lowering *l, nest_id buffer);
-// Neighbouring elements along an axis of a loop that are worth doing at once.
-unsigned gpu_lanes(const struct cg_lowering *l, const struct nest_statement *loop,
-                   nest_id axis);
-// Operations of a turn of the block, inner loops once.
-double gpu_work(const struct cg_lowering *l, uint32_t block);
-// Whether so many turns of a body are worth writing out.
-bool gpu_is_short(const struct cg_lowering *l, uint32_t block, int64_t turns);
-// Whether the lanes of a thread are so much work that one turn of them is enough.
-bool gpu_is_long(const struct cg_lowering *l, const struct gpu_points *p);
-
 // neighbours.c: a load whose lanes lie across vectors or have a guard each; false: any other.
 bool gpu_load_neighbours(struct cg_lowering *l, const struct nest_statement *load,
                          LLVMValueRef guard, struct cg_value *out);
@@ -258,26 +242,14 @@ int64_t gpu_rows_find(struct cg_lowering *l, const struct nest_statement *seq);
 void gpu_rows_store(struct cg_lowering *l, const struct nest_statement *seq, LLVMValueRef first,
                     int64_t steps);
 
-// common.c: the loop over time of the points of a loop, part of which is the same for all of them;
-// NULL: there is none.
-struct gpu_common *gpu_common_find(struct cg_lowering *l, nest_id loop);
-// Threads of a block that have points, of which there are so many; the block has a warp more.
-unsigned gpu_common_threads(int64_t points);
+// common.c: the loop over time of the points of a loop whose level says that part of it is done ahead; NULL: there
+// is none.
+struct gpu_common *gpu_common_of(struct cg_lowering *l, nest_id loop);
 bool gpu_common_varies(const struct gpu_common *c, nest_id value); // from thread to thread
 // Threads without a point do that of another, and put nothing.
 void gpu_common_guard(struct gpu_common *c, LLVMValueRef inside);
 // Lowers a statement of its; false: as otherwise.
 bool gpu_common(struct cg_lowering *l, nest_id statement);
-
-// Whether a loop over time carries numbers of two parts.
-static inline bool gpu_carries_complex(const struct cg_lowering *l,
-                                       const struct nest_statement *seq)
-{
-    for (uint32_t i = 0; i < seq->n_in; i++)
-        if (dtype_is_complex(l->nest->values.at[seq->first_carry + i].dtype))
-            return true;
-    return false;
-}
 
 // replay.c: loops over time there and back, of the points of a loop, whose tape is not worth keeping;
 // NULL: there are none.
@@ -285,36 +257,28 @@ struct gpu_replay *gpu_replay_find(struct cg_lowering *l, nest_id loop);
 // Lowers a statement of theirs; false: as otherwise.
 bool gpu_replay(struct cg_lowering *l, nest_id statement);
 
-// kept.c: the local rows of the points of a loop that threads keep.
-void gpu_kept_find(struct cg_lowering *l, nest_id loop);
-bool gpu_keeps(const struct cg_lowering *l); // any
+// kept.c: whether threads keep local rows.
+bool gpu_keeps(const struct cg_lowering *l);
 // Of the vector that the thread is at; NULL: the buffer is kept by no thread.
 LLVMValueRef cg_gpu_kept_place(struct cg_lowering *l, nest_id buffer);
 
 // row.c
-struct gpu_row gpu_row_make(const struct cg_lowering *l, const struct nest_statement *s,
-                            unsigned group);
 // A thread's place in its team, and where what it has of a window begins; i32.
 struct gpu_member {
     LLVMValueRef team, place, offset;
 };
-struct gpu_member gpu_member_of(struct cg_lowering *l, const struct gpu_row *r);
-unsigned gpu_row_threads(const struct cg_lowering *l, const struct nest_statement *s);
+struct gpu_member gpu_member_of(struct cg_lowering *l, const struct map_row *r);
 // Whether the group has a row, and the loop is as long.
 bool gpu_goes_by_row(const struct cg_lowering *l, const struct nest_statement *s);
 
 // tile.c
 struct gpu_tiles {
-    const struct nest_statement *s;
-    nest_id along,
-        across; // axes: what is put is contiguous along one, what is read is so across
+    struct map_tiles of;
     int64_t count;
-    unsigned width; // points of a side of a tile
-    bool is_exact;  // the tiles are full
-    int64_t side;   // tiles of a square, an even number of them; else 0
+    bool is_exact; // the tiles are full
+    int64_t side;  // tiles of a square, an even number of them; else 0
 };
-bool gpu_tiles_find(const struct cg_lowering *l, nest_id loop, struct gpu_tiles *out);
-unsigned gpu_tile_threads(const struct gpu_tiles *t); // of a block
+struct gpu_tiles gpu_tiles_of(const struct cg_lowering *l, nest_id loop); // as its levels say
 // What block `chunk` of threads has: a tile or, of a square, one and its mirror image.
 void gpu_tiles_lower(struct cg_lowering *l, const struct gpu_tiles *t, LLVMValueRef chunk);
 struct cg_value gpu_load_turned(struct cg_lowering *l, const struct nest_statement *s);
@@ -324,20 +288,14 @@ void gpu_fold_alone(struct cg_lowering *l, nest_id fold);
 void gpu_fold_together(struct cg_lowering *l, nest_id fold);
 // The axes from a place in the sequence of a fold.
 void gpu_fold_set(struct cg_lowering *l, nest_id fold, LLVMValueRef at);
-// Whether a thread that does the fold alone has no loop over its elements.
-bool gpu_fold_is_written_out(const struct cg_lowering *l, nest_id fold);
-// Whether the group does each vector that a thread has of the row in code of its own.
-bool gpu_fold_is_straight(const struct cg_lowering *l, nest_id fold, const struct gpu_row *r);
-// Whether teams of threads can share the blocks of the loop, a fold.
-bool gpu_is_team_fold(const struct cg_lowering *l, nest_id loop);
 struct gpu_fold {
     nest_id statement;
-    struct gpu_row row;
+    struct map_row row;
     uint32_t n;                          // combines
     struct cg_accumulator *accumulators; // of a thread
     struct cg_results *rows;             // shared: results of blocks
 };
-struct gpu_fold gpu_fold_make(struct cg_lowering *l, nest_id fold, const struct gpu_row *row,
+struct gpu_fold gpu_fold_make(struct cg_lowering *l, nest_id fold, const struct map_row *row,
                               int64_t rows);
 // Blocks first .. first + count - 1 of the fold, those of them that there are, to the rows.
 void gpu_fold_blocks(struct cg_lowering *l, struct gpu_fold *f, LLVMValueRef first,
@@ -363,19 +321,13 @@ void gpu_alone_define(struct cg_lowering *l, const struct gpu_alone *p,
 // columns.c
 // By a group of which each thread has blocks of its own, beside its neighbours' columns.
 void gpu_fold_columns(struct cg_lowering *l, nest_id fold);
-// Whether blocks of threads had better have parts of the points' only fold; the steps that do.
-bool gpu_is_parts(struct cg_lowering *l, nest_id loop);
+// The steps of a kernel where blocks of threads have parts of the points' only fold.
 void gpu_parts_lower(struct cg_lowering *l, nest_id loop, struct cg_kernel *out);
 
 // blocks.c
-#define GPU_MOST_OF_ONE_BLOCK 32768 // elements of a fold
-// The fold of a loop over few points, whose blocks are to be those of blocks of threads; NEST_NONE: there is none.
-nest_id gpu_shared_fold(struct cg_lowering *l, nest_id loop);
 // The steps of a kernel whose only loop is statement `at` of its body, a fold or a loop with such a fold; l->gpu
 // says by which blocks.
 void gpu_blocks_lower(struct cg_lowering *l, uint32_t at, struct cg_kernel *out);
-// Whether the elements of the fold are so dear that a function of their own computes them.
-bool gpu_has_terms(const struct cg_lowering *l, nest_id fold);
 // What the combines take of the element at a place of the fold, for l->lanes of them.
 void gpu_terms_load(struct cg_lowering *l, const struct nest_statement *fold, LLVMValueRef at);
 
@@ -483,32 +435,23 @@ LLVMValueRef cg_gpu_shared_local(struct cg_lowering *l, nest_id buffer);
 bool cg_gpu_put_open(struct cg_lowering *l, nest_id buffer, struct cg_branch *out);
 void cg_gpu_put_close(struct cg_lowering *l, nest_id buffer, struct cg_branch *one);
 
-// scan.c
-bool gpu_is_long_scan(const struct cg_lowering *l, nest_id scan);
-// Whether the loop is a par of few points with such a scan each.
-bool gpu_is_scan_of_points(const struct cg_lowering *l, nest_id loop);
-// The steps of a kernel whose loops are such scans, or that has one of such loops.
+// scan.c: the steps of a kernel whose loops are such scans, or that has one of such loops.
 void gpu_scan_lower(struct cg_lowering *l, struct cg_kernel *out);
 
 // trips.c: steps of a stencil, several of which are one launch.
 // By nest: trips of the loop that it is all of, whose two arrays change places; 1: there is no such loop.
 const int64_t *gpu_trips_of(struct arena *arena, const struct nest_program *p);
-#define GPU_TRIPS_BLOCK 64 // threads
 bool gpu_is_trips(struct cg_lowering *l, nest_id loop);
 void gpu_trips_lower(struct cg_lowering *l, nest_id loop, struct cg_kernel_step *step,
                      int64_t *out_trips);
 
-// updates.c
-bool gpu_is_updates(struct cg_lowering *l, nest_id loop);
-// The steps of a kernel whose only loop is statement `at` of its body, such a one.
+// updates.c: the steps of a kernel whose only loop is statement `at` of its body, a loop of updates.
 void gpu_updates_lower(struct cg_lowering *l, uint32_t at, struct cg_kernel *out);
 
 // layer.c: a product with a small matrix by one thread.
 void gpu_layer(struct cg_lowering *l, const struct nest_statement *contract);
 
-// network.c
-bool gpu_is_network(const struct cg_lowering *l, nest_id loop);
-// The steps of a kernel whose only loop is statement `at` of its body, such a one.
+// network.c: the steps of a kernel whose only loop is statement `at` of its body, such a one.
 void gpu_network_lower(struct cg_lowering *l, uint32_t at, struct cg_kernel *out);
 // A put of its points; false: as on the host.
 bool gpu_network_put(struct cg_lowering *l, const struct nest_statement *put);
@@ -536,23 +479,11 @@ struct cg_loop gpu_own_chunk_open(struct cg_lowering *l, int64_t chunks);
 void gpu_lower_list(struct cg_lowering *l, uint32_t from, uint32_t to);
 
 // groups.c: points that threads share.
-bool gpu_is_loop(enum nest_kind kind);
-// The longest loop in the block that threads can share, which decides how many they are; or `best`.
-nest_id gpu_longest_loop(const struct cg_lowering *l, uint32_t block, nest_id best);
-// Whether it reads what it writes, which is for one thread at a time.
-bool gpu_has_updates(const struct nest *nest);
-bool gpu_has_kind(const struct nest *nest, enum nest_kind kind);
-// What threads of a group do together: statements from the block on that are in no shared loop.
-void gpu_share_out(struct cg_lowering *l, uint32_t block);
-// Whether a group is to do each point of the loop s; the threads for them, or for the longest loop
-// alone; their work, for which run expects what is together to be known.
-bool gpu_groups_wanted(struct cg_lowering *l, const struct nest_statement *s);
-void gpu_groups_choose(struct cg_lowering *l, nest_id loop);
-void gpu_group_set(struct cg_lowering *l, nest_id widest, unsigned most);
+// What threads of a group wait for one another for.
+void gpu_share_out(struct cg_lowering *l);
+// Each point of the loop by a group; which expects what is together to be known.
 void gpu_groups_run(struct cg_lowering *l, nest_id loop, struct cg_kernel_step *step);
-// The same for points, each of which has a long fold, that are so few that several threads share one.
-bool gpu_has_columns(struct cg_lowering *l, const struct nest_statement *s);
-bool gpu_columns_choose(struct cg_lowering *l, nest_id loop);
+// columns.c: neighbouring points by neighbouring threads.
 void gpu_columns_lower(struct cg_lowering *l, nest_id loop, struct cg_kernel_step *step);
 
 // The end of the names of functions that read and write large arrays once (text.c).
@@ -568,21 +499,16 @@ void gpu_split_bytes(LLVMModuleRef module);
 // What LLVM wrote for the target, as it is assembled.
 char *gpu_finish_text(struct arena *arena, const char *target, const char *ptx);
 
-// serial.c: the loop of a kernel, or of the points of a loop of it, that one thread does, of those with
-// much work the one with the most; NEST_NONE: there is none.
-struct gpu_serial {
-    nest_id loop;
-    double work;
-    int64_t count; // of turns
-    const char *why;
+// kernel.c: writes who does what into the nest, and where it is wanted lowers it as that says.
+struct gpu_kernel {
+    struct cg_module *module;
+    struct arena *arena;
+    struct nest *nest;
+    int number; // in the program
+    int64_t trips;
+    const struct gpu_operand *operands;
+    bool is_phase;
 };
-void gpu_serial_find(const struct cg_lowering *l, nest_id par, bool is_group,
-                     struct gpu_serial *out);
-
-// kernel.c
-jot_status gpu_kernel_lower(struct cg_module *module, struct arena *arena,
-                            const struct nest *nest, int number, int64_t trips,
-                            const struct gpu_operand *operands, bool is_phase,
-                            struct cg_kernel *out);
+jot_status gpu_kernel_lower(const struct gpu_kernel *k, bool is_wanted, struct cg_kernel *out);
 
 #endif

@@ -1,20 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A nest as a kernel: who does its points.
-//
-//     threads   par i { scalars, short folds, loops over time }    a thread has a few points
-//     tiles     par i, j { reads that are contiguous along i }      a block of threads has 32 by 32 points
-//     columns   par i { long folds of i's neighbours }             threads of several warps have a point
-//     parts     the same of few points                              blocks of threads have parts of the folds
-//     trips     loop { par i, j { neighbours } }                   warps have tiles for several trips (trips.c)
-//     groups    par i { folds and maps along contiguous axes }     a group of threads has a point
-//     blocks    fold i { } ..., or in a par of few points          blocks of threads have blocks of the fold;
-//                                                                  the last one to end brings them together
-//     scan      scan i { ... }, or in a par of few points           warps have parts of it (scan.c, scan_once.c)
-//     updates   seq i { put y[%i] = ... }                           warps or threads have places (updates.c)
-//     network   fold i { contract, sums over i }                    a thread has a point, groups the sums (network.c)
-//     attention par i { products and a softmax }                   warps have tiles of it (attention.c)
-//     gradient  par b { maps of both and of products }              three functions (attention_gradient.c)
-//     one       anything else                                      one block of threads
+// A nest as a kernel: who does its points, as its levels say (map/gpu.c).
 //
 // A kernel runs its chunks by `for (c = block number; c < chunks; c += blocks)`.
 #include "codegen/gpu/gpu.h"
@@ -22,138 +7,20 @@
 #include "base/status.h"
 #include "passes/cost.h"
 
-#define ONE_BLOCK 512
-#define SMALL_BLOCK 64
-#define LONG_WORK 400.0                           // operations
-#define MANY_VECTORS (GPU_MULTIPROCESSORS * 8192) // of which a thread has several
-#define MOST_TURNS 4
-#define WORK_OF_TURN 16.0  // operations of a point
-#define RESIDENT_FOR_TWO 6 // blocks, 40 registers a thread
-#define MOST_LOADS 2       // that these have room for
-#define RESIDENT_FOR_NUMBERS 6
-#define RESIDENT_FOR_TERMS 5 // of a fold, 48 registers
-#define LIGHT_OP 30.0        // of an operation
-#define FEW_VALUES 36        // of a thread, that all of these have room for
-#define NOT_LIGHT UINT32_MAX
-#define TILES_THREADS 2048 // of a multiprocessor
-#define STRIPS_BLOCK 64
 #define MOST_IN_STRIPS (COST_CODE / 4) // code of a kernel with strips of loops over time
-
-static bool has_direct_load(const struct cg_lowering *l)
-{
-    nest_for_each (s, l->nest, 0)
-        if (s->kind == NEST_LOAD)
-            return true;
-    return false;
-}
-
-// Whether a thread is to wait for what it reads of two vectors at once: where it has that much to do
-// with them, or where it has waited for their places.
-static bool has_two_turns(const struct cg_lowering *l, const struct gpu_points *p)
-{
-    bool reads = false, waits = gpu_work(l, p->s->body) >= WORK_OF_TURN;
-    nest_for_each (s, l->nest, p->s->body) {
-        if (s->kind > NEST_PUT || (s->kind == NEST_PUT && s->op))
-            return false;
-        reads |= s->kind == NEST_LOAD;
-        for (uint32_t k = 0; s->kind == NEST_LOAD && k < s->index.count; k++)
-            waits |= s->index.terms[k].is_value;
-    }
-    return reads && waits && !has_direct_load(l) && !l->gpu->is_phase && p->lanes > 1 &&
-           p->rows == 1 && p->count >= MANY_VECTORS && p->count % (2 * GPU_BLOCK) == 0 &&
-           l->nest->axes.at[p->axis].extent % p->lanes == 0 && gpu_is_short(l, p->s->body, 2);
-}
-
-// Blocks that a multiprocessor is to have at once of a map whose threads have two vectors each, 0: any.
-// With registers for eight of them ptxas reads a vector only when the one before has been worked on.
-static unsigned resident_for_two(const struct cg_lowering *l, nest_id loop)
-{
-    struct gpu_points p = gpu_points_make(l, loop, true);
-    unsigned loads = 0;
-    gpu_points_widen(l, &p);
-    nest_for_each (s, l->nest, p.s->body) {
-        loads += s->kind == NEST_LOAD;
-        if (s->kind == NEST_OP && jot_dtype_size(s->dtype) > 4)
-            return 0;
-    }
-    bool waits = gpu_work(l, p.s->body) >= WORK_OF_TURN;
-    return loads <= MOST_LOADS && waits && has_two_turns(l, &p) ? RESIDENT_FOR_TWO : 0;
-}
-
-// The values of a loop's body that are needed at once, at most; NOT_LIGHT where they are not of 32 bits,
-// stand in loops, or have functions that need many of their own.
-static uint32_t values_at_once(const struct cg_lowering *l, const struct nest_statement *loop)
-{
-    const struct nest_block *b = &l->nest->blocks.at[loop->body];
-    uint32_t n = b->statements.count, now = 0, most = 0;
-    uint32_t *last = arena_array(l->arena, uint32_t, l->nest->values.count + 1);
-    bool *lives = arena_array(l->arena, bool, l->nest->values.count + 1);
-    for (uint32_t i = 0; i < n; i++) {
-        const struct nest_statement *s = cg_statement(l, b->statements.at[i]);
-        bool is_op = s->kind == NEST_OP;
-        if (s->kind > NEST_PUT ||
-            (is_op && (jot_dtype_size(s->dtype) > 4 ||
-                       (s->op != IR_threefry2x32 && cost_of_op(s->op, s->dtype) > LIGHT_OP))))
-            return NOT_LIGHT;
-        for (uint32_t k = 0; k < s->n_in; k++)
-            last[s->in[k]] = i;
-    }
-    for (uint32_t i = 0; i < loop->n_combines; i++)
-        for (uint32_t k = 0; k < loop->combines[i].n; k++)
-            last[loop->combines[i].value[k]] = n;
-    for (uint32_t i = 0; i < n; i++) {
-        const struct nest_statement *s = cg_statement(l, b->statements.at[i]);
-        for (uint32_t k = 0; k < s->n_in; k++)
-            if (lives[s->in[k]] && last[s->in[k]] == i) {
-                lives[s->in[k]] = false;
-                now--;
-            }
-        for (uint32_t k = 0; k < s->n_results && s->kind != NEST_CONST; k++) {
-            lives[s->result + k] = true;
-            now++;
-        }
-        most = now > most ? now : most;
-    }
-    return most;
-}
-
-// The same of a map that makes numbers of random bits, in which a thread mostly waits for itself: with
-// registers for eight blocks ptxas leaves it nothing else to do meanwhile.
-static unsigned resident_for_numbers(const struct cg_lowering *l, nest_id loop)
-{
-    const struct nest_statement *s = cg_statement(l, loop);
-    double work = 0;
-    bool has_bits = false;
-    nest_for_each (t, l->nest, s->body) {
-        has_bits |= t->kind == NEST_OP && t->op == IR_threefry2x32;
-        work += t->kind == NEST_OP && t->dtype == JOT_F32 ? cost_of_op(t->op, JOT_F32) : 0;
-    }
-    uint64_t values = (uint64_t)values_at_once(l, s) * gpu_points_make(l, loop, true).lanes;
-    bool is = has_bits && work >= WORK_OF_TURN && values <= FEW_VALUES;
-    return is ? RESIDENT_FOR_NUMBERS : 0;
-}
-
-static unsigned resident_for_maps(const struct cg_lowering *l, nest_id loop)
-{
-    unsigned two = resident_for_two(l, loop);
-    return two ? two : resident_for_numbers(l, loop);
-}
 
 // Of blocks that stay, a thread has some of many vectors at once.
 static void by_threads(struct cg_lowering *l, nest_id loop, struct cg_kernel_step *step)
 {
     LLVMBuilderRef b = l->m.b;
-    struct gpu_points p = gpu_points_make(l, loop, true);
-    gpu_points_widen(l, &p);
+    l->gpu->common = gpu_common_of(l, loop);
+    struct map_points p = map_points_of(l->nest, loop);
     bool has_time = nest_has_time(l->nest, p.s->body);
     // What is read before the loop is read once by blocks that stay.
-    step->exact_grid = has_time || !has_direct_load(l);
-    bool at_once = has_two_turns(l, &p);
-    int64_t turns = at_once ? 2 : 1;
-    while (turns < MOST_TURNS && !step->exact_grid && !gpu_is_long(l, &p) &&
-           p.count >= MANY_VECTORS && p.count % (2 * turns * GPU_BLOCK) == 0 &&
-           gpu_is_short(l, p.s->body, 2 * turns))
-        turns *= 2;
+    step->exact_grid = has_time || !map_reads_before(l->nest);
+    bool at_once = l->nest->threads[NEST_AT_ONCE];
+    int64_t turns = at_once ? l->nest->threads[NEST_AT_ONCE] : l->nest->threads[NEST_TURNS];
+    turns = turns ? turns : 1;
     int64_t own = l->gpu->block - (l->gpu->common ? GPU_WARP : 0); // threads that have points
     int64_t size = turns * own, chunks = (p.count + size - 1) / size;
     struct cg_loop chunk =
@@ -191,8 +58,7 @@ static void by_threads(struct cg_lowering *l, nest_id loop, struct cg_kernel_ste
 
 static void by_tiles(struct cg_lowering *l, nest_id loop, struct cg_kernel_step *step)
 {
-    struct gpu_tiles t;
-    gpu_tiles_find(l, loop, &t);
+    struct gpu_tiles t = gpu_tiles_of(l, loop);
     l->gpu->group = l->gpu->block; // they wait for one another
     l->gpu->is_alone = true;
     step->total = t.side ? t.count / 2 + t.side / 2 : t.count;
@@ -204,162 +70,16 @@ static void by_tiles(struct cg_lowering *l, nest_id loop, struct cg_kernel_step 
 }
 
 // One block of threads, the first.
-static void by_one(struct cg_lowering *l, const struct nest_block *body,
-                   struct cg_kernel_step *step)
+static void by_one(struct cg_lowering *l, struct cg_kernel *out)
 {
-    gpu_lower_list(l, 0, body->statements.count);
+    struct cg_kernel_step *step = gpu_function_open(l, out, "", 0);
+    gpu_lower_list(l, 0, l->nest->blocks.at[0].statements.count);
     step->total = step->grain = 1;
-}
-
-// Whether points are much work without loops: a thread has so many registers that a multiprocessor has
-// few blocks, and the last ones leave it waiting unless they are small.
-static bool is_long(const struct cg_lowering *l, uint32_t block)
-{
-    nest_for_each (s, l->nest, block)
-        if (s->kind > NEST_PUT)
-            return false;
-    return gpu_work(l, block) >= LONG_WORK;
-}
-
-struct choice {
-    enum {
-        BY_THREADS,
-        BY_TILES,
-        BY_COLUMNS,
-        BY_GROUPS,
-        BY_BLOCKS,
-        BY_SCAN,
-        BY_NETWORK,
-        BY_UPDATES,
-        BY_PARTS,
-        BY_TRIPS,
-        BY_ATTENTION,
-        BY_ATTENTION_GRADIENT,
-        BY_ONE
-    } role;
-    uint32_t at; // the loop, in the body of the nest
-    nest_id loop;
-};
-
-// The threads of blocks that have blocks of the fold, which so many points have each.  Few blocks of the fold are
-// those of as many blocks of threads.
-static void choose_blocks(struct cg_lowering *l, nest_id fold, int64_t points)
-{
-    struct cg_gpu *g = l->gpu;
-    const struct nest_statement *s = cg_statement(l, fold);
-    for (g->group = GPU_BLOCK;; g->group /= 2) {
-        g->row = gpu_row_make(l, s, g->group);
-        if (g->group == GPU_WARP ||
-            points * (g->row.blocks / g->row.teams) >= GPU_MULTIPROCESSORS)
-            break;
-    }
-    g->block = g->group;
-    if (g->block == GPU_BLOCK && gpu_work(l, s->body) >= LONG_WORK &&
-        (uint64_t)values_at_once(l, s) * g->row.lanes <= FEW_VALUES)
-        g->resident = RESIDENT_FOR_TERMS;
-}
-
-static struct choice choose(struct cg_lowering *l, const struct nest_block *body)
-{
-    struct choice c = {.role = BY_ONE};
-    struct cg_gpu *g = l->gpu;
-    uint32_t loops = 0, scans = 0;
-    for (uint32_t i = 0; i < body->statements.count; i++)
-        if (gpu_is_loop(cg_statement(l, body->statements.at[i])->kind)) {
-            loops++;
-            scans += gpu_is_long_scan(l, body->statements.at[i]);
-            c.at = i;
-        }
-    g->block = g->group = 1;
-    c.loop = loops ? body->statements.at[c.at] : NEST_NONE;
-    const struct nest_statement *s = loops ? cg_statement(l, c.loop) : NULL;
-    bool ends = c.at + 1 == body->statements.count;
-    if (loops == 1 && ends && gpu_is_attention(l)) {
-        c.role = BY_ATTENTION;
-        return c;
-    }
-    if (loops == 1 && ends && gpu_is_attention_gradient(l)) {
-        c.role = BY_ATTENTION_GRADIENT;
-        return c;
-    }
-    if (loops == 1 && ends && gpu_is_updates(l, c.loop)) {
-        c.role = BY_UPDATES;
-        return c;
-    }
-    if (loops == 1 && ends && s->kind == NEST_PAR && !gpu_has_updates(l->nest) &&
-        gpu_is_parts(l, c.loop)) {
-        c.role = BY_PARTS;
-        return c;
-    }
-    g->group = 2; // lanes of a group are asked for
-    nest_id shared = loops == 1 && ends ? gpu_shared_fold(l, c.loop) : NEST_NONE;
-    g->group = 1;
-    if (shared != NEST_NONE) {
-        c.role = BY_BLOCKS;
-        choose_blocks(l, shared, cg_extent(l, s));
-        return c;
-    }
-    if (loops == 1 && ends && !g->is_phase && gpu_is_trips(l, c.loop)) {
-        c.role = BY_TRIPS;
-        g->block = GPU_TRIPS_BLOCK;
-        return c;
-    }
-    if (loops == 1 && ends && gpu_is_scan_of_points(l, c.loop)) {
-        c.role = BY_SCAN;
-        return c;
-    }
-    if (loops == 1 && ends && (s->kind == NEST_PAR || s->kind == NEST_MAP)) {
-        g->group = 2; // lanes of a group are asked for
-        bool groups = gpu_groups_wanted(l, s);
-        c.role = groups ? BY_GROUPS : BY_THREADS;
-        g->group = 1;
-        g->block = GPU_BLOCK;
-        struct gpu_tiles tiles;
-        if (!groups && gpu_tiles_find(l, c.loop, &tiles)) {
-            c.role = BY_TILES;
-            g->block = gpu_tile_threads(&tiles);
-            g->resident = TILES_THREADS / g->block;
-        } else if (!groups && gpu_columns_choose(l, c.loop)) {
-            c.role = BY_COLUMNS;
-        }
-        if (groups)
-            gpu_groups_choose(l, c.loop);
-        if (c.role == BY_THREADS && !g->is_phase && is_long(l, s->body))
-            g->block = SMALL_BLOCK;
-        g->common = c.role == BY_THREADS ? gpu_common_find(l, c.loop) : NULL;
-        if (g->common)
-            g->block = gpu_common_threads(cg_extent(l, s)) + GPU_WARP;
-        else if (c.role == BY_THREADS && gpu_has_strips(l, c.loop))
-            g->block = STRIPS_BLOCK;
-        else if (c.role == BY_THREADS)
-            g->resident = resident_for_maps(l, c.loop);
-        return c;
-    }
-    if (loops == 1 && gpu_is_network(l, c.loop)) {
-        c.role = BY_NETWORK;
-        return c;
-    }
-    if (loops == scans && loops && ends && !gpu_has_updates(l->nest)) {
-        c.role = BY_SCAN;
-        return c;
-    }
-    nest_id widest = gpu_longest_loop(l, 0, NEST_NONE);
-    if (widest == NEST_NONE || gpu_has_updates(l->nest) || gpu_has_kind(l->nest, NEST_CONTRACT))
-        return c;
-    g->group = 2;
-    gpu_group_set(l, widest, ONE_BLOCK);
-    g->block = g->group;
-    if (loops == 1 && gpu_is_team_fold(l, c.loop) &&
-        (g->row.blocks > 2 * g->row.teams || g->row.length > GPU_MOST_OF_ONE_BLOCK ||
-         gpu_has_terms(l, c.loop))) {
-        c.role = BY_BLOCKS;
-        choose_blocks(l, c.loop, 1);
-    }
-    return c;
+    gpu_function_close(l, step);
 }
 
 // Rows that threads keep are read once, and so much is written that the second cache does not hold it.
-static bool are_streams(const struct cg_lowering *l, const struct choice *c)
+static bool are_streams(const struct cg_lowering *l)
 {
     uint64_t written = 0;
     for (uint32_t i = 0; i < l->nest->buffers.count; i++) {
@@ -367,37 +87,67 @@ static bool are_streams(const struct cg_lowering *l, const struct choice *c)
         if (info->role == NEST_OUT)
             written += (uint64_t)info->count * jot_dtype_size(info->dtype);
     }
-    return c->role == BY_GROUPS && gpu_keeps(l) && written > GPU_SECOND_CACHE;
+    return gpu_keeps(l) && written > GPU_SECOND_CACHE;
 }
 
-static void lower_by_role(struct cg_lowering *l, const struct choice *c, struct cg_kernel *out)
+// The points of statement `at`, by threads, groups or tiles.
+static void by_points(struct cg_lowering *l, uint32_t at, struct cg_kernel *out)
 {
-    const struct nest_block *body = &l->nest->blocks.at[0];
-    struct cg_kernel_step *step = gpu_function_open(
-        l, out, are_streams(l, c) ? GPU_STREAMS : "", c->role == BY_BLOCKS ? 2 : 0);
-    if (c->role != BY_BLOCKS && c->role != BY_ONE)
-        gpu_lower_list(l, 0, c->at);
-    switch (c->role) {
-    case BY_THREADS:
-        by_threads(l, c->loop, step);
-        break;
-    case BY_TILES:
-        by_tiles(l, c->loop, step);
-        break;
-    case BY_COLUMNS:
-        gpu_columns_lower(l, c->loop, step);
-        break;
-    case BY_GROUPS:
-        gpu_groups_run(l, c->loop, step);
-        break;
-    case BY_TRIPS:
-        gpu_trips_lower(l, c->loop, step, &out->trips);
-        break;
-    default:
-        by_one(l, body, step);
-        break;
-    }
+    nest_id loop = l->nest->blocks.at[0].statements.at[at];
+    const struct nest_statement *s = cg_statement(l, loop);
+    bool is_group = s->level == NEST_GROUP, is_tiled = l->nest->axes.at[s->axes[0]].tile;
+    for (uint32_t k = 1; k < s->n_axes; k++)
+        is_tiled |= l->nest->axes.at[s->axes[k]].tile != 0;
+    struct cg_kernel_step *step =
+        gpu_function_open(l, out, are_streams(l) ? GPU_STREAMS : "", 0);
+    gpu_lower_list(l, 0, at);
+    if (l->nest->special == NEST_TRIPS)
+        gpu_trips_lower(l, loop, step, &out->trips);
+    else if (is_group && l->gpu->columns)
+        gpu_columns_lower(l, loop, step);
+    else if (is_group)
+        gpu_groups_run(l, loop, step);
+    else if (is_tiled)
+        by_tiles(l, loop, step);
+    else
+        by_threads(l, loop, step);
     gpu_function_close(l, step);
+}
+
+// Points that all blocks have together, or such a loop without points: of updates, a running fold or a fold.
+static void by_grid(struct cg_lowering *l, uint32_t at, struct cg_kernel *out)
+{
+    const struct nest_statement *s = cg_statement(l, l->nest->blocks.at[0].statements.at[at]);
+    const struct nest_block *b = s->level == NEST_GRID ? &l->nest->blocks.at[s->body] : NULL;
+    for (uint32_t i = 0; b && i < b->statements.count; i++)
+        if (map_is_loop(cg_statement(l, b->statements.at[i])->kind))
+            s = cg_statement(l, b->statements.at[i]);
+    if (s->level == NEST_PLACE)
+        gpu_updates_lower(l, at, out);
+    else if (l->gpu->columns)
+        gpu_parts_lower(l, l->nest->blocks.at[0].statements.at[at], out);
+    else if (s->kind == NEST_SCAN)
+        gpu_scan_lower(l, out);
+    else
+        gpu_blocks_lower(l, at, out);
+}
+
+// The kernel's last loop, as a place in its body.
+static uint32_t last_loop(const struct cg_lowering *l)
+{
+    const struct nest_block *b = &l->nest->blocks.at[0];
+    uint32_t at = 0;
+    for (uint32_t i = 0; i < b->statements.count; i++)
+        at = map_is_loop(cg_statement(l, b->statements.at[i])->kind) ? i : at;
+    return at;
+}
+
+// Whether one thread, or a group of them, does a point of its.
+static bool is_of_points(const struct cg_lowering *l, uint32_t at)
+{
+    const struct nest_statement *s = cg_statement(l, l->nest->blocks.at[0].statements.at[at]);
+    return (s->kind == NEST_PAR || s->kind == NEST_MAP) &&
+           (s->level == NEST_THREAD || s->level == NEST_GROUP);
 }
 
 // What stands before the loop again, by one thread when all others are done, for what it puts in
@@ -408,30 +158,54 @@ static void lower_late_puts(struct cg_lowering *l, uint32_t at, struct cg_kernel
     struct cg_gpu *g = l->gpu;
     *g = (struct cg_gpu){.operands = g->operands,
                          .kernel = g->kernel,
+                         .is_read_only = g->is_read_only,
                          .is_phase = g->is_phase,
                          .block = 1,
                          .group = 1};
-    gpu_share_out(l, 0);
+    gpu_share_out(l);
     unsigned extra = (out->partial_bytes > 0) + (out->counters > 0);
     struct cg_kernel_step *step = gpu_function_open(l, out, "_late", extra);
     for (uint32_t i = 0; i < at; i++)
-        if (!gpu_is_loop(cg_statement(l, body->statements.at[i])->kind))
+        if (!map_is_loop(cg_statement(l, body->statements.at[i])->kind))
             cg_lower_statement(l, body->statements.at[i]);
     gpu_function_close(l, step);
 }
 
+static void lower_by_levels(struct cg_lowering *l, struct cg_kernel *out)
+{
+    uint32_t at = last_loop(l);
+    switch (l->nest->special) {
+    case NEST_ATTENTION:
+        gpu_attention_lower(l, at, out);
+        break;
+    case NEST_ATTENTION_GRADIENT:
+        gpu_attention_gradient_lower(l, at, out);
+        break;
+    case NEST_NETWORK:
+        gpu_network_lower(l, at, out);
+        break;
+    default:
+        if (l->nest->threads[NEST_BLOCKS] == 1)
+            by_one(l, out);
+        else if (l->nest->special == NEST_TRIPS || is_of_points(l, at))
+            by_points(l, at, out);
+        else
+            by_grid(l, at, out);
+        break;
+    }
+    if (l->gpu->has_late_puts)
+        lower_late_puts(l, at, out);
+}
+
 // What one thread does of the kernel, as text.
-static const char *serial_text(struct cg_lowering *l, const struct choice *c)
+static const char *serial_text(struct cg_lowering *l)
 {
     static const char *const names[NEST_KIND_COUNT] = {
         [NEST_PAR] = "points",  [NEST_MAP] = "points",        [NEST_FOLD] = "terms",
         [NEST_SCAN] = "terms",  [NEST_SEQ] = "steps",         [NEST_WHILE] = "a while",
         [NEST_IF] = "a branch", [NEST_CONTRACT] = "a product"};
-    struct gpu_serial s = {.loop = NEST_NONE};
-    if (c->role == BY_ONE)
-        gpu_serial_find(l, NEST_NONE, l->gpu->group > 1, &s);
-    else if (c->role == BY_THREADS || c->role == BY_GROUPS)
-        gpu_serial_find(l, c->loop, c->role == BY_GROUPS, &s);
+    struct map_serial s;
+    map_serial_find(l->nest, &s);
     if (s.loop == NEST_NONE)
         return NULL;
     struct strbuf text = strbuf_make(l->arena);
@@ -441,44 +215,77 @@ static const char *serial_text(struct cg_lowering *l, const struct choice *c)
     return text.text;
 }
 
-jot_status gpu_kernel_lower(struct cg_module *module, struct arena *arena,
-                            const struct nest *nest, int number, int64_t trips,
-                            const struct gpu_operand *operands, bool is_phase,
-                            struct cg_kernel *out)
+// Whether the only loop of the nest is one of those that have an emitter that knows what it takes.
+static enum nest_special special_of(struct cg_lowering *l)
 {
-    *out = (struct cg_kernel){0};
-    struct cg_gpu g = {
-        .operands = operands, .kernel = number, .trips = trips, .is_phase = is_phase};
-    struct cg_lowering l = cg_lowering_make(module, arena, nest);
+    uint32_t loops = 0;
+    nest_id loop = NEST_NONE;
+    nest_for_each (s, l->nest, 0)
+        if (map_is_loop(s->kind)) {
+            loops++;
+            loop = nest_id_of(l->nest, s);
+        }
+    return loops != 1                                   ? NEST_ORDINARY
+           : gpu_is_attention(l)                        ? NEST_ATTENTION
+           : gpu_is_attention_gradient(l)               ? NEST_ATTENTION_GRADIENT
+           : !l->gpu->is_phase && gpu_is_trips(l, loop) ? NEST_TRIPS
+                                                        : NEST_ORDINARY;
+}
+
+static void write_levels(struct cg_lowering *l, struct nest *nest)
+{
+    struct map_gpu m = gpu_map_of(l);
+    m.special = special_of(l);
+    map_to_gpu(&m, nest);
+}
+
+// Takes the threads from the text, and which rows they keep.
+static void read_threads(struct cg_lowering *l)
+{
+    const struct nest *n = l->nest;
+    struct cg_gpu *g = l->gpu;
+    unsigned group = n->threads[NEST_GROUP_THREADS];
+    g->block = n->threads[NEST_BLOCK_THREADS];
+    g->group = group ? group : 1;
+    g->columns = n->threads[NEST_COLUMNS];
+    g->resident = n->threads[NEST_RESIDENT];
+    g->kept = arena_array(l->arena, struct gpu_kept, n->buffers.count + 1);
+    for (uint32_t i = 0; i < n->buffers.count; i++)
+        g->kept[i].is_kept = n->buffers.at[i].space == NEST_REGISTER;
+    // The row that a group walks is that of the longest loop that its threads share.
+    nest_id widest = map_longest_loop(n, 0, NEST_NONE);
+    nest_for_each (s, n, 0)
+        if (s->level == NEST_GROUP)
+            widest = map_longest_loop(n, s->body, NEST_NONE);
+    bool has_row = g->group > 1 && !g->columns && widest != NEST_NONE;
+    if (has_row && nest_fold_is_leaf(n, widest))
+        g->row = gpu_row_make(l, cg_statement(l, widest), g->group);
+}
+
+jot_status gpu_kernel_lower(const struct gpu_kernel *k, bool is_wanted, struct cg_kernel *out)
+{
+    struct nest *n = k->nest;
+    struct cg_gpu g = {.operands = k->operands,
+                       .kernel = k->number,
+                       .trips = k->trips,
+                       .is_phase = k->is_phase,
+                       .is_read_only = arena_array(k->arena, bool, n->buffers.count + 1)};
+    struct cg_lowering l = cg_lowering_make(k->module, k->arena, n);
     l.gpu = &g;
-    int64_t code = nest_code(nest, 0, CG_FOLD_LANES, CG_STRIP, l.written_out);
-    l.m.is_long = is_phase || code > COST_KERNEL_OPS;
-    g.has_strips = code <= MOST_IN_STRIPS;
-    struct choice c = choose(&l, &nest->blocks.at[0]);
-    out->serial = serial_text(&l, &c);
-    bool is_of_points = c.role == BY_GROUPS || c.role == BY_COLUMNS ||
-                        (c.role == BY_BLOCKS && cg_statement(&l, c.loop)->kind == NEST_PAR);
-    gpu_share_out(&l, is_of_points ? cg_statement(&l, c.loop)->body : 0);
-    if (c.role == BY_SCAN)
-        gpu_scan_lower(&l, out);
-    else if (c.role == BY_BLOCKS)
-        gpu_blocks_lower(&l, c.at, out);
-    else if (c.role == BY_PARTS)
-        gpu_parts_lower(&l, c.loop, out);
-    else if (c.role == BY_UPDATES)
-        gpu_updates_lower(&l, c.at, out);
-    else if (c.role == BY_NETWORK)
-        gpu_network_lower(&l, c.at, out);
-    else if (c.role == BY_ATTENTION)
-        gpu_attention_lower(&l, c.at, out);
-    else if (c.role == BY_ATTENTION_GRADIENT)
-        gpu_attention_gradient_lower(&l, c.at, out);
-    else
-        lower_by_role(&l, &c, out);
-    if (g.has_late_puts)
-        lower_late_puts(&l, c.at, out);
+    for (uint32_t i = 0; i < n->buffers.count; i++)
+        g.is_read_only[i] = gpu_is_read_only(&l, i);
+    write_levels(&l, n);
+    *out = (struct cg_kernel){.serial = serial_text(&l)};
+    if (is_wanted) {
+        int64_t code = nest_code(n, 0, CG_FOLD_LANES, CG_STRIP, l.written_out);
+        l.m.is_long = k->is_phase || code > COST_KERNEL_OPS;
+        g.has_strips = code <= MOST_IN_STRIPS;
+        read_threads(&l);
+        gpu_share_out(&l);
+        lower_by_levels(&l, out);
+    }
     LLVMDisposeBuilder(l.m.b);
     if (l.status != JOT_OK)
-        return status_fail(l.status, "%s: %s", nest->name, l.message);
+        return status_fail(l.status, "%s: %s", n->name, l.message);
     return JOT_OK;
 }

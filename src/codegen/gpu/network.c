@@ -96,55 +96,12 @@ static void find_sums(struct cg_lowering *l, struct gpu_network *w,
     }
 }
 
-static bool has_contract(const struct cg_lowering *l, uint32_t block)
-{
-    nest_for_each (s, l->nest, block)
-        if (s->kind == NEST_CONTRACT)
-            return true;
-    return false;
-}
-
-static bool is_sum(enum ir_op op) { return op == IR_fma || op == IR_reduce_sum; }
-
-// Sums of one floating-point type without guards are what there is code for.
-static bool is_summed(const struct cg_lowering *l, nest_id loop, jot_dtype *d)
-{
-    const struct nest_statement *fold = cg_statement(l, loop);
-    bool is_known = false;
-    nest_for_all (s, l->nest) {
-        if (s->kind != NEST_PUT || !s->op)
-            continue;
-        jot_dtype put = l->nest->buffers.at[s->buffer].dtype;
-        if (s->fold != loop || s->guard != NEST_NONE || !is_sum((enum ir_op)s->op) ||
-            (is_known && put != *d))
-            return false;
-        *d = put;
-        is_known = true;
-    }
-    for (uint32_t i = 0; i < fold->n_combines; i++) {
-        const struct nest_combine *c = &fold->combines[i];
-        if (!is_sum(c->op) || (is_known && c->dtype != *d))
-            return false;
-        *d = c->dtype;
-        is_known = true;
-    }
-    return is_known && (*d == JOT_F32 || *d == JOT_F64);
-}
-
-bool gpu_is_network(const struct cg_lowering *l, nest_id loop)
-{
-    const struct nest_statement *s = cg_statement(l, loop);
-    jot_dtype d = JOT_F32;
-    return s->kind == NEST_FOLD && s->n_axes == 1 && has_contract(l, s->body) &&
-           is_summed(l, loop, &d);
-}
-
 static struct gpu_network network_of(struct cg_lowering *l, nest_id loop)
 {
     const struct nest_statement *s = cg_statement(l, loop);
     struct gpu_network w = {.fold = s, .loop = loop, .points = cg_extent(l, s)};
     w.pitch = (w.points + 3) / 4 * 4;
-    is_summed(l, loop, &w.dtype);
+    map_is_summed(l->nest, loop, &w.dtype);
     uint32_t n = l->nest->buffers.count;
     w.kept = arena_array(l->arena, int64_t, n + 1);
     w.written = arena_array(l->arena, uint32_t, n + 1);

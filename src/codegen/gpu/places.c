@@ -12,7 +12,7 @@
 #define BATCH                                                                                  \
     4 // turns that a thread reads together, in the 32 registers that two blocks leave it
 #define MOST_PLACES 16384
-#define LEAST_PLACES (CHUNK / 16)
+#define LEAST_PLACES (MAP_CHUNK / 16)
 #define FIRST 3 // of the turns of a place that a turn is compared with
 #define AHEAD 8 // chunks whose first updates are read together
 #define EARLY 2 // of each
@@ -31,23 +31,23 @@ struct places {
 // The value that says where it goes: it counts elements, and other terms count points.
 static bool find_place(const struct cg_lowering *l, struct places *p)
 {
-    const struct nest_index *x = &p->u->put->index;
+    const struct nest_index *x = &p->u->of.put->index;
     p->place = NEST_NONE;
-    p->count = l->nest->buffers.at[p->u->put->buffer].count;
+    p->count = l->nest->buffers.at[p->u->of.put->buffer].count;
     for (uint32_t i = 0; i < x->count; i++) {
         const struct nest_term *t = &x->terms[i];
         if (t->is_value) {
             if (p->place != NEST_NONE || t->factor != 1)
                 return false;
             p->place = t->id;
-        } else if (updates_is_of_turns(p->u, t->id) || t->factor <= 0) {
+        } else if (map_is_of_turns(&p->u->of, t->id) || t->factor <= 0) {
             return false;
         } else if (t->factor < p->count) {
             p->count = t->factor;
         }
     }
     return x->constant == 0 && p->place != NEST_NONE && updates_is_in_turn(l, p->u, p->place) &&
-           !p->u->depends[p->place];
+           !p->u->of.depends[p->place];
 }
 
 static bool is_const(const struct cg_lowering *l, nest_id value)
@@ -61,14 +61,14 @@ static bool find_value(const struct cg_lowering *l, struct places *p)
 {
     const struct updates *u = p->u;
     p->value = NEST_NONE;
-    if (dtype_is_complex(l->nest->buffers.at[u->put->buffer].dtype))
+    if (dtype_is_complex(l->nest->buffers.at[u->of.put->buffer].dtype))
         return false;
-    for (uint32_t i = 0; i < u->body->statements.count; i++) {
-        const struct nest_statement *s = cg_statement(l, u->body->statements.at[i]);
-        bool wants = s == u->put || (s->kind == NEST_OP && u->depends[s->result]);
+    for (uint32_t i = 0; i < u->of.body->statements.count; i++) {
+        const struct nest_statement *s = cg_statement(l, u->of.body->statements.at[i]);
+        bool wants = s == u->of.put || (s->kind == NEST_OP && u->of.depends[s->result]);
         for (uint32_t k = 0; wants && k < s->n_in; k++) {
             nest_id v = s->in[k];
-            if (u->depends[v] || v == p->value || !updates_is_in_turn(l, u, v) ||
+            if (u->of.depends[v] || v == p->value || !updates_is_in_turn(l, u, v) ||
                 is_const(l, v))
                 continue;
             if (p->value != NEST_NONE)
@@ -86,7 +86,7 @@ static bool find_places(const struct cg_lowering *l, const struct updates *u, st
 {
     *p = (struct places){.u = u};
     int64_t step = (int64_t)SORT_BLOCK * 8; // places in 16 bytes of each thread
-    bool is_such = u->turns >= CHUNK && find_place(l, p) && find_value(l, p) &&
+    bool is_such = u->of.turns >= MAP_CHUNK && find_place(l, p) && find_value(l, p) &&
                    p->count >= LEAST_PLACES && p->count <= MOST_PLACES;
     p->room = (p->count + step - 1) / step * step;
     p->row = p->room + 8;
@@ -140,9 +140,9 @@ static LLVMValueRef load_slot(struct cg_lowering *l, LLVMTypeRef type, LLVMValue
 struct sort {
     LLVMValueRef first;   // turn of the chunk, i64
     LLVMValueRef starts;  // [room + 2]: updates of a place, then where they begin
-    LLVMValueRef turns;   // [CHUNK]: by place, in any order
-    LLVMValueRef values;  // [CHUNK], over both
-    LLVMValueRef numbers; // [CHUNK], by turn: its number in the place, then where it goes
+    LLVMValueRef turns;   // [MAP_CHUNK]: by place, in any order
+    LLVMValueRef values;  // [MAP_CHUNK], over both
+    LLVMValueRef numbers; // [MAP_CHUNK], by turn: its number in the place, then where it goes
     LLVMValueRef sums;    // of warps
 };
 
@@ -156,7 +156,7 @@ struct batch {
 
 static struct cg_loop open_batches(struct cg_lowering *l)
 {
-    return cg_loop_open(l, cg_int(l->module, 0), cg_int(l->module, CHUNK),
+    return cg_loop_open(l, cg_int(l->module, 0), cg_int(l->module, MAP_CHUNK),
                         cg_int(l->module, (int64_t)SORT_BLOCK * BATCH));
 }
 
@@ -167,20 +167,20 @@ static struct batch read_batch(struct cg_lowering *l, const struct places *p,
     struct batch t;
     LLVMValueRef first = LLVMBuildTrunc(b, loop->index, l->module->i32, "");
     first = LLVMBuildAdd(b, first, l->gpu->thread, "");
-    LLVMValueRef last = cg_int(l->module, p->u->turns - 1);
+    LLVMValueRef last = cg_int(l->module, p->u->of.turns - 1);
     LLVMValueRef behind = gpu_i32(l, p->room);
     for (int k = 0; k < BATCH; k++) {
         t.item[k] = LLVMBuildAdd(b, first, gpu_i32(l, (int64_t)k * SORT_BLOCK), "");
         LLVMValueRef turn = LLVMBuildAdd(b, s->first, gpu_wide(l, t.item[k]), "");
         LLVMValueRef there = LLVMConstInt(l->module->i1, 1, 0);
-        if (p->u->turns % CHUNK) {
+        if (p->u->of.turns % MAP_CHUNK) {
             there = LLVMBuildICmp(b, LLVMIntSLE, turn, last, "");
             turn = LLVMBuildSelect(b, there, turn, last, "");
         }
         updates_set_turn(l, p->u, turn);
         updates_lower_turn(l, p->u, false);
-        if (p->u->put->guard != NEST_NONE)
-            there = LLVMBuildAnd(b, there, l->values[p->u->put->guard].re, "");
+        if (p->u->of.put->guard != NEST_NONE)
+            there = LLVMBuildAnd(b, there, l->values[p->u->of.put->guard].re, "");
         LLVMValueRef place = as_i32(l, l->values[p->place].re);
         LLVMValueRef inside = LLVMBuildICmp(b, LLVMIntULT, place, gpu_i32(l, p->count), "");
         t.is_there[k] = LLVMBuildAnd(b, there, inside, "");
@@ -374,7 +374,7 @@ static void copy_values(struct cg_lowering *l, const struct places *p, const str
     LLVMBuilderRef b = l->m.b;
     LLVMTypeRef four = LLVMVectorType(l->module->i32, 4);
     int64_t of_four = 16 / value_bytes(p);
-    LLVMValueRef to = LLVMBuildMul(b, chunk, cg_int(l->module, CHUNK / of_four), "");
+    LLVMValueRef to = LLVMBuildMul(b, chunk, cg_int(l->module, MAP_CHUNK / of_four), "");
     LLVMValueRef fours = LLVMBuildAdd(b, count, gpu_i32(l, of_four - 1), "");
     fours = gpu_wide(l, LLVMBuildUDiv(b, fours, gpu_i32(l, of_four), ""));
     struct cg_loop copy =
@@ -392,18 +392,18 @@ static void lower_sort(struct cg_lowering *l, const struct places *p,
     LLVMBuilderRef b = l->m.b;
     LLVMTypeRef four = LLVMVectorType(l->module->i32, 4);
     const struct updates *u = p->u;
-    int64_t chunks = u->points * u->chunks, bytes = (p->row + CHUNK) * 2;
-    int64_t of_values = CHUNK * value_bytes(p);
+    int64_t chunks = u->of.points * u->of.chunks, bytes = (p->row + MAP_CHUNK) * 2;
+    int64_t of_values = MAP_CHUNK * value_bytes(p);
     struct sort s = {.starts = gpu_shared(l, (uint64_t)(bytes > of_values ? bytes : of_values)),
-                     .numbers = gpu_shared(l, (uint64_t)CHUNK * 2),
+                     .numbers = gpu_shared(l, (uint64_t)MAP_CHUNK * 2),
                      .sums = gpu_shared(l, SORT_BLOCK / GPU_WARP * 4)};
     s.turns = half_at(l, s.starts, cg_int(l->module, p->row));
     s.values = s.starts;
     struct cg_loop own = gpu_own_chunk_open(l, chunks);
-    LLVMValueRef n = cg_int(l->module, u->chunks), thread = gpu_wide(l, l->gpu->thread);
+    LLVMValueRef n = cg_int(l->module, u->of.chunks), thread = gpu_wide(l, l->gpu->thread);
     updates_set_point(l, u, LLVMBuildUDiv(b, own.index, n, ""), cg_int(l->module, 0));
     s.first = LLVMBuildURem(b, own.index, n, "");
-    s.first = LLVMBuildMul(b, s.first, cg_int(l->module, CHUNK), "");
+    s.first = LLVMBuildMul(b, s.first, cg_int(l->module, MAP_CHUNK), "");
     for (int64_t i = 0; i < p->room / 8; i += SORT_BLOCK) {
         LLVMValueRef at = LLVMBuildAdd(b, thread, cg_int(l->module, i), "");
         LLVMSetAlignment(LLVMBuildStore(b, LLVMConstNull(four), four_at(l, s.starts, at)), 16);
@@ -460,12 +460,12 @@ static void make_update(struct cg_lowering *l, const struct places *p,
     const struct updates *u = p->u;
     l->values = arena_copy(l->arena, o->base, l->nest->values.count * sizeof *l->values);
     LLVMValueRef old = load_slot(l, o->lane, o->now);
-    if (u->load)
-        l->values[u->load->result] = (struct cg_value){old, NULL};
+    if (u->of.load)
+        l->values[u->of.load->result] = (struct cg_value){old, NULL};
     if (value)
         l->values[p->value] = (struct cg_value){value, NULL};
     updates_lower_turn(l, u, true);
-    LLVMValueRef fresh = cg_wide_value(l, l->values[u->put->in[0]]).re;
+    LLVMValueRef fresh = cg_wide_value(l, l->values[u->of.put->in[0]]).re;
     LLVMBuildStore(b, LLVMBuildSelect(b, is_there, fresh, old, ""), o->now);
     LLVMValueRef had = load_slot(l, l->module->i1, o->has);
     LLVMBuildStore(b, LLVMBuildOr(b, had, is_there, ""), o->has);
@@ -477,10 +477,10 @@ static void update_from(struct cg_lowering *l, const struct places *p, struct on
 {
     LLVMBuilderRef b = l->m.b;
     LLVMTypeRef type = cg_memory_type(l->module, p->dtype);
-    LLVMValueRef one = cg_int(l->module, 1), chunks = cg_int(l->module, p->u->chunks);
+    LLVMValueRef one = cg_int(l->module, 1), chunks = cg_int(l->module, p->u->of.chunks);
     LLVMValueRef begin[AHEAD], end[AHEAD], memory[AHEAD], early[AHEAD][EARLY];
-    int64_t ahead = p->u->chunks < AHEAD ? p->u->chunks : AHEAD;
-    bool is_exact = p->u->chunks % ahead == 0;
+    int64_t ahead = p->u->of.chunks < AHEAD ? p->u->of.chunks : AHEAD;
+    bool is_exact = p->u->of.chunks % ahead == 0;
     for (int k = 0; k < ahead; k++) {
         LLVMValueRef chunk = LLVMBuildAdd(b, first, cg_int(l->module, k), "");
         LLVMValueRef is_one = LLVMBuildICmp(b, LLVMIntSLT, chunk, chunks, "");
@@ -493,7 +493,7 @@ static void update_from(struct cg_lowering *l, const struct places *p, struct on
         end[k] = gpu_wide(l, load_half(l, row, LLVMBuildAdd(b, place, one, "")));
         if (!is_exact)
             end[k] = LLVMBuildSelect(b, is_one, end[k], begin[k], "");
-        LLVMValueRef at = LLVMBuildMul(b, chunk, cg_int(l->module, CHUNK), "");
+        LLVMValueRef at = LLVMBuildMul(b, chunk, cg_int(l->module, MAP_CHUNK), "");
         memory[k] = p->value == NEST_NONE ? NULL : cg_at(l, type, p->values, at);
     }
     for (int k = 0; k < ahead; k++)
@@ -520,29 +520,30 @@ static void lower_place(struct cg_lowering *l, const struct places *p, LLVMValue
 {
     LLVMBuilderRef b = l->m.b;
     const struct updates *u = p->u;
-    jot_dtype d = l->nest->buffers.at[u->put->buffer].dtype;
+    jot_dtype d = l->nest->buffers.at[u->of.put->buffer].dtype;
     struct one_place o = {.lane = cg_lane_type(l->module, d)};
     updates_set_point(l, u, point, cg_int(l->module, 0));
-    for (uint32_t i = 0; i < u->body->statements.count; i++)
-        if (cg_statement(l, u->body->statements.at[i])->kind == NEST_CONST)
-            cg_lower_statement(l, u->body->statements.at[i]);
+    for (uint32_t i = 0; i < u->of.body->statements.count; i++)
+        if (cg_statement(l, u->of.body->statements.at[i])->kind == NEST_CONST)
+            cg_lower_statement(l, u->of.body->statements.at[i]);
     LLVMTypeRef type = cg_lane_type(l->module, l->nest->values.at[p->place].dtype);
     l->values[p->place] = (struct cg_value){LLVMBuildIntCast2(b, place, type, false, ""), NULL};
-    if (u->put->guard != NEST_NONE)
-        l->values[u->put->guard] = (struct cg_value){LLVMConstInt(l->module->i1, 1, 0), NULL};
+    if (u->of.put->guard != NEST_NONE)
+        l->values[u->of.put->guard] =
+            (struct cg_value){LLVMConstInt(l->module->i1, 1, 0), NULL};
     o.now = cg_alloca(l, o.lane, 1);
     o.has = cg_alloca(l, l->module->i1, 1);
     o.base = l->values;
-    LLVMBuildStore(b, u->load ? cg_load(l, u->load).re : LLVMConstNull(o.lane), o.now);
+    LLVMBuildStore(b, u->of.load ? cg_load(l, u->of.load).re : LLVMConstNull(o.lane), o.now);
     LLVMBuildStore(b, LLVMConstInt(l->module->i1, 0, 0), o.has);
-    int64_t ahead = u->chunks < AHEAD ? u->chunks : AHEAD;
-    struct cg_loop chunk = cg_loop_open(l, cg_int(l->module, 0), cg_int(l->module, u->chunks),
-                                        cg_int(l->module, ahead));
+    int64_t ahead = u->of.chunks < AHEAD ? u->of.chunks : AHEAD;
+    struct cg_loop chunk = cg_loop_open(
+        l, cg_int(l->module, 0), cg_int(l->module, u->of.chunks), cg_int(l->module, ahead));
     update_from(l, p, &o, point, place, chunk.index);
     cg_loop_close(l, &chunk);
     l->values = o.base;
     struct cg_branch has = cg_if_open(l, load_slot(l, l->module->i1, o.has));
-    cg_store(l, u->put, (struct cg_value){load_slot(l, o.lane, o.now), NULL});
+    cg_store(l, u->of.put, (struct cg_value){load_slot(l, o.lane, o.now), NULL});
     cg_if_close(l, &has);
 }
 
@@ -551,7 +552,7 @@ static void lower_updates(struct cg_lowering *l, const struct places *p,
 {
     LLVMBuilderRef b = l->m.b;
     LLVMValueRef room = cg_int(l->module, p->room);
-    struct cg_loop own = gpu_own_chunk_open(l, p->u->points * p->room / UPDATE_BLOCK);
+    struct cg_loop own = gpu_own_chunk_open(l, p->u->of.points * p->room / UPDATE_BLOCK);
     LLVMValueRef task = LLVMBuildMul(b, own.index, cg_int(l->module, UPDATE_BLOCK), "");
     task = LLVMBuildAdd(b, task, gpu_wide(l, l->gpu->thread), "");
     LLVMValueRef place = LLVMBuildURem(b, task, room, "");
@@ -561,7 +562,7 @@ static void lower_updates(struct cg_lowering *l, const struct places *p,
     lower_place(l, p, LLVMBuildUDiv(b, task, room, ""), place);
     cg_if_close(l, &one);
     cg_loop_close(l, &own);
-    step->total = p->u->points * p->room;
+    step->total = p->u->of.points * p->room;
     step->grain = UPDATE_BLOCK;
     step->exact_grid = true;
 }
@@ -570,8 +571,8 @@ void places_lower(struct cg_lowering *l, struct updates *u, uint32_t at, struct 
 {
     struct places p;
     find_places(l, u, &p);
-    int64_t chunks = u->points * u->chunks, starts = chunks * p.row * 2;
-    out->partial_bytes = (uint64_t)(starts + chunks * CHUNK * value_bytes(&p));
+    int64_t chunks = u->of.points * u->of.chunks, starts = chunks * p.row * 2;
+    out->partial_bytes = (uint64_t)(starts + chunks * MAP_CHUNK * value_bytes(&p));
     for (int pass = 0; pass < 2; pass++) {
         l->gpu->block = l->gpu->group = pass ? UPDATE_BLOCK : SORT_BLOCK;
         l->gpu->is_alone = true;

@@ -6,135 +6,31 @@
 #include "passes/cost.h"
 
 #define BYTES 16
-#define WRITTEN_OUT 16     // turns of a thread that are written out
-#define WRITTEN_WORK 600.0 // operations of them
-#define TURNS_AT_ONCE 4    // that are read at once of a loop whose turns are not written out
+#define TURNS_AT_ONCE 4 // that are read at once of a loop whose turns are not written out
 #define TURNS_WORK                                                                             \
     200.0 // operations of a group's turns that are written out though they branch
-#define LANES_WORK 400.0        // of a body that is done for several neighbours at once
-#define RANDOM_WORK 800.0       // of one with random bits, which are long chains
-#define MANY (INT64_C(1) << 17) // points from which on there are threads enough
-// Chains of a loop over time that a thread has, where there are threads enough for that.
-#define LANES_IN_TIME 2
-#define MANY_IN_TIME (GPU_MULTIPROCESSORS * 4096)
 
-double gpu_work(const struct cg_lowering *l, uint32_t block)
+// Of a loop inside of what threads share.
+static struct map_points points_make(const struct cg_lowering *l, nest_id loop)
 {
-    double work = 0;
-    nest_for_each (s, l->nest, block) {
-        work += s->kind == NEST_OP ? cost_of_op(s->op, s->dtype) : 1;
-        work += gpu_work(l, s->body) + gpu_work(l, s->other);
-    }
-    return work;
-}
-
-bool gpu_is_short(const struct cg_lowering *l, uint32_t block, int64_t turns)
-{
-    return turns <= WRITTEN_OUT && (double)turns * gpu_work(l, block) <= WRITTEN_WORK;
-}
-
-static bool has_random_bits(const struct cg_lowering *l, uint32_t block)
-{
-    nest_for_each (s, l->nest, block)
-        if (s->kind == NEST_OP && s->op == IR_threefry2x32)
-            return true;
-    return false;
-}
-
-bool gpu_is_long(const struct cg_lowering *l, const struct gpu_points *p)
-{
-    return p->lanes > 1 && p->lanes * gpu_work(l, p->s->body) > LANES_WORK;
-}
-
-// What the statements of a block touch along an axis.
-struct touched {
-    unsigned bytes; // of the widest element that stands beside its neighbours
-    unsigned together, apart;
-    bool has_control; // what lanes cannot do side by side
-    bool has_time;
-    bool is_in_time;    // what is looked at is in such a loop
-    const bool *varies; // by value: along the axis
-};
-
-static void look(const struct cg_lowering *l, uint32_t block, nest_id axis, struct touched *t)
-{
-    nest_for_each (s, l->nest, block) {
-        if (s->kind == NEST_WHILE || s->kind == NEST_IF || s->kind == NEST_SCAN ||
-            s->kind == NEST_CONTRACT)
-            t->has_control = true;
-        // Steps that are straight are done side by side; rows that they put are stored by warps.
-        if (t->is_in_time && (s->n_axes || s->kind == NEST_PUT))
-            t->has_control = true;
-        bool is_outer = !t->is_in_time && s->kind == NEST_SEQ;
-        t->has_time |= is_outer;
-        t->is_in_time |= is_outer;
-        look(l, s->body, axis, t);
-        look(l, s->other, axis, t);
-        t->is_in_time &= !is_outer;
-        if (s->kind != NEST_LOAD && (s->kind != NEST_PUT || s->op))
-            continue;
-        const struct nest_buffer *buffer = &l->nest->buffers.at[s->buffer];
-        if (buffer->role == NEST_LOCAL && !gpu_is_together(l) && !l->gpu->network)
-            t->has_control = true;
-        bool has_value = false;
-        for (uint32_t k = 0; k < s->index.count; k++)
-            has_value |= s->index.terms[k].is_value && t->varies[s->index.terms[k].id];
-        int64_t factor = nest_index_factor(&s->index, axis);
-        unsigned bytes = (unsigned)jot_dtype_size(buffer->dtype);
-        if (has_value || (factor != 0 && factor != 1 && factor != -1))
-            t->apart++;
-        else if (factor) {
-            t->together++;
-            t->bytes = bytes > t->bytes ? bytes : t->bytes;
-        }
-    }
-}
-
-unsigned gpu_lanes(const struct cg_lowering *l, const struct nest_statement *s, nest_id axis)
-{
-    nest_id loop = nest_id_of(l->nest, s);
-    struct touched t = {.varies = cg_variation(l, loop, axis)};
-    look(l, s->body, axis, &t);
-    if (t.has_control || t.together <= t.apart || !t.bytes)
-        return 1;
-    unsigned lanes = BYTES / t.bytes;
-    if (t.has_time && (l->gpu->common || l->gpu->group > 1 || l->gpu->is_phase ||
-                       cg_extent(l, s) < MANY_IN_TIME))
-        return 1;
-    if (t.has_time && lanes > LANES_IN_TIME)
-        lanes = LANES_IN_TIME;
-    int64_t extent = l->nest->axes.at[axis].extent;
-    bool ends_inside = s->n_axes > 1 || s->kind == NEST_FOLD;
-    double most = has_random_bits(l, s->body) ? RANDOM_WORK : LANES_WORK;
-    if (l->nest->choices & NEST_MORE_LANES)
-        most *= 2;
-    if (l->nest->choices & NEST_FEWER_LANES && lanes > 1)
-        lanes /= 2;
-    while (lanes > 1 && (extent < lanes || (ends_inside && extent % lanes) ||
-                         lanes * gpu_work(l, s->body) > most))
-        lanes /= 2;
-    return lanes ? lanes : 1;
-}
-
-struct gpu_points gpu_points_make(const struct cg_lowering *l, nest_id loop, bool is_outer)
-{
+    struct map_gpu m = gpu_map_of(l);
     const struct nest_statement *s = cg_statement(l, loop);
-    struct gpu_points p = {.s = s, .axis = s->axes[s->n_axes - 1], .lanes = 1, .rows = 1};
+    struct map_points p = {.s = s, .axis = s->axes[s->n_axes - 1], .lanes = 1, .rows = 1};
     p.row_axis = p.axis;
     int64_t extent = l->nest->axes.at[p.axis].extent, all = cg_extent(l, s);
-    if ((l->gpu->columns && !is_outer) || l->lanes > 1) // there are lanes already
+    if (l->gpu->columns || l->lanes > 1) // there are lanes already
         p.lanes = 1;
-    else if (!is_outer && gpu_goes_by_row(l, s))
+    else if (gpu_goes_by_row(l, s))
         p.lanes = l->gpu->row.lanes;
-    else if (!is_outer && gpu_is_together(l) && all <= l->gpu->group)
+    else if (gpu_is_together(l) && all <= l->gpu->group)
         p.lanes = 1; // a thread for each
-    else if (!is_outer || all >= MANY || l->gpu->columns)
-        p.lanes = gpu_lanes(l, s, p.axis);
+    else
+        p.lanes = map_lanes(&m, s, p.axis);
     p.count = extent ? all / extent * ((extent + p.lanes - 1) / p.lanes) : 0;
     return p;
 }
 
-static int64_t vectors_along(const struct cg_lowering *l, const struct gpu_points *p,
+static int64_t vectors_along(const struct cg_lowering *l, const struct map_points *p,
                              nest_id axis)
 {
     int64_t extent = l->nest->axes.at[axis].extent;
@@ -144,7 +40,7 @@ static int64_t vectors_along(const struct cg_lowering *l, const struct gpu_point
 }
 
 // Axes from the number of a vector; in 32 bits when they do.
-void gpu_points_set(struct cg_lowering *l, const struct gpu_points *p, LLVMValueRef i)
+void gpu_points_set(struct cg_lowering *l, const struct map_points *p, LLVMValueRef i)
 {
     LLVMBuilderRef b = l->m.b;
     bool is_short = p->count * p->lanes * p->rows <= INT32_MAX;
@@ -166,7 +62,7 @@ void gpu_points_set(struct cg_lowering *l, const struct gpu_points *p, LLVMValue
     }
 }
 
-static void lower_lanes(struct cg_lowering *l, const struct gpu_points *p)
+static void lower_lanes(struct cg_lowering *l, const struct map_points *p)
 {
     LLVMValueRef first = l->axes[p->row_axis];
     int64_t apart = l->nest->axes.at[p->row_axis].extent / p->rows;
@@ -183,7 +79,7 @@ static void lower_lanes(struct cg_lowering *l, const struct gpu_points *p)
     l->vector_axis = NEST_NONE;
 }
 
-void gpu_points_body(struct cg_lowering *l, const struct gpu_points *p, LLVMValueRef i)
+void gpu_points_body(struct cg_lowering *l, const struct map_points *p, LLVMValueRef i)
 {
     gpu_points_set(l, p, i);
     int64_t extent = l->nest->axes.at[p->axis].extent;
@@ -224,7 +120,7 @@ static uint32_t head_of(const struct cg_lowering *l, const struct nest_block *bo
     return n;
 }
 
-void gpu_points_turns(struct cg_lowering *l, const struct gpu_points *p, LLVMValueRef i,
+void gpu_points_turns(struct cg_lowering *l, const struct map_points *p, LLVMValueRef i,
                       int64_t turns, int64_t apart)
 {
     const struct nest_block *body = &l->nest->blocks.at[p->s->body];
@@ -252,16 +148,16 @@ void gpu_points_turns(struct cg_lowering *l, const struct gpu_points *p, LLVMVal
 
 // The vectors in the order of the fold of the same length, so that what a thread read for the
 // fold is at hand for the map.
-static bool map_as_row(struct cg_lowering *l, const struct gpu_points *p)
+static bool map_as_row(struct cg_lowering *l, const struct map_points *p)
 {
-    const struct gpu_row *r = &l->gpu->row;
+    const struct map_row *r = &l->gpu->row;
     LLVMBuilderRef b = l->m.b;
     if (!r->is_exact || r->parts != 1 || r->length != p->count * p->lanes ||
         p->lanes != r->lanes || p->s->n_axes != 1)
         return false;
     int64_t windows = (r->block < r->length ? r->block : r->length) / r->window;
     int64_t rounds = r->blocks / r->teams;
-    if (r->blocks % r->teams || !gpu_is_short(l, p->s->body, windows * rounds))
+    if (r->blocks % r->teams || !map_is_short(l->nest, p->s->body, windows * rounds))
         return false;
     struct gpu_member m = gpu_member_of(l, r);
     l->gpu->vector = 0;
@@ -282,7 +178,7 @@ static bool map_as_row(struct cg_lowering *l, const struct gpu_points *p)
 
 // Turns at once of a group's loop, 0 when it is none of these: what branches, as a quotient whose operands are out
 // of range, is written out to no gain, for nothing that is read is moved over a branch.
-static int64_t turns_at_once(const struct cg_lowering *l, const struct gpu_points *p)
+static int64_t turns_at_once(const struct cg_lowering *l, const struct map_points *p)
 {
     const struct nest_block *b = &l->nest->blocks.at[p->s->body];
     int64_t each = p->count / l->gpu->group, turns = TURNS_AT_ONCE;
@@ -295,7 +191,7 @@ static int64_t turns_at_once(const struct cg_lowering *l, const struct gpu_point
     }
     if (!branches || gpu_keeps(l) || p->lanes == 1 || p->rows != 1 ||
         l->nest->axes.at[p->axis].extent % p->lanes || p->count % l->gpu->group ||
-        (double)each * gpu_work(l, p->s->body) <= TURNS_WORK)
+        (double)each * map_turn_work(l->nest, p->s->body) <= TURNS_WORK)
         return 0;
     while (turns > 1 && each % turns)
         turns /= 2;
@@ -305,7 +201,7 @@ static int64_t turns_at_once(const struct cg_lowering *l, const struct gpu_point
 void gpu_map(struct cg_lowering *l, nest_id loop)
 {
     LLVMBuilderRef b = l->m.b;
-    struct gpu_points p = gpu_points_make(l, loop, false);
+    struct map_points p = points_make(l, loop);
     int64_t group = l->gpu->group;
     gpu_sync_to_put(l, p.s->body);
     l->gpu->is_alone = true;
@@ -318,7 +214,7 @@ void gpu_map(struct cg_lowering *l, nest_id loop)
                                            cg_int(l->module, turns * group));
         gpu_points_turns(l, &p, turn.index, turns, group);
         cg_loop_close(l, &turn);
-    } else if (p.count % group == 0 && gpu_is_short(l, p.s->body, p.count / group)) {
+    } else if (p.count % group == 0 && map_is_short(l->nest, p.s->body, p.count / group)) {
         for (int64_t k = 0; k < p.count / group; k++)
             gpu_points_body(l, &p, LLVMBuildAdd(b, place, cg_int(l->module, k * group), ""));
     } else {
@@ -335,7 +231,7 @@ void gpu_map(struct cg_lowering *l, nest_id loop)
 
 void gpu_map_alone(struct cg_lowering *l, nest_id loop)
 {
-    struct gpu_points p = gpu_points_make(l, loop, false);
+    struct map_points p = points_make(l, loop);
     struct cg_loop turn =
         cg_loop_open(l, cg_int(l->module, 0), cg_int(l->module, p.count), cg_int(l->module, 1));
     gpu_points_body(l, &p, turn.index);

@@ -56,7 +56,7 @@ static bool is_straight(const struct cg_lowering *l, const struct nest_statement
 static int64_t choose_segment(const struct cg_lowering *l, const struct nest_statement *there,
                               const struct nest_statement *back, int64_t tapes)
 {
-    double work = gpu_work(l, there->body) + gpu_work(l, back->body);
+    double work = map_turn_work(l->nest, there->body) + map_turn_work(l->nest, back->body);
     int64_t n = cg_extent(l, there), steps = MOST_STEPS;
     while (steps > 1 &&
            (n % steps || steps * tapes > MOST_TAPE || (double)steps * work > MOST_WORK))
@@ -74,7 +74,7 @@ static bool is_pair(const struct cg_lowering *l, nest_id loop, struct gpu_replay
     bool *put = arena_array(l->arena, bool, n + 1), *read = arena_array(l->arena, bool, n + 1);
     if (there->reverse || !back->reverse || cg_extent(l, there) != cg_extent(l, back) ||
         !is_straight(l, there, NEST_PUT, put) || !is_straight(l, back, NEST_LOAD, read) ||
-        gpu_carries_complex(l, there) || gpu_carries_complex(l, back))
+        map_carries_complex(l->nest, there) || map_carries_complex(l->nest, back))
         return false;
     int64_t tapes = 0, bytes = 0;
     for (uint32_t i = 0; i < n; i++) {

@@ -12,48 +12,6 @@
 #define BLOCK GPU_BLOCK
 #define OFFSET_LANES 4 // results of chunks that a thread has side by side
 #define MOST_CHUNKS 4096
-#define SHORTEST_CHUNK 1024 // elements
-#define MOST_POINTS 1024    // that have a scan each
-
-uint32_t gpu_scan_yield(const struct cg_lowering *l, const struct nest_statement *s)
-{
-    const struct nest_block *b = &l->nest->blocks.at[s->body];
-    uint32_t at = 0;
-    while (at < b->statements.count &&
-           cg_statement(l, b->statements.at[at])->kind != NEST_YIELD)
-        at++;
-    return at;
-}
-
-bool gpu_is_long_scan(const struct cg_lowering *l, nest_id id)
-{
-    const struct nest_statement *s = cg_statement(l, id);
-    if (s->kind != NEST_SCAN || s->n_axes != 1)
-        return false;
-    const struct nest_block *b = &l->nest->blocks.at[s->body];
-    uint32_t at = gpu_scan_yield(l, s);
-    for (uint32_t i = 0; i < b->statements.count; i++)
-        if (i != at && cg_statement(l, b->statements.at[i])->kind > NEST_PUT)
-            return false;
-    if (at == b->statements.count)
-        return false;
-    const struct nest_statement *yield = cg_statement(l, b->statements.at[at]);
-    const struct nest_combine *c = &yield->combines[0];
-    return yield->n_combines == 1 && c->dtype != JOT_BOOL &&
-           cg_extent(l, s) > (c->order == NEST_FREE ? GPU_WARP : SHORTEST_CHUNK);
-}
-
-bool gpu_is_scan_of_points(const struct cg_lowering *l, nest_id loop)
-{
-    const struct nest_statement *s = cg_statement(l, loop);
-    if (s->kind != NEST_PAR || cg_extent(l, s) > MOST_POINTS || gpu_has_updates(l->nest))
-        return false;
-    const struct nest_block *b = &l->nest->blocks.at[s->body];
-    for (uint32_t i = 0; i + 1 < b->statements.count; i++)
-        if (cg_statement(l, b->statements.at[i])->kind >= NEST_PUT)
-            return false;
-    return b->statements.count && gpu_is_long_scan(l, vec_last(&b->statements));
-}
 
 static LLVMValueRef is_identity(struct cg_lowering *l, const struct scan *p, struct cg_value x)
 {
@@ -337,7 +295,7 @@ static void lower_chunks(struct cg_lowering *l, const struct scan *p, int64_t of
 
 static int64_t chunk_of(int64_t length)
 {
-    int64_t chunk = SHORTEST_CHUNK;
+    int64_t chunk = MAP_SHORTEST_CHUNK;
     while (chunk * MOST_CHUNKS < length)
         chunk *= 2;
     return chunk;
@@ -347,14 +305,15 @@ struct scan gpu_scan_make(struct cg_lowering *l, nest_id id, enum pass pass)
 {
     const struct nest_statement *s = cg_statement(l, id);
     const struct nest_block *body = &l->nest->blocks.at[s->body];
+    struct map_gpu m = gpu_map_of(l);
     struct scan p = {.s = s,
                      .points = 1,
                      .length = cg_extent(l, s),
-                     .yield_at = gpu_scan_yield(l, s),
+                     .yield_at = map_scan_yield(l->nest, s),
                      .pass = pass};
     p.yield = cg_statement(l, body->statements.at[p.yield_at]);
     p.combine = &p.yield->combines[0];
-    p.lanes = gpu_lanes(l, s, s->axes[0]);
+    p.lanes = map_lanes(&m, s, s->axes[0]);
     p.lanes = p.length % p.lanes ? 1 : p.lanes;
     p.chunk = chunk_of(p.length);
     p.lane = LLVMBuildURem(l->m.b, l->gpu->thread, gpu_i32(l, GPU_WARP), "");

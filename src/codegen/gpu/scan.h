@@ -27,8 +27,6 @@ struct window {
     struct cg_value running; // what was read, then its running fold
 };
 
-// Where the body yields.
-uint32_t gpu_scan_yield(const struct cg_lowering *l, const struct nest_statement *s);
 struct scan gpu_scan_make(struct cg_lowering *l, nest_id id, enum pass pass);
 struct cg_value gpu_scan_combine(struct cg_lowering *l, const struct scan *p, struct cg_value x,
                                  struct cg_value y);

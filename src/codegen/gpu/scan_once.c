@@ -296,10 +296,10 @@ bool gpu_scan_is_once(const struct cg_lowering *l)
         if (s->kind != NEST_SCAN)
             continue;
         const struct nest_block *inside = &l->nest->blocks.at[s->body];
-        nest_id yield = inside->statements.at[gpu_scan_yield(l, s)];
+        nest_id yield = inside->statements.at[map_scan_yield(l->nest, s)];
         jot_dtype d = cg_statement(l, yield)->combines[0].dtype;
         scans++;
-        is &= cg_extent(l, s) >= LEAST && gpu_is_short(l, s->body, WINDOWS) &&
+        is &= cg_extent(l, s) >= LEAST && map_is_short(l->nest, s->body, WINDOWS) &&
               !dtype_is_complex(d) && dtype_get(d)->bytes == 4;
     }
     return is && scans == 1;

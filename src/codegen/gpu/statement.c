@@ -4,10 +4,7 @@
 
 static bool is_shared(const struct cg_lowering *l, nest_id buffer)
 {
-    const struct cg_gpu *g = l->gpu;
-    const struct nest_buffer *info = &l->nest->buffers.at[buffer];
-    return g->group > 1 && info->role == NEST_LOCAL && !(g->kept && g->kept[buffer].is_kept) &&
-           (g->scopes[buffer] == NEST_NONE || !g->is_shared_out[g->scopes[buffer]]);
+    return l->gpu->group > 1 && l->nest->buffers.at[buffer].space == NEST_SHARED;
 }
 
 LLVMValueRef cg_gpu_shared_local(struct cg_lowering *l, nest_id buffer)

@@ -4,69 +4,30 @@
 // one element longer than the tile so that a column lies in as many banks.
 #include "codegen/gpu/gpu.h"
 
-#define SIDE 32
-#define WIDE 64
-#define TURNS 4                                // in which the threads do the rows of a tile
-#define MANY_TILES (GPU_MULTIPROCESSORS * 128) // wide ones
-#define MOST_BYTES (96 << 10) // of a tile and its mirror image, of which two fit
+#define TURNS 4 // in which the threads do the rows of a tile
 
-static bool is_turned(const struct cg_lowering *l, const struct nest_statement *s,
-                      nest_id along, nest_id across)
-{
-    if (!cg_is_plain_load(l, s))
-        return false;
-    int64_t factor = nest_index_factor(&s->index, along), other;
-    other = nest_index_factor(&s->index, across);
-    return (other == 1 || other == -1) && (factor >= SIDE || factor <= -SIDE);
-}
-
-// Shared memory of a tile.
-static uint64_t bytes_of(const struct cg_lowering *l, const struct gpu_tiles *t, uint64_t width)
-{
-    uint64_t bytes = 0;
-    nest_for_each (s, l->nest, t->s->body)
-        if (is_turned(l, s, t->along, t->across))
-            bytes += width * (width + 1) * jot_dtype_size(s->dtype);
-    return bytes;
-}
-
-bool gpu_tiles_find(const struct cg_lowering *l, nest_id loop, struct gpu_tiles *out)
+struct gpu_tiles gpu_tiles_of(const struct cg_lowering *l, nest_id loop)
 {
     const struct nest_statement *s = cg_statement(l, loop);
-    *out = (struct gpu_tiles){
-        .s = s, .along = s->axes[s->n_axes - 1], .across = NEST_NONE, .count = 1};
-    nest_for_each (t, l->nest, s->body) {
-        if (t->kind > NEST_PUT)
-            return false;
-        for (uint32_t k = 0; k + 1 < s->n_axes && out->across == NEST_NONE; k++)
-            if (is_turned(l, t, out->along, s->axes[k]))
-                out->across = s->axes[k];
-    }
-    if (out->across == NEST_NONE)
-        return false;
-    int64_t along = l->nest->axes.at[out->along].extent;
-    int64_t across = l->nest->axes.at[out->across].extent;
-    if (along < SIDE || across < SIDE)
-        return false;
-    bool are_many = cg_extent(l, s) / (WIDE * WIDE) >= MANY_TILES && !l->gpu->is_phase &&
-                    2 * bytes_of(l, out, WIDE) <= MOST_BYTES;
-    out->width = are_many && along % WIDE == 0 && across % WIDE == 0 ? WIDE : SIDE;
-    out->is_exact = along % out->width == 0 && across % out->width == 0;
+    struct gpu_tiles t = {.of = {.s = s, .along = s->axes[s->n_axes - 1]}, .count = 1};
+    int64_t along = l->nest->axes.at[t.of.along].extent;
+    t.of.width = l->nest->axes.at[t.of.along].tile;
+    t.is_exact = true;
     for (uint32_t k = 0; k < s->n_axes; k++) {
-        int64_t extent = l->nest->axes.at[s->axes[k]].extent;
-        bool is_side = s->axes[k] == out->along || s->axes[k] == out->across;
-        out->count *= is_side ? (extent + out->width - 1) / out->width : extent;
+        const struct nest_axis *axis = &l->nest->axes.at[s->axes[k]];
+        if (axis->tile && s->axes[k] != t.of.along)
+            t.of.across = s->axes[k];
+        t.is_exact = t.is_exact && !(axis->tile && axis->extent % axis->tile);
+        t.count *= axis->tile ? (axis->extent + axis->tile - 1) / axis->tile : axis->extent;
     }
-    int64_t side = (along + out->width - 1) / out->width;
-    if (s->n_axes == 2 && side % 2 == 0 && out->count == side * side &&
-        2 * bytes_of(l, out, out->width) <= MOST_BYTES)
-        out->side = side;
-    return true;
+    int64_t side = (along + t.of.width - 1) / t.of.width;
+    if (s->n_axes == 2 && side % 2 == 0 && t.count == side * side &&
+        2 * map_tile_bytes(l->nest, &t.of) <= MAP_TILES_BYTES)
+        t.side = side;
+    return t;
 }
 
-unsigned gpu_tile_threads(const struct gpu_tiles *t) { return t->width * t->width / TURNS; }
-
-static int64_t rows_at_once(const struct gpu_tiles *t) { return t->width / TURNS; }
+static int64_t rows_at_once(const struct gpu_tiles *t) { return t->of.width / TURNS; }
 
 static LLVMValueRef axis_value(struct cg_lowering *l, LLVMValueRef first, LLVMValueRef more)
 {
@@ -81,7 +42,7 @@ static struct cg_branch inside_open(struct cg_lowering *l, const struct gpu_tile
     if (t->is_exact)
         return (struct cg_branch){0};
     LLVMValueRef inside[2];
-    nest_id axes[] = {t->along, t->across};
+    nest_id axes[] = {t->of.along, t->of.across};
     for (int i = 0; i < 2; i++)
         inside[i] = LLVMBuildICmp(b, LLVMIntSLT, l->axes[axes[i]],
                                   cg_int(l->module, l->nest->axes.at[axes[i]].extent), "");
@@ -124,14 +85,14 @@ struct tile {
 static struct tile make_tile(struct cg_lowering *l, const struct gpu_tiles *t,
                              LLVMValueRef along, LLVMValueRef across)
 {
-    const struct nest_block *body = &l->nest->blocks.at[t->s->body];
+    const struct nest_block *body = &l->nest->blocks.at[t->of.s->body];
     uint32_t n = body->statements.count;
     struct tile tile = {along, across, arena_array(l->arena, LLVMValueRef, n + 1), {0}};
     for (uint32_t i = 0; i < n; i++) {
         const struct nest_statement *s = cg_statement(l, body->statements.at[i]);
-        if (is_turned(l, s, t->along, t->across))
-            tile.turned[i] =
-                gpu_shared(l, (uint64_t)t->width * (t->width + 1) * jot_dtype_size(s->dtype));
+        if (map_is_turned(l->nest, s, t->of.along, t->of.across))
+            tile.turned[i] = gpu_shared(l, (uint64_t)t->of.width * (t->of.width + 1) *
+                                               jot_dtype_size(s->dtype));
     }
     for (int k = 0; k < TURNS; k++)
         tile.early[k] = arena_array(l->arena, struct cg_value, n + 1);
@@ -143,7 +104,7 @@ static bool is_early(const struct cg_lowering *l, const struct gpu_tiles *t,
                      const struct nest_statement *s)
 {
     return t->is_exact && cg_is_plain_load(l, s) && gpu_is_read_only(l, s->buffer) &&
-           !is_turned(l, s, t->along, t->across);
+           !map_is_turned(l->nest, s, t->of.along, t->of.across);
 }
 
 // Row line + k * rows_at_once of the tile.
@@ -151,14 +112,14 @@ static void set_row(struct cg_lowering *l, const struct gpu_tiles *t, const stru
                     LLVMValueRef first, int k)
 {
     l->gpu->line = LLVMBuildAdd(l->m.b, first, gpu_i32(l, k * rows_at_once(t)), "");
-    l->axes[t->along] = axis_value(l, tile->along, l->gpu->column);
-    l->axes[t->across] = axis_value(l, tile->across, l->gpu->line);
+    l->axes[t->of.along] = axis_value(l, tile->along, l->gpu->column);
+    l->axes[t->of.across] = axis_value(l, tile->across, l->gpu->line);
 }
 
 static void load_early(struct cg_lowering *l, const struct gpu_tiles *t, LLVMValueRef first,
                        struct tile *tile)
 {
-    const struct nest_block *body = &l->nest->blocks.at[t->s->body];
+    const struct nest_block *body = &l->nest->blocks.at[t->of.s->body];
     for (int k = 0; k < TURNS; k++) {
         set_row(l, t, tile, first, k);
         for (uint32_t i = 0; i < body->statements.count; i++) {
@@ -174,13 +135,15 @@ static void load_early(struct cg_lowering *l, const struct gpu_tiles *t, LLVMVal
 static uint32_t same_in_image(const struct cg_lowering *l, const struct gpu_tiles *t,
                               const struct nest_statement *s)
 {
-    const struct nest_block *body = &l->nest->blocks.at[t->s->body];
+    const struct nest_block *body = &l->nest->blocks.at[t->of.s->body];
     for (uint32_t i = 0; i < body->statements.count; i++) {
         const struct nest_statement *o = cg_statement(l, body->statements.at[i]);
         if (is_early(l, t, o) && o->buffer == s->buffer &&
             o->index.constant == s->index.constant &&
-            nest_index_factor(&o->index, t->along) == nest_index_factor(&s->index, t->across) &&
-            nest_index_factor(&o->index, t->across) == nest_index_factor(&s->index, t->along))
+            nest_index_factor(&o->index, t->of.along) ==
+                nest_index_factor(&s->index, t->of.across) &&
+            nest_index_factor(&o->index, t->of.across) ==
+                nest_index_factor(&s->index, t->of.along))
             return i;
     }
     return body->statements.count;
@@ -191,11 +154,11 @@ static uint32_t same_in_image(const struct cg_lowering *l, const struct gpu_tile
 static void stage(struct cg_lowering *l, const struct gpu_tiles *t, LLVMValueRef first,
                   const struct tile *tile, const struct tile *image)
 {
-    const struct nest_block *body = &l->nest->blocks.at[t->s->body];
+    const struct nest_block *body = &l->nest->blocks.at[t->of.s->body];
     for (int k = 0; k < TURNS; k++) {
         LLVMValueRef row = LLVMBuildAdd(l->m.b, first, gpu_i32(l, k * rows_at_once(t)), "");
-        l->axes[t->along] = axis_value(l, tile->along, row);
-        l->axes[t->across] = axis_value(l, tile->across, l->gpu->column);
+        l->axes[t->of.along] = axis_value(l, tile->along, row);
+        l->axes[t->of.across] = axis_value(l, tile->across, l->gpu->column);
         struct cg_branch inside = inside_open(l, t);
         for (uint32_t i = 0; i < body->statements.count; i++) {
             const struct nest_statement *s = cg_statement(l, body->statements.at[i]);
@@ -214,7 +177,7 @@ static void stage(struct cg_lowering *l, const struct gpu_tiles *t, LLVMValueRef
 static void lower_rows(struct cg_lowering *l, const struct gpu_tiles *t, LLVMValueRef first,
                        const struct tile *tile)
 {
-    const struct nest_block *body = &l->nest->blocks.at[t->s->body];
+    const struct nest_block *body = &l->nest->blocks.at[t->of.s->body];
     for (uint32_t i = 0; i < body->statements.count; i++)
         l->staged[body->statements.at[i]] = tile->turned[i];
     for (int k = 0; k < TURNS; k++) {
@@ -239,9 +202,9 @@ static void lower_two(struct cg_lowering *l, const struct gpu_tiles *t, LLVMValu
                       LLVMValueRef i, LLVMValueRef j)
 {
     LLVMBuilderRef b = l->m.b;
-    LLVMValueRef width = cg_int(l->module, t->width);
+    LLVMValueRef width = cg_int(l->module, t->of.width);
     LLVMValueRef y = LLVMBuildMul(b, i, width, ""), x = LLVMBuildMul(b, j, width, "");
-    bool is_last = t->s->axes[1] == t->along;
+    bool is_last = t->of.s->axes[1] == t->of.along;
     struct tile tile = make_tile(l, t, is_last ? x : y, is_last ? y : x);
     struct tile image = make_tile(l, t, tile.across, tile.along);
     load_early(l, t, first, &tile);
@@ -275,8 +238,8 @@ void gpu_tiles_lower(struct cg_lowering *l, const struct gpu_tiles *t, LLVMValue
 {
     LLVMBuilderRef b = l->m.b;
     struct cg_gpu *g = l->gpu;
-    const struct nest_statement *s = t->s;
-    unsigned width = g->tile = t->width;
+    const struct nest_statement *s = t->of.s;
+    unsigned width = g->tile = t->of.width;
     LLVMValueRef side = gpu_i32(l, width), first = LLVMBuildUDiv(b, g->thread, side, "");
     g->column = LLVMBuildURem(b, g->thread, side, "");
     if (t->side) {
@@ -286,15 +249,15 @@ void gpu_tiles_lower(struct cg_lowering *l, const struct gpu_tiles *t, LLVMValue
     LLVMValueRef along = NULL, across = NULL;
     for (uint32_t k = s->n_axes; k-- > 0;) {
         nest_id axis = s->axes[k];
-        bool is_side = axis == t->along || axis == t->across;
+        bool is_side = axis == t->of.along || axis == t->of.across;
         int64_t extent = l->nest->axes.at[axis].extent;
         LLVMValueRef n = cg_int(l->module, is_side ? (extent + width - 1) / width : extent);
         LLVMValueRef at = k ? LLVMBuildURem(b, chunk, n, "") : chunk;
         chunk = k ? LLVMBuildUDiv(b, chunk, n, "") : chunk;
         if (is_side)
             at = LLVMBuildMul(b, at, cg_int(l->module, width), "");
-        along = axis == t->along ? at : along;
-        across = axis == t->across ? at : across;
+        along = axis == t->of.along ? at : along;
+        across = axis == t->of.across ? at : across;
         l->axes[axis] = at;
     }
     struct tile tile = make_tile(l, t, along, across);

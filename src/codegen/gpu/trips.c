@@ -23,7 +23,7 @@
 #define ROWS 8  // of a tile
 #define HALO 8  // columns of a warp on either side that it does not store
 #define REACH 2 // of a neighbour, at most
-#define BLOCK GPU_TRIPS_BLOCK
+#define BLOCK MAP_TRIPS_BLOCK
 #define MOST_TRIPS 5    // of a launch: what is read beyond the tile is what they reach
 #define LEAST (1 << 14) // points
 #define OP_WORK 4.0     // of an operation: no branches

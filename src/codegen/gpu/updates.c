@@ -18,179 +18,7 @@
 #include <string.h>
 
 #define ORDER_BLOCK 1024
-#define BATCHES 8         // of turns that a warp reads together
-#define BINS 256          // where no more are wanted
-#define MOST_BINS 1024    // for warps enough to keep a GPU busy
-#define BUSY 4096         // warps
-#define TURNS_OF_BIN 512  // that are worth more
-#define LEAST_WINDOW 8    // places
-#define MOST_POINTS 1024  // that are sorted each
-#define MOST_PLACES 16384 // of windows
-
-// ---- What is such a loop
-
-static bool is_plain(enum nest_kind kind)
-{
-    return kind == NEST_OP || kind == NEST_CONST || kind == NEST_INDEX || kind == NEST_LOAD;
-}
-
-// The loop over turns that a block ends in, with plain statements before it; NULL for none.
-static const struct nest_statement *loop_in(const struct cg_lowering *l, uint32_t block)
-{
-    const struct nest_block *b = &l->nest->blocks.at[block];
-    for (uint32_t i = 0; i + 1 < b->statements.count; i++)
-        if (!is_plain(cg_statement(l, b->statements.at[i])->kind))
-            return NULL;
-    const struct nest_statement *last =
-        b->statements.count ? cg_statement(l, vec_last(&b->statements)) : NULL;
-    return last && last->kind == NEST_SEQ ? last : NULL;
-}
-
-// The loops over turns: alone in the body of the loop over points, or without one.
-static bool find_turns(struct cg_lowering *l, struct updates *u, const struct nest_statement *s)
-{
-    struct nest_block *body = arena_new(l->arena, struct nest_block);
-    s = u->par ? loop_in(l, s->body) : s;
-    u->turns = 1;
-    while (s && s->kind == NEST_SEQ) {
-        const struct nest_statement *next = loop_in(l, s->body);
-        const struct nest_block *b = &l->nest->blocks.at[s->body];
-        if (u->n_loops == TURN_LOOPS || s->n_axes != 1 || s->n_in || s->n_results)
-            return false;
-        u->loops[u->n_loops++] = s;
-        u->turns *= cg_extent(l, s);
-        for (uint32_t i = 0; i + (next != NULL) < b->statements.count; i++)
-            vec_push(l->arena, &body->statements, b->statements.at[i]);
-        s = next;
-    }
-    u->body = body;
-    return u->n_loops > 0;
-}
-
-bool updates_is_of_turns(const struct updates *u, nest_id axis)
-{
-    for (uint32_t i = 0; i < u->n_loops; i++)
-        if (u->loops[i]->axes[0] == axis)
-            return true;
-    return false;
-}
-
-static bool find_accesses(const struct cg_lowering *l, struct updates *u)
-{
-    for (uint32_t i = 0; i < u->body->statements.count; i++) {
-        const struct nest_statement *s = cg_statement(l, u->body->statements.at[i]);
-        if (s->kind == NEST_PUT && (u->put || s->op))
-            return false;
-        if (s->kind == NEST_PUT)
-            u->put = s;
-        else if (!is_plain(s->kind) && s->kind != NEST_YIELD)
-            return false;
-    }
-    for (uint32_t i = 0; u->put && i < u->body->statements.count; i++) {
-        const struct nest_statement *s = cg_statement(l, u->body->statements.at[i]);
-        if (s->kind != NEST_LOAD || s->buffer != u->put->buffer)
-            continue;
-        if (u->load || s->guard != NEST_NONE || !nest_index_equal(&s->index, &u->put->index))
-            return false;
-        u->load = s;
-    }
-    return u->put && l->nest->buffers.at[u->put->buffer].role != NEST_LOCAL;
-}
-
-static void find_dependent(struct cg_lowering *l, struct updates *u)
-{
-    u->depends = arena_array(l->arena, bool, l->nest->values.count + 1);
-    for (uint32_t i = 0; i < u->body->statements.count; i++) {
-        const struct nest_statement *s = cg_statement(l, u->body->statements.at[i]);
-        bool depends = s == u->load;
-        for (uint32_t k = 0; s->kind == NEST_OP && k < s->n_in; k++)
-            depends |= u->depends[s->in[k]];
-        if (s->kind != NEST_PUT && s->result != NEST_NONE)
-            u->depends[s->result] = depends;
-    }
-}
-
-// Of the place what turns change, without what all of it is a multiple of: neighbouring rows of places
-// go to other bins.
-static struct nest_index row_of(struct cg_lowering *l, const struct updates *u)
-{
-    const struct nest_index *x = &u->put->index;
-    struct nest_term *terms = arena_array(l->arena, struct nest_term, x->count + 1);
-    int64_t common = 0;
-    int n = 0;
-    for (uint32_t i = 0; i < x->count; i++) {
-        struct nest_term t = x->terms[i];
-        if (!t.is_value && !updates_is_of_turns(u, t.id))
-            continue;
-        terms[n++] = t;
-        for (int64_t y = t.factor < 0 ? -t.factor : t.factor; y;) {
-            int64_t rest = common % y;
-            common = y;
-            y = rest;
-        }
-    }
-    for (int i = 0; i < n; i++)
-        terms[i].factor /= common;
-    return nest_index_make(l->arena, 0, n, terms);
-}
-
-// Axes of points that say neither where an update goes, but for an offset, nor whether there is one.
-static void find_window(struct cg_lowering *l, nest_id par, struct updates *u)
-{
-    const struct nest_index *x = &u->put->index;
-    bool is_close = false;
-    u->window = 1;
-    for (uint32_t k = 0; u->par && k < u->par->n_axes; k++) {
-        nest_id axis = u->par->axes[k];
-        const bool *varies = cg_variation(l, par, axis);
-        bool is = u->put->guard == NEST_NONE || !varies[u->put->guard];
-        for (uint32_t i = 0; i < x->count; i++)
-            is = is && !(x->terms[i].is_value && varies[x->terms[i].id]);
-        u->is_window[axis] = is;
-        u->window *= is ? l->nest->axes.at[axis].extent : 1;
-        is_close |= is && nest_index_factor(x, axis) == 1 &&
-                    l->nest->axes.at[axis].extent >= LEAST_WINDOW;
-    }
-    if (is_close && u->window <= MOST_PLACES)
-        return;
-    u->window = 1;
-    memset(u->is_window, 0, l->nest->axes.count * sizeof *u->is_window);
-}
-
-static bool find_updates(struct cg_lowering *l, nest_id loop, struct updates *u)
-{
-    const struct nest_statement *s = cg_statement(l, loop);
-    *u = (struct updates){.par = s->kind == NEST_PAR ? s : NULL};
-    if (!find_turns(l, u, s) || u->turns < COST_SORTED_TURNS || !find_accesses(l, u))
-        return false;
-    find_dependent(l, u);
-    // What says where it goes, and whether, is known without it.
-    bool is_known = u->put->guard == NEST_NONE || !u->depends[u->put->guard], is_data = false;
-    for (uint32_t i = 0; i < u->put->index.count; i++) {
-        const struct nest_term *t = &u->put->index.terms[i];
-        is_known = is_known && !(t->is_value && u->depends[t->id]);
-        is_data |= t->is_value;
-    }
-    if (!is_known || !is_data)
-        return false;
-    u->is_window = arena_array(l->arena, bool, l->nest->axes.count + 1);
-    find_window(l, loop, u);
-    u->row = row_of(l, u);
-    u->points = (u->par ? cg_extent(l, u->par) : 1) / u->window;
-    u->chunks = (u->turns + CHUNK - 1) / CHUNK;
-    int64_t parts = u->points * ((u->window + GPU_WARP - 1) / GPU_WARP);
-    for (u->bins = BINS; u->bins < MOST_BINS && u->bins * parts < BUSY &&
-                         u->turns >= 2 * u->bins * TURNS_OF_BIN;)
-        u->bins *= 2;
-    return u->points * u->turns <= INT32_MAX && u->points <= MOST_POINTS &&
-           l->nest->buffers.at[u->put->buffer].count <= INT32_MAX;
-}
-
-bool gpu_is_updates(struct cg_lowering *l, nest_id loop)
-{
-    struct updates u;
-    return find_updates(l, loop, &u);
-}
+#define BATCHES 8 // of turns that a warp reads together
 
 // ---- Pieces
 
@@ -254,22 +82,22 @@ void updates_set_point(struct cg_lowering *l, const struct updates *u, LLVMValue
                        LLVMValueRef in_window)
 {
     uint32_t left[2] = {0};
-    for (uint32_t k = 0; u->par && k < u->par->n_axes; k++)
-        left[u->is_window[u->par->axes[k]]]++;
-    for (uint32_t k = u->par ? u->par->n_axes : 0; k-- > 0;) {
-        nest_id axis = u->par->axes[k];
-        bool is_window = u->is_window[axis];
+    for (uint32_t k = 0; u->of.par && k < u->of.par->n_axes; k++)
+        left[u->of.is_window[u->of.par->axes[k]]]++;
+    for (uint32_t k = u->of.par ? u->of.par->n_axes : 0; k-- > 0;) {
+        nest_id axis = u->of.par->axes[k];
+        bool is_window = u->of.is_window[axis];
         l->axes[axis] = next_axis(l, is_window ? &in_window : &point, axis, !--left[is_window]);
     }
-    const struct nest_block *body = u->par ? &l->nest->blocks.at[u->par->body] : NULL;
+    const struct nest_block *body = u->of.par ? &l->nest->blocks.at[u->of.par->body] : NULL;
     for (uint32_t i = 0; body && i + 1 < body->statements.count; i++)
         cg_lower_statement(l, body->statements.at[i]);
 }
 
 void updates_set_turn(struct cg_lowering *l, const struct updates *u, LLVMValueRef turn)
 {
-    for (uint32_t k = u->n_loops; k-- > 0;) {
-        const struct nest_statement *s = u->loops[k];
+    for (uint32_t k = u->of.n_loops; k-- > 0;) {
+        const struct nest_statement *s = u->of.loops[k];
         LLVMValueRef at = next_axis(l, &turn, s->axes[0], k == 0);
         LLVMValueRef last = cg_int(l->module, cg_extent(l, s) - 1);
         l->axes[s->axes[0]] = s->reverse ? LLVMBuildSub(l->m.b, last, at, "") : at;
@@ -278,16 +106,16 @@ void updates_set_turn(struct cg_lowering *l, const struct updates *u, LLVMValueR
 
 void updates_lower_turn(struct cg_lowering *l, const struct updates *u, bool depends)
 {
-    for (uint32_t i = 0; i < u->body->statements.count; i++) {
-        const struct nest_statement *s = cg_statement(l, u->body->statements.at[i]);
-        if (is_plain(s->kind) && s != u->load && u->depends[s->result] == depends)
-            cg_lower_statement(l, u->body->statements.at[i]);
+    for (uint32_t i = 0; i < u->of.body->statements.count; i++) {
+        const struct nest_statement *s = cg_statement(l, u->of.body->statements.at[i]);
+        if (nest_is_scalar(s) && s != u->of.load && u->of.depends[s->result] == depends)
+            cg_lower_statement(l, u->of.body->statements.at[i]);
     }
 }
 
 static LLVMValueRef place(struct cg_lowering *l, const struct updates *u)
 {
-    LLVMValueRef at = cg_index_value(l, &u->put->index, JOT_I64);
+    LLVMValueRef at = cg_index_value(l, &u->of.put->index, JOT_I64);
     return LLVMBuildTrunc(l->m.b, at, l->module->i32, "");
 }
 
@@ -296,7 +124,7 @@ static LLVMValueRef place(struct cg_lowering *l, const struct updates *u)
 struct order {
     LLVMValueRef counts; // [warp][bin], then where the next one of them goes
     LLVMValueRef totals; // [bin]
-    LLVMValueRef turns;  // [CHUNK], sorted
+    LLVMValueRef turns;  // [MAP_CHUNK], sorted
 };
 
 // 32 turns of the chunk: the thread's one, and the bin that it goes to.
@@ -308,14 +136,14 @@ static struct batch read_batch(struct cg_lowering *l, const struct updates *u,
                                LLVMValueRef turn)
 {
     LLVMBuilderRef b = l->m.b;
-    LLVMValueRef last = cg_int(l->module, u->turns - 1);
+    LLVMValueRef last = cg_int(l->module, u->of.turns - 1);
     struct batch t = {.is_there = LLVMBuildICmp(b, LLVMIntSLE, turn, last, "")};
     t.turn = LLVMBuildSelect(b, t.is_there, turn, last, "");
     updates_set_turn(l, u, t.turn);
     updates_lower_turn(l, u, false);
-    LLVMValueRef row = cg_index_value(l, &u->row, JOT_I64);
+    LLVMValueRef row = cg_index_value(l, &u->of.row, JOT_I64);
     row = LLVMBuildTrunc(b, row, l->module->i32, "");
-    t.bin = LLVMBuildAnd(b, row, gpu_i32(l, u->bins - 1), "");
+    t.bin = LLVMBuildAnd(b, row, gpu_i32(l, u->of.bins - 1), "");
     return t;
 }
 
@@ -324,7 +152,7 @@ static void count_batch(struct cg_lowering *l, const struct updates *u, const st
                         LLVMValueRef counts, const struct batch *t, bool places)
 {
     LLVMBuilderRef b = l->m.b;
-    LLVMValueRef key = LLVMBuildSelect(b, t->is_there, t->bin, gpu_i32(l, u->bins), "");
+    LLVMValueRef key = LLVMBuildSelect(b, t->is_there, t->bin, gpu_i32(l, u->of.bins), "");
     LLVMValueRef peers = match(l, key), rank = rank_in(l, u, peers);
     LLVMValueRef at = gpu_wide(l, t->bin), count = load_word(l, counts, at);
     if (places) {
@@ -348,10 +176,10 @@ static void go_over(struct cg_lowering *l, const struct updates *u, const struct
                     LLVMValueRef first, bool places)
 {
     LLVMBuilderRef b = l->m.b;
-    int64_t share = CHUNK / (ORDER_BLOCK / GPU_WARP);
+    int64_t share = MAP_CHUNK / (ORDER_BLOCK / GPU_WARP);
     LLVMValueRef warp = LLVMBuildUDiv(b, l->gpu->thread, gpu_i32(l, GPU_WARP), "");
-    LLVMValueRef counts =
-        updates_word(l, o->counts, gpu_wide(l, LLVMBuildMul(b, warp, gpu_i32(l, u->bins), "")));
+    LLVMValueRef counts = updates_word(
+        l, o->counts, gpu_wide(l, LLVMBuildMul(b, warp, gpu_i32(l, u->of.bins), "")));
     LLVMValueRef start = LLVMBuildMul(b, warp, gpu_i32(l, share), "");
     start = gpu_wide(l, LLVMBuildAdd(b, start, u->lane, ""));
     start = LLVMBuildAdd(b, first, start, "");
@@ -391,22 +219,22 @@ static void place_bins(struct cg_lowering *l, const struct updates *u, const str
 {
     LLVMBuilderRef b = l->m.b;
     LLVMValueRef zero = gpu_i32(l, 0), thread = gpu_wide(l, l->gpu->thread);
-    LLVMValueRef end = cg_int(l->module, u->bins * (ORDER_BLOCK / GPU_WARP));
-    LLVMValueRef has = LLVMBuildICmp(b, LLVMIntULT, l->gpu->thread, gpu_i32(l, u->bins), "");
+    LLVMValueRef end = cg_int(l->module, u->of.bins * (ORDER_BLOCK / GPU_WARP));
+    LLVMValueRef has = LLVMBuildICmp(b, LLVMIntULT, l->gpu->thread, gpu_i32(l, u->of.bins), "");
     struct cg_branch one = cg_if_open(l, has);
-    LLVMBuildStore(b, add_words(l, o->counts, thread, end, u->bins, zero, false),
+    LLVMBuildStore(b, add_words(l, o->counts, thread, end, u->of.bins, zero, false),
                    updates_word(l, o->totals, thread));
     cg_if_close(l, &one);
     gpu_sync(l);
     one = cg_if_open(l, has);
     LLVMValueRef begins = add_words(l, o->totals, cg_int(l->module, 0), thread, 1, zero, false);
-    LLVMValueRef at = LLVMBuildMul(b, chunk, cg_int(l->module, u->bins + 1), "");
+    LLVMValueRef at = LLVMBuildMul(b, chunk, cg_int(l->module, u->of.bins + 1), "");
     at = LLVMBuildAdd(b, at, thread, "");
     LLVMBuildStore(b, begins, updates_word(l, u->offsets, at));
-    LLVMValueRef next = add_words(l, o->counts, thread, end, u->bins, begins, true);
+    LLVMValueRef next = add_words(l, o->counts, thread, end, u->of.bins, begins, true);
     at = LLVMBuildAdd(b, at, cg_int(l->module, 1), "");
     LLVMValueRef is_last =
-        LLVMBuildICmp(b, LLVMIntEQ, l->gpu->thread, gpu_i32(l, u->bins - 1), "");
+        LLVMBuildICmp(b, LLVMIntEQ, l->gpu->thread, gpu_i32(l, u->of.bins - 1), "");
     struct cg_branch last = cg_if_open(l, is_last);
     LLVMBuildStore(b, next, updates_word(l, u->offsets, at));
     cg_if_close(l, &last);
@@ -419,16 +247,16 @@ static void lower_order(struct cg_lowering *l, struct updates *u, struct cg_kern
     LLVMBuilderRef b = l->m.b;
     LLVMValueRef thread = gpu_wide(l, l->gpu->thread);
     LLVMValueRef block = cg_int(l->module, ORDER_BLOCK);
-    int64_t words = u->bins * (ORDER_BLOCK / GPU_WARP);
+    int64_t words = u->of.bins * (ORDER_BLOCK / GPU_WARP);
     struct order o = {.counts = gpu_shared(l, (uint64_t)words * 4),
-                      .totals = gpu_shared(l, (uint64_t)u->bins * 4),
-                      .turns = gpu_shared(l, (uint64_t)CHUNK * 4)};
-    int64_t chunks = u->points * u->chunks;
+                      .totals = gpu_shared(l, (uint64_t)u->of.bins * 4),
+                      .turns = gpu_shared(l, (uint64_t)MAP_CHUNK * 4)};
+    int64_t chunks = u->of.points * u->of.chunks;
     struct cg_loop own = gpu_own_chunk_open(l, chunks);
-    LLVMValueRef chunk = own.index, n = cg_int(l->module, u->chunks);
+    LLVMValueRef chunk = own.index, n = cg_int(l->module, u->of.chunks);
     updates_set_point(l, u, LLVMBuildUDiv(b, chunk, n, ""), cg_int(l->module, 0));
     LLVMValueRef first =
-        LLVMBuildMul(b, LLVMBuildURem(b, chunk, n, ""), cg_int(l->module, CHUNK), "");
+        LLVMBuildMul(b, LLVMBuildURem(b, chunk, n, ""), cg_int(l->module, MAP_CHUNK), "");
     struct cg_loop clear = cg_loop_open(l, thread, cg_int(l->module, words), block);
     LLVMBuildStore(b, gpu_i32(l, 0), updates_word(l, o.counts, clear.index));
     cg_loop_close(l, &clear);
@@ -438,8 +266,8 @@ static void lower_order(struct cg_lowering *l, struct updates *u, struct cg_kern
     place_bins(l, u, &o, chunk);
     go_over(l, u, &o, first, true);
     gpu_sync(l);
-    LLVMValueRef rest = LLVMBuildSub(b, cg_int(l->module, u->turns), first, "");
-    LLVMValueRef most = cg_int(l->module, CHUNK);
+    LLVMValueRef rest = LLVMBuildSub(b, cg_int(l->module, u->of.turns), first, "");
+    LLVMValueRef most = cg_int(l->module, MAP_CHUNK);
     LLVMValueRef is_rest = LLVMBuildICmp(b, LLVMIntSLT, rest, most, "");
     rest = LLVMBuildSelect(b, is_rest, rest, most, "");
     LLVMValueRef to = LLVMBuildMul(b, chunk, most, "");
@@ -459,8 +287,8 @@ static void lower_order(struct cg_lowering *l, struct updates *u, struct cg_kern
 bool updates_is_in_turn(const struct cg_lowering *l, const struct updates *u, nest_id value)
 {
     nest_id statement = l->nest->values.at[value].statement;
-    for (uint32_t i = 0; i < u->body->statements.count; i++)
-        if (u->body->statements.at[i] == statement)
+    for (uint32_t i = 0; i < u->of.body->statements.count; i++)
+        if (u->of.body->statements.at[i] == statement)
             return true;
     return false;
 }
@@ -477,12 +305,12 @@ static void fetch(struct cg_lowering *l, const struct updates *u, const struct c
                   LLVMValueRef lane)
 {
     bool *done = arena_array(l->arena, bool, l->nest->values.count + 1);
-    for (uint32_t i = 0; i < u->body->statements.count; i++) {
-        const struct nest_statement *s = cg_statement(l, u->body->statements.at[i]);
-        bool wants = s == u->put || (s->kind == NEST_OP && u->depends[s->result]);
+    for (uint32_t i = 0; i < u->of.body->statements.count; i++) {
+        const struct nest_statement *s = cg_statement(l, u->of.body->statements.at[i]);
+        bool wants = s == u->of.put || (s->kind == NEST_OP && u->of.depends[s->result]);
         for (uint32_t k = 0; wants && k < s->n_in; k++) {
             nest_id v = s->in[k];
-            if (done[v] || u->depends[v] || !updates_is_in_turn(l, u, v) ||
+            if (done[v] || u->of.depends[v] || !updates_is_in_turn(l, u, v) ||
                 LLVMIsConstant(own[v].re))
                 continue;
             l->values[v] = from_lane(l, own[v], lane);
@@ -511,11 +339,11 @@ static void update(struct cg_lowering *l, const struct updates *u, LLVMValueRef 
     LLVMTypeRef i1 = l->module->i1, i32 = l->module->i32;
     size_t bytes = l->nest->values.count * sizeof *l->values;
     struct cg_value *own = arena_copy(l->arena, l->values, bytes), *outside = l->values;
-    jot_dtype d = l->nest->buffers.at[u->put->buffer].dtype;
+    jot_dtype d = l->nest->buffers.at[u->of.put->buffer].dtype;
     LLVMTypeRef lane = cg_lane_type(l->module, dtype_real(d));
-    LLVMValueRef guard = u->put->guard == NEST_NONE
+    LLVMValueRef guard = u->of.put->guard == NEST_NONE
                              ? is_there
-                             : LLVMBuildAnd(b, is_there, own[u->put->guard].re, "");
+                             : LLVMBuildAnd(b, is_there, own[u->of.put->guard].re, "");
     LLVMValueRef none = LLVMBuildOr(b, u->lane, gpu_i32(l, INT32_MIN), "");
     LLVMValueRef peers = match(l, LLVMBuildSelect(b, is_there, place(l, u), none, ""));
     LLVMValueRef is_first =
@@ -528,9 +356,9 @@ static void update(struct cg_lowering *l, const struct updates *u, LLVMValueRef 
     store_value(l, slot, (struct cg_value){nothing, slot.im ? nothing : NULL});
     LLVMBuildStore(b, LLVMConstInt(i1, 0, 0), has);
     LLVMBuildStore(b, peers, left);
-    if (u->load) {
+    if (u->of.load) {
         struct cg_branch lead = cg_if_open(l, leads);
-        store_value(l, slot, cg_load(l, u->load));
+        store_value(l, slot, cg_load(l, u->of.load));
         cg_if_close(l, &lead);
     }
 
@@ -548,10 +376,10 @@ static void update(struct cg_lowering *l, const struct updates *u, LLVMValueRef 
     LLVMValueRef counts = from_lane(l, (struct cg_value){guard, NULL}, from).re;
     counts = LLVMBuildAnd(b, counts, LLVMBuildICmp(b, LLVMIntNE, rest, gpu_i32(l, 0), ""), "");
     struct cg_value old = load_value(l, slot, lane);
-    if (u->load)
-        l->values[u->load->result] = old;
+    if (u->of.load)
+        l->values[u->of.load->result] = old;
     updates_lower_turn(l, u, true);
-    struct cg_value fresh = cg_wide_value(l, l->values[u->put->in[0]]);
+    struct cg_value fresh = cg_wide_value(l, l->values[u->of.put->in[0]]);
     fresh.re = LLVMBuildSelect(b, counts, fresh.re, old.re, "");
     fresh.im = fresh.im ? LLVMBuildSelect(b, counts, fresh.im, old.im, "") : NULL;
     store_value(l, slot, fresh);
@@ -563,11 +391,11 @@ static void update(struct cg_lowering *l, const struct updates *u, LLVMValueRef 
     LLVMPositionBuilderAtEnd(b, done);
 
     l->values = arena_copy(l->arena, own, bytes);
-    if (u->put->guard != NEST_NONE)
-        l->values[u->put->guard].re = LLVMConstInt(i1, 1, 0);
+    if (u->of.put->guard != NEST_NONE)
+        l->values[u->of.put->guard].re = LLVMConstInt(i1, 1, 0);
     LLVMValueRef stores = LLVMBuildAnd(b, leads, LLVMBuildLoad2(b, i1, has, ""), "");
     struct cg_branch lead = cg_if_open(l, stores);
-    cg_store(l, u->put, load_value(l, slot, lane));
+    cg_store(l, u->of.put, load_value(l, slot, lane));
     cg_if_close(l, &lead);
     l->values = outside;
     gpu_sync_warp(l);
@@ -578,17 +406,17 @@ static void lower_bins(struct cg_lowering *l, struct updates *u, struct cg_kerne
     LLVMBuilderRef b = l->m.b;
     int64_t warps = UPDATE_BLOCK / GPU_WARP;
     LLVMValueRef warp = LLVMBuildUDiv(b, l->gpu->thread, gpu_i32(l, GPU_WARP), "");
-    struct cg_loop bins = gpu_own_chunk_open(l, u->points * u->bins / warps);
+    struct cg_loop bins = gpu_own_chunk_open(l, u->of.points * u->of.bins / warps);
     LLVMValueRef task = LLVMBuildMul(b, bins.index, cg_int(l->module, warps), "");
     task = LLVMBuildAdd(b, task, gpu_wide(l, warp), "");
-    LLVMValueRef point = LLVMBuildUDiv(b, task, cg_int(l->module, u->bins), "");
-    LLVMValueRef bin = LLVMBuildURem(b, task, cg_int(l->module, u->bins), "");
+    LLVMValueRef point = LLVMBuildUDiv(b, task, cg_int(l->module, u->of.bins), "");
+    LLVMValueRef bin = LLVMBuildURem(b, task, cg_int(l->module, u->of.bins), "");
     updates_set_point(l, u, point, cg_int(l->module, 0));
-    struct cg_loop chunk = cg_loop_open(l, cg_int(l->module, 0), cg_int(l->module, u->chunks),
-                                        cg_int(l->module, 1));
-    LLVMValueRef number = LLVMBuildMul(b, point, cg_int(l->module, u->chunks), "");
+    struct cg_loop chunk = cg_loop_open(l, cg_int(l->module, 0),
+                                        cg_int(l->module, u->of.chunks), cg_int(l->module, 1));
+    LLVMValueRef number = LLVMBuildMul(b, point, cg_int(l->module, u->of.chunks), "");
     number = LLVMBuildAdd(b, number, chunk.index, "");
-    LLVMValueRef at = LLVMBuildMul(b, number, cg_int(l->module, u->bins + 1), "");
+    LLVMValueRef at = LLVMBuildMul(b, number, cg_int(l->module, u->of.bins + 1), "");
     at = LLVMBuildAdd(b, at, bin, "");
     LLVMValueRef begin = gpu_wide(l, load_word(l, u->offsets, at));
     at = LLVMBuildAdd(b, at, cg_int(l->module, 1), "");
@@ -597,7 +425,7 @@ static void lower_bins(struct cg_lowering *l, struct updates *u, struct cg_kerne
     LLVMValueRef mine = LLVMBuildAdd(b, turns.index, gpu_wide(l, u->lane), "");
     LLVMValueRef is_there = LLVMBuildICmp(b, LLVMIntSLT, mine, end, "");
     mine = LLVMBuildSelect(b, is_there, mine, begin, "");
-    LLVMValueRef base = LLVMBuildMul(b, number, cg_int(l->module, CHUNK), "");
+    LLVMValueRef base = LLVMBuildMul(b, number, cg_int(l->module, MAP_CHUNK), "");
     LLVMValueRef turn = load_word(l, u->list, LLVMBuildAdd(b, base, mine, ""));
     updates_set_turn(l, u, gpu_wide(l, turn));
     updates_lower_turn(l, u, false);
@@ -605,7 +433,7 @@ static void lower_bins(struct cg_lowering *l, struct updates *u, struct cg_kerne
     cg_loop_close(l, &turns);
     cg_loop_close(l, &chunk);
     cg_loop_close(l, &bins);
-    step->total = u->points * u->bins;
+    step->total = u->of.points * u->of.bins;
     step->grain = warps;
     step->exact_grid = true;
 }
@@ -613,14 +441,15 @@ static void lower_bins(struct cg_lowering *l, struct updates *u, struct cg_kerne
 void gpu_updates_lower(struct cg_lowering *l, uint32_t at, struct cg_kernel *out)
 {
     struct updates u;
-    find_updates(l, l->nest->blocks.at[0].statements.at[at], &u);
+    struct map_gpu m = gpu_map_of(l);
+    map_updates_find(&m, l->nest->blocks.at[0].statements.at[at], &u.of);
     l->gpu->keeps_loops = true;
-    if (u.window == 1 && places_are_few(l, &u)) {
+    if (u.of.window == 1 && places_are_few(l, &u)) {
         places_lower(l, &u, at, out);
         return;
     }
-    int64_t all = u.points * u.chunks, offsets = (all * (u.bins + 1) + 15) / 16 * 16;
-    out->partial_bytes = (uint64_t)(offsets + all * CHUNK) * 4;
+    int64_t all = u.of.points * u.of.chunks, offsets = (all * (u.of.bins + 1) + 15) / 16 * 16;
+    out->partial_bytes = (uint64_t)(offsets + all * MAP_CHUNK) * 4;
     for (int pass = 0; pass < 2; pass++) {
         l->gpu->block = pass ? UPDATE_BLOCK : ORDER_BLOCK;
         l->gpu->group = l->gpu->block;
@@ -630,7 +459,7 @@ void gpu_updates_lower(struct cg_lowering *l, uint32_t at, struct cg_kernel *out
         u.list = updates_word(l, u.offsets, cg_int(l->module, offsets));
         u.lane = LLVMBuildURem(l->m.b, l->gpu->thread, gpu_i32(l, GPU_WARP), "");
         gpu_lower_list(l, 0, at);
-        if (pass && u.window > 1)
+        if (pass && u.of.window > 1)
             windows_lower(l, &u, step);
         else if (pass)
             lower_bins(l, &u, step);

@@ -25,11 +25,11 @@ static struct turn read_turn(struct cg_lowering *l, const struct updates *u, LLV
     updates_set_turn(l, u, gpu_wide(l, turn));
     updates_lower_turn(l, u, false);
     t.values = arena_copy(l->arena, l->values, l->nest->values.count * sizeof *l->values);
-    t.place = cg_index_value(l, &u->put->index, JOT_I64);
-    if (u->put->guard != NEST_NONE)
-        t.is_there = LLVMBuildAnd(b, t.is_there, t.values[u->put->guard].re, "");
-    if (u->load)
-        t.old = cg_load(l, u->load);
+    t.place = cg_index_value(l, &u->of.put->index, JOT_I64);
+    if (u->of.put->guard != NEST_NONE)
+        t.is_there = LLVMBuildAnd(b, t.is_there, t.values[u->of.put->guard].re, "");
+    if (u->of.load)
+        t.old = cg_load(l, u->of.load);
     return t;
 }
 
@@ -38,31 +38,31 @@ static void make_update(struct cg_lowering *l, const struct updates *u, struct t
 {
     LLVMBuilderRef b = l->m.b;
     struct turn *t = &all[k];
-    for (int i = 0; u->load && i < k; i++) {
+    for (int i = 0; u->of.load && i < k; i++) {
         LLVMValueRef same = LLVMBuildICmp(b, LLVMIntEQ, all[i].place, t->place, "");
         same = LLVMBuildAnd(b, same, all[i].is_there, "");
         t->old = cg_select(&l->m, same, all[i].fresh, t->old);
     }
     l->values = t->values;
-    if (u->load)
-        l->values[u->load->result] = t->old;
+    if (u->of.load)
+        l->values[u->of.load->result] = t->old;
     updates_lower_turn(l, u, true);
-    t->fresh = cg_wide_value(l, l->values[u->put->in[0]]);
+    t->fresh = cg_wide_value(l, l->values[u->of.put->in[0]]);
 }
 
 static void store(struct cg_lowering *l, const struct updates *u, struct turn *t)
 {
     l->values = t->values;
-    if (u->put->guard != NEST_NONE)
-        l->values[u->put->guard].re = LLVMConstInt(l->module->i1, 1, 0);
+    if (u->of.put->guard != NEST_NONE)
+        l->values[u->of.put->guard].re = LLVMConstInt(l->module->i1, 1, 0);
     struct cg_branch one = cg_if_open(l, t->is_there);
-    cg_store(l, u->put, t->fresh);
+    cg_store(l, u->of.put, t->fresh);
     cg_if_close(l, &one);
 }
 
 static int ahead_of(const struct cg_lowering *l, const struct updates *u)
 {
-    double work = gpu_work(l, u->loops[0]->body);
+    double work = map_turn_work(l->nest, u->of.loops[0]->body);
     int n = AHEAD;
     while (n > 1 && n * work > COST_AHEAD)
         n /= 2;
@@ -73,36 +73,36 @@ void windows_lower(struct cg_lowering *l, const struct updates *u, struct cg_ker
 {
     LLVMBuilderRef b = l->m.b;
     struct cg_value *outside = l->values;
-    int64_t warps = UPDATE_BLOCK / GPU_WARP, parts = (u->window + GPU_WARP - 1) / GPU_WARP;
-    int64_t tasks = u->points * u->bins * parts;
+    int64_t warps = UPDATE_BLOCK / GPU_WARP, parts = (u->of.window + GPU_WARP - 1) / GPU_WARP;
+    int64_t tasks = u->of.points * u->of.bins * parts;
     int ahead = ahead_of(l, u);
     LLVMValueRef warp = LLVMBuildUDiv(b, l->gpu->thread, gpu_i32(l, GPU_WARP), "");
     struct cg_loop own = gpu_own_chunk_open(l, tasks / warps);
     LLVMValueRef task = LLVMBuildMul(b, own.index, cg_int(l->module, warps), "");
     task = LLVMBuildAdd(b, task, gpu_wide(l, warp), "");
-    LLVMValueRef all = cg_int(l->module, parts), bins = cg_int(l->module, u->bins);
+    LLVMValueRef all = cg_int(l->module, parts), bins = cg_int(l->module, u->of.bins);
     LLVMValueRef in_window = LLVMBuildURem(b, task, all, "");
     task = LLVMBuildUDiv(b, task, all, "");
     LLVMValueRef bin = LLVMBuildURem(b, task, bins, "");
     LLVMValueRef point = LLVMBuildUDiv(b, task, bins, "");
     in_window = LLVMBuildMul(b, in_window, cg_int(l->module, GPU_WARP), "");
     in_window = LLVMBuildAdd(b, in_window, gpu_wide(l, u->lane), "");
-    LLVMValueRef last = cg_int(l->module, u->window - 1);
+    LLVMValueRef last = cg_int(l->module, u->of.window - 1);
     struct cg_branch inside = {0};
-    if (u->window % GPU_WARP)
+    if (u->of.window % GPU_WARP)
         inside = cg_if_open(l, LLVMBuildICmp(b, LLVMIntSLE, in_window, last, ""));
     updates_set_point(l, u, point, in_window);
     outside = l->values;
-    struct cg_loop chunk = cg_loop_open(l, cg_int(l->module, 0), cg_int(l->module, u->chunks),
-                                        cg_int(l->module, 1));
-    LLVMValueRef number = LLVMBuildMul(b, point, cg_int(l->module, u->chunks), "");
+    struct cg_loop chunk = cg_loop_open(l, cg_int(l->module, 0),
+                                        cg_int(l->module, u->of.chunks), cg_int(l->module, 1));
+    LLVMValueRef number = LLVMBuildMul(b, point, cg_int(l->module, u->of.chunks), "");
     number = LLVMBuildAdd(b, number, chunk.index, "");
-    LLVMValueRef at = LLVMBuildMul(b, number, cg_int(l->module, u->bins + 1), "");
+    LLVMValueRef at = LLVMBuildMul(b, number, cg_int(l->module, u->of.bins + 1), "");
     at = updates_word(l, u->offsets, LLVMBuildAdd(b, at, bin, ""));
     LLVMValueRef begin = gpu_wide(l, LLVMBuildLoad2(b, l->module->i32, at, ""));
     at = updates_word(l, at, cg_int(l->module, 1));
     LLVMValueRef end = gpu_wide(l, LLVMBuildLoad2(b, l->module->i32, at, ""));
-    LLVMValueRef list = LLVMBuildMul(b, number, cg_int(l->module, CHUNK), "");
+    LLVMValueRef list = LLVMBuildMul(b, number, cg_int(l->module, MAP_CHUNK), "");
     list = updates_word(l, u->list, list);
     struct cg_loop loop = cg_loop_open(l, begin, end, cg_int(l->module, ahead));
     struct turn turns[AHEAD];
@@ -118,7 +118,7 @@ void windows_lower(struct cg_lowering *l, const struct updates *u, struct cg_ker
     l->values = outside;
     cg_loop_close(l, &loop);
     cg_loop_close(l, &chunk);
-    if (u->window % GPU_WARP)
+    if (u->of.window % GPU_WARP)
         cg_if_close(l, &inside);
     cg_loop_close(l, &own);
     step->total = tasks;

@@ -1,0 +1,478 @@
+// SPDX-License-Identifier: Apache-2.0
+// Who does what of a nest on a GPU:
+//
+//     par @thread i                              a thread has a few points, of scalars, short folds, loops over time
+//     par @thread i @tile 32, j @tile 32         a block of threads has 32 by 32 points, whose reads lie along i
+//     par @group i, columns 32                   threads of several warps have a point, of long folds of i's neighbours
+//     par @grid i { fold @thread }, columns 32   the same of few points: blocks of threads have parts of the folds
+//     par @group i { fold @thread }              a group of threads has a point, of folds and maps along contiguous axes
+//     fold @thread i, alone or in a par @grid    blocks of threads have blocks of the fold; the last one to end brings
+//                                                them together
+//     scan @thread i, alone or in a par @grid    warps have parts of it
+//     seq @place i, alone or in a par @grid      warps or threads have places
+//     as network                                 fold i { contract, sums over i }: a thread has a point, groups the sums
+//     as attention                               par i { products and a softmax }: warps have tiles of it
+//     as trips                                   loop { par i, j { neighbours } }: warps have tiles for several trips
+//     grid 1                                     anything else: one block of threads
+#include "map/gpu.h"
+
+#include "base/fold.h"
+
+#include <math.h>
+#include <string.h>
+
+#define ONE_BLOCK 512
+#define SMALL_BLOCK 64
+#define LONG_WORK 400.0                           // operations
+#define MANY_VECTORS (GPU_MULTIPROCESSORS * 8192) // of which a thread has several
+#define MOST_TURNS 4
+#define WORK_OF_TURN 16.0  // operations of a point
+#define RESIDENT_FOR_TWO 6 // blocks, 40 registers a thread
+#define MOST_LOADS 2       // that these have room for
+#define RESIDENT_FOR_NUMBERS 6
+#define RESIDENT_FOR_TERMS 5 // of a fold, 48 registers
+#define LIGHT_OP 30.0        // of an operation
+#define FEW_VALUES 36        // of a thread, that all of these have room for
+#define NOT_LIGHT UINT32_MAX
+#define TILES_THREADS 2048 // of a multiprocessor
+#define STRIPS_BLOCK 64
+#define TILE_TURNS 4 // in which the threads do the rows of a tile
+
+bool map_reads_before(const struct nest *n)
+{
+    nest_for_each (s, n, 0)
+        if (s->kind == NEST_LOAD)
+            return true;
+    return false;
+}
+
+// Whether a thread is to wait for what it reads of two vectors at once: where it has that much to do
+// with them, or where it has waited for their places.
+static bool has_two_turns(const struct map_gpu *m, const struct map_points *p)
+{
+    bool reads = false, waits = map_turn_work(m->nest, p->s->body) >= WORK_OF_TURN;
+    nest_for_each (s, m->nest, p->s->body) {
+        if (s->kind > NEST_PUT || (s->kind == NEST_PUT && s->op))
+            return false;
+        reads |= s->kind == NEST_LOAD;
+        for (uint32_t k = 0; s->kind == NEST_LOAD && k < s->index.count; k++)
+            waits |= s->index.terms[k].is_value;
+    }
+    return reads && waits && !map_reads_before(m->nest) && !m->is_phase && p->lanes > 1 &&
+           p->rows == 1 && p->count >= MANY_VECTORS && p->count % (2 * GPU_BLOCK) == 0 &&
+           m->nest->axes.at[p->axis].extent % p->lanes == 0 &&
+           map_is_short(m->nest, p->s->body, 2);
+}
+
+// Blocks that a multiprocessor is to have at once of a map whose threads have two vectors each, 0: any.
+// With registers for eight of them ptxas reads a vector only when the one before has been worked on.
+static unsigned resident_for_two(const struct map_gpu *m, nest_id loop)
+{
+    struct map_points p = map_points_make(m, loop);
+    unsigned loads = 0;
+    map_points_widen(m, &p);
+    nest_for_each (s, m->nest, p.s->body) {
+        loads += s->kind == NEST_LOAD;
+        if (s->kind == NEST_OP && jot_dtype_size(s->dtype) > 4)
+            return 0;
+    }
+    bool waits = map_turn_work(m->nest, p.s->body) >= WORK_OF_TURN;
+    return loads <= MOST_LOADS && waits && has_two_turns(m, &p) ? RESIDENT_FOR_TWO : 0;
+}
+
+// The values of a loop's body that are needed at once, at most; NOT_LIGHT where they are not of 32 bits,
+// stand in loops, or have functions that need many of their own.
+static uint32_t values_at_once(const struct map_gpu *m, const struct nest_statement *loop)
+{
+    const struct nest_block *b = &m->nest->blocks.at[loop->body];
+    uint32_t n = b->statements.count, now = 0, most = 0;
+    uint32_t *last = arena_array(m->arena, uint32_t, m->nest->values.count + 1);
+    bool *lives = arena_array(m->arena, bool, m->nest->values.count + 1);
+    for (uint32_t i = 0; i < n; i++) {
+        const struct nest_statement *s = nest_statement_at(m->nest, b->statements.at[i]);
+        bool is_op = s->kind == NEST_OP;
+        if (s->kind > NEST_PUT ||
+            (is_op && (jot_dtype_size(s->dtype) > 4 ||
+                       (s->op != IR_threefry2x32 && cost_of_op(s->op, s->dtype) > LIGHT_OP))))
+            return NOT_LIGHT;
+        for (uint32_t k = 0; k < s->n_in; k++)
+            last[s->in[k]] = i;
+    }
+    for (uint32_t i = 0; i < loop->n_combines; i++)
+        for (uint32_t k = 0; k < loop->combines[i].n; k++)
+            last[loop->combines[i].value[k]] = n;
+    for (uint32_t i = 0; i < n; i++) {
+        const struct nest_statement *s = nest_statement_at(m->nest, b->statements.at[i]);
+        for (uint32_t k = 0; k < s->n_in; k++)
+            if (lives[s->in[k]] && last[s->in[k]] == i) {
+                lives[s->in[k]] = false;
+                now--;
+            }
+        for (uint32_t k = 0; k < s->n_results && s->kind != NEST_CONST; k++) {
+            lives[s->result + k] = true;
+            now++;
+        }
+        most = now > most ? now : most;
+    }
+    return most;
+}
+
+// The same of a map that makes numbers of random bits, in which a thread mostly waits for itself: with
+// registers for eight blocks ptxas leaves it nothing else to do meanwhile.
+static unsigned resident_for_numbers(const struct map_gpu *m, nest_id loop)
+{
+    const struct nest_statement *s = nest_statement_at(m->nest, loop);
+    double work = 0;
+    bool has_bits = false;
+    nest_for_each (t, m->nest, s->body) {
+        has_bits |= t->kind == NEST_OP && t->op == IR_threefry2x32;
+        work += t->kind == NEST_OP && t->dtype == JOT_F32 ? cost_of_op(t->op, JOT_F32) : 0;
+    }
+    uint64_t values = (uint64_t)values_at_once(m, s) * map_points_make(m, loop).lanes;
+    bool is = has_bits && work >= WORK_OF_TURN && values <= FEW_VALUES;
+    return is ? RESIDENT_FOR_NUMBERS : 0;
+}
+
+static unsigned resident_for_maps(const struct map_gpu *m, nest_id loop)
+{
+    unsigned two = resident_for_two(m, loop);
+    return two ? two : resident_for_numbers(m, loop);
+}
+
+// Whether points are much work without loops: a thread has so many registers that a multiprocessor has
+// few blocks, and the last ones leave it waiting unless they are small.
+static bool is_long(const struct map_gpu *m, uint32_t block)
+{
+    nest_for_each (s, m->nest, block)
+        if (s->kind > NEST_PUT)
+            return false;
+    return map_turn_work(m->nest, block) >= LONG_WORK;
+}
+
+// ---- Levels
+
+static void set_level(struct nest *n, nest_id loop, enum nest_level level)
+{
+    n->statements.at[loop].level = level;
+}
+
+// All loops of the block are done by who is there, one element after the other.
+static void do_serially(struct nest *n, uint32_t block)
+{
+    nest_for_each (s, n, block) {
+        if (s->n_axes && s->kind != NEST_CONTRACT)
+            set_level(n, nest_id_of(n, s), NEST_SERIALLY);
+        do_serially(n, s->body);
+        do_serially(n, s->other);
+    }
+}
+
+static void do_by_threads(struct nest *n, nest_id loop)
+{
+    set_level(n, loop, NEST_THREAD);
+    do_serially(n, n->statements.at[loop].body);
+}
+
+// Whether the threads of a group share the loop.
+static bool is_shared(const struct nest *n, nest_id loop)
+{
+    const struct nest_statement *s = nest_statement_at(n, loop);
+    int64_t length = nest_extent(n, s);
+    if (s->kind == NEST_FOLD && n->threads[NEST_COLUMNS])
+        return !nest_accumulates(n, loop) && length > fold_block(length);
+    return s->kind == NEST_PAR || s->kind == NEST_MAP || nest_fold_is_leaf(n, loop);
+}
+
+// What the threads of a group do of the block: loops over time together.
+static void share(struct nest *n, uint32_t block)
+{
+    nest_for_each (s, n, block) {
+        nest_id id = nest_id_of(n, s);
+        if (is_shared(n, id)) {
+            do_by_threads(n, id);
+            continue;
+        }
+        if (s->kind == NEST_FOLD || s->kind == NEST_SCAN || s->kind == NEST_SEQ)
+            set_level(n, id, NEST_SERIALLY);
+        if (s->kind == NEST_FOLD || s->kind == NEST_SCAN) {
+            do_serially(n, s->body);
+        } else {
+            share(n, s->body);
+            share(n, s->other);
+        }
+    }
+}
+
+static void share_points(struct nest *n, nest_id loop, enum nest_level level)
+{
+    set_level(n, loop, level);
+    share(n, n->statements.at[loop].body);
+}
+
+// Locals that are not of one element of a loop that threads share are of the group.
+static void place_locals(const struct map_gpu *m, struct nest *n)
+{
+    nest_id *scopes = arena_array(m->arena, nest_id, n->buffers.count + 1);
+    nest_local_scopes(n, scopes);
+    for (uint32_t i = 0; n->threads[NEST_GROUP_THREADS] > 1 && i < n->buffers.count; i++) {
+        struct nest_buffer *b = &n->buffers.at[i];
+        bool is_common =
+            scopes[i] == NEST_NONE || nest_statement_at(n, scopes[i])->level == NEST_GROUP;
+        if (b->role == NEST_LOCAL && b->space == NEST_OWN && is_common)
+            b->space = NEST_SHARED;
+    }
+}
+
+static void clear(struct nest *n)
+{
+    memset(n->threads, 0, sizeof n->threads);
+    n->special = NEST_ORDINARY;
+    for (uint32_t i = 0; i < n->axes.count; i++)
+        n->axes.at[i].vector = n->axes.at[i].tile = n->axes.at[i].rows = 0;
+    for (uint32_t i = 0; i < n->statements.count; i++)
+        n->statements.at[i].level = NEST_NO_LEVEL;
+    for (uint32_t i = 0; i < n->buffers.count; i++)
+        n->buffers.at[i].space = NEST_OWN;
+}
+
+// ---- Loops that threads, groups or blocks have
+
+// Blocks of threads have blocks of the fold, which so many points have each.  Few blocks of the fold are those of
+// as many blocks of threads.
+static void choose_blocks(const struct map_gpu *m, struct nest *n, nest_id fold, int64_t points)
+{
+    struct map_gpu asked = map_gpu_of_group(m);
+    const struct nest_statement *s = nest_statement_at(n, fold);
+    unsigned group = GPU_BLOCK;
+    struct map_row row = map_row_make(&asked, s, group);
+    while (group > GPU_WARP && points * (row.blocks / row.teams) < GPU_MULTIPROCESSORS)
+        row = map_row_make(&asked, s, group /= 2);
+    n->threads[NEST_BLOCK_THREADS] = n->threads[NEST_GROUP_THREADS] = group;
+    if (group == GPU_BLOCK && map_turn_work(n, s->body) >= LONG_WORK &&
+        (uint64_t)values_at_once(m, s) * row.lanes <= FEW_VALUES)
+        n->threads[NEST_RESIDENT] = RESIDENT_FOR_TERMS;
+    do_by_threads(n, fold);
+}
+
+// Threads have the places that the loop updates.
+static bool choose_updates(const struct map_gpu *m, struct nest *n, nest_id loop)
+{
+    struct map_updates u;
+    if (!map_updates_find(m, loop, &u))
+        return false;
+    n->threads[NEST_BLOCK_THREADS] = GPU_BLOCK;
+    if (u.par)
+        set_level(n, loop, NEST_GRID);
+    set_level(n, nest_id_of(n, u.loops[0]), NEST_PLACE);
+    do_serially(n, u.loops[0]->body);
+    return true;
+}
+
+static bool choose_parts(const struct map_gpu *m, struct nest *n, nest_id loop)
+{
+    if (nest_statement_at(n, loop)->kind != NEST_PAR || map_has_updates(n) ||
+        !map_parts_choose(m, n, loop))
+        return false;
+    set_level(n, loop, NEST_GRID);
+    nest_for_each (s, n, nest_statement_at(n, loop)->body)
+        if (s->n_axes)
+            do_by_threads(n, nest_id_of(n, s));
+    return true;
+}
+
+static bool choose_shared_fold(const struct map_gpu *m, struct nest *n, nest_id loop)
+{
+    nest_id fold = map_shared_fold(m, loop);
+    if (fold == NEST_NONE)
+        return false;
+    set_level(n, loop, NEST_GRID);
+    choose_blocks(m, n, fold, nest_extent(n, nest_statement_at(n, loop)));
+    return true;
+}
+
+static bool choose_scan_of_points(struct nest *n, nest_id loop)
+{
+    if (!map_is_scan_of_points(n, loop))
+        return false;
+    n->threads[NEST_BLOCK_THREADS] = GPU_BLOCK;
+    set_level(n, loop, NEST_GRID);
+    do_by_threads(n, vec_last(&n->blocks.at[nest_statement_at(n, loop)->body].statements));
+    return true;
+}
+
+static bool choose_tiles(const struct map_gpu *m, struct nest *n, nest_id loop)
+{
+    struct map_tiles t;
+    if (!map_tiles_find(m, loop, &t))
+        return false;
+    n->axes.at[t.along].tile = n->axes.at[t.across].tile = t.width;
+    n->threads[NEST_BLOCK_THREADS] = t.width * t.width / TILE_TURNS;
+    n->threads[NEST_RESIDENT] = TILES_THREADS / n->threads[NEST_BLOCK_THREADS];
+    do_by_threads(n, loop);
+    return true;
+}
+
+// Vectors of points that a thread has, one after the other or all read at once.
+static void choose_turns(const struct map_gpu *m, struct nest *n, const struct map_points *p)
+{
+    unsigned turns = has_two_turns(m, p) ? 2 : 1;
+    if (turns == 2) {
+        n->threads[NEST_AT_ONCE] = turns;
+        return;
+    }
+    // What is read before the loop is read once by blocks that stay.
+    bool stays = map_reads_before(n) && !nest_has_time(n, p->s->body);
+    while (turns < MOST_TURNS && stays && !map_is_long(n, p) && p->count >= MANY_VECTORS &&
+           p->count % (2 * turns * GPU_BLOCK) == 0 && map_is_short(n, p->s->body, 2 * turns))
+        turns *= 2;
+    if (turns > 1)
+        n->threads[NEST_TURNS] = turns;
+}
+
+static void choose_threads(const struct map_gpu *m, struct nest *n, nest_id loop)
+{
+    const struct nest_statement *s = nest_statement_at(n, loop);
+    struct map_gpu asked = *m;
+    const struct map_ahead *ahead = map_ahead_find(m, loop);
+    asked.is_ahead = ahead;
+    struct map_points p = map_points_make(&asked, loop);
+    map_points_widen(&asked, &p);
+    unsigned *block = &n->threads[NEST_BLOCK_THREADS];
+    *block = !m->is_phase && is_long(m, s->body) ? SMALL_BLOCK : GPU_BLOCK;
+    if (ahead)
+        *block = map_ahead_threads(nest_extent(n, s)) + GPU_WARP;
+    else if (p.rows > 1)
+        *block = STRIPS_BLOCK;
+    else
+        n->threads[NEST_RESIDENT] = resident_for_maps(m, loop);
+    do_by_threads(n, loop);
+    if (ahead)
+        set_level(n, ahead->loop, NEST_AHEAD);
+    map_points_write(n, &p);
+    choose_turns(&asked, n, &p);
+}
+
+static void choose_points(const struct map_gpu *m, struct nest *n, nest_id loop)
+{
+    bool groups = map_groups_wanted(m, nest_statement_at(n, loop));
+    if (groups)
+        map_groups_choose(m, n, loop);
+    else if (choose_tiles(m, n, loop))
+        return;
+    if (groups || map_columns_choose(m, n, loop))
+        share_points(n, loop, NEST_GROUP);
+    else
+        choose_threads(m, n, loop);
+}
+
+// One block of threads, or all, if the only loop is a fold that has blocks enough.
+static void choose_one(const struct map_gpu *m, struct nest *n, nest_id only)
+{
+    nest_id widest = map_longest_loop(n, 0, NEST_NONE);
+    n->threads[NEST_BLOCK_THREADS] = n->threads[NEST_GROUP_THREADS] = 1;
+    n->threads[NEST_BLOCKS] = 1;
+    if (widest == NEST_NONE || map_has_updates(n) || map_has_kind(n, NEST_CONTRACT)) {
+        do_serially(n, 0);
+        return;
+    }
+    struct map_group g = map_group_of(m, widest, ONE_BLOCK);
+    n->threads[NEST_BLOCK_THREADS] = n->threads[NEST_GROUP_THREADS] = g.group;
+    share(n, 0);
+    if (only != NEST_NONE && nest_fold_is_leaf(n, only) &&
+        (g.row.blocks > 2 * g.row.teams || g.row.length > MAP_MOST_OF_ONE_BLOCK ||
+         map_has_terms(n, only, 1))) {
+        n->threads[NEST_BLOCKS] = 0;
+        choose_blocks(m, n, only, 1);
+    }
+}
+
+// ---- The kernel
+
+// Its last loop, how many there are, of them running folds that warps share, and whether nothing stands behind.
+struct loops {
+    nest_id last;
+    uint32_t count, scans;
+    bool end;
+};
+
+static struct loops loops_of(const struct nest *n)
+{
+    struct loops c = {.last = NEST_NONE};
+    nest_for_each (s, n, 0) {
+        c.end = map_is_loop(s->kind);
+        c.count += c.end;
+        c.scans += c.end && map_is_long_scan(n, nest_id_of(n, s));
+        c.last = c.end ? nest_id_of(n, s) : c.last;
+    }
+    return c;
+}
+
+static void choose_scans(struct nest *n)
+{
+    n->threads[NEST_BLOCK_THREADS] = GPU_BLOCK;
+    nest_for_each (s, n, 0)
+        if (s->kind == NEST_SCAN)
+            do_by_threads(n, nest_id_of(n, s));
+}
+
+static void choose_trips(struct nest *n)
+{
+    n->special = NEST_TRIPS;
+    n->threads[NEST_BLOCK_THREADS] = MAP_TRIPS_BLOCK;
+}
+
+static void choose(const struct map_gpu *m, struct nest *n)
+{
+    struct loops c = loops_of(n);
+    bool is_only = c.count == 1 && c.end;
+    enum nest_kind kind = c.count ? nest_statement_at(n, c.last)->kind : NEST_OP;
+    if (is_only && m->special && m->special != NEST_TRIPS)
+        n->special = m->special;
+    else if (is_only && (choose_updates(m, n, c.last) || choose_parts(m, n, c.last) ||
+                         choose_shared_fold(m, n, c.last)))
+        return;
+    else if (is_only && m->special == NEST_TRIPS)
+        choose_trips(n);
+    else if (is_only && choose_scan_of_points(n, c.last))
+        return;
+    else if (is_only && (kind == NEST_PAR || kind == NEST_MAP))
+        choose_points(m, n, c.last);
+    else if (c.count == 1 && map_is_network(n, c.last))
+        n->special = NEST_NETWORK;
+    else if (c.count && c.count == c.scans && c.end && !map_has_updates(n))
+        choose_scans(n);
+    else
+        choose_one(m, n, c.count == 1 ? c.last : NEST_NONE);
+}
+
+// Nanoseconds, of what bounds the loops of the kernel: memory, or arithmetic, of the whole GPU, or of a block where
+// it has a point or all of the kernel.
+static int64_t price_of(const struct nest *n)
+{
+    double us = 0;
+    nest_for_each (s, n, 0) {
+        int64_t points = nest_extent(n, s);
+        bool is_of_block = s->level == NEST_GROUP &&
+                           n->threads[NEST_GROUP_THREADS] == n->threads[NEST_BLOCK_THREADS];
+        if (!map_is_loop(s->kind))
+            continue;
+        if (n->threads[NEST_BLOCKS] == 1)
+            us += nest_time_of(n, s, 1).apart;
+        else if (is_of_block)
+            nest_for_each (t, n, s->body)
+                us += map_is_loop(t->kind) ? nest_time_of(n, t, points).apart : 0;
+        else
+            us += nest_time_of(n, s, 1).shared;
+    }
+    return us < 1e15 ? (int64_t)ceil(us * 1000) : (int64_t)1e18;
+}
+
+void map_to_gpu(const struct map_gpu *m, struct nest *n)
+{
+    struct map_gpu of = *m;
+    of.nest = n;
+    clear(n);
+    choose(&of, n);
+    place_locals(&of, n);
+    n->price = price_of(n);
+}

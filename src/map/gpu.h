@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+// The mapping to a GPU: who has the elements of each loop, as levels in the nest's text (passes/nest.h).
+//
+// A point of the outermost parallel loop is done by one thread, or by a group of threads.  In a
+// group all threads walk the statements together: scalar work is done by each of them, a map is
+// shared out, a fold is a common one, and one thread puts what is put outside of maps.  Inside
+// of what is shared out each thread works alone.
+#ifndef MAP_GPU_H
+#define MAP_GPU_H
+
+#include "map/map.h"
+#include "passes/cost.h"
+
+#define GPU_WARP 32
+#define GPU_BLOCK 256 // threads, unless there is a reason for another number
+#define GPU_MULTIPROCESSORS COST_MULTIPROCESSORS // that a kernel had better keep busy
+
+// A nest on a GPU, and of what is asked about it, how threads go about it.
+struct map_gpu {
+    const struct nest *nest;
+    struct arena *arena;
+    struct map_uses *uses;
+    bool is_phase;             // of a loop, whose kernel calls the function
+    const bool *is_read_only;  // by buffer: nothing writes it while the kernel runs
+    int64_t code;              // the most that a loop may become
+    enum nest_special special; // what its emitter says that it takes: attention, trips
+    bool is_group;             // threads of a group do it
+    bool is_together;          // in step with one another
+    bool has_columns;          // threads beside one another have points beside one another
+    bool is_ahead;             // a warp more does part of it
+    bool is_network;           // locals of its points are near a thread
+};
+
+// The same asked of the threads of a group, and of columns.
+static inline struct map_gpu map_gpu_of_group(const struct map_gpu *m)
+{
+    struct map_gpu x = *m;
+    x.is_group = x.is_together = true;
+    x.has_columns = false;
+    return x;
+}
+static inline struct map_gpu map_gpu_of_columns(const struct map_gpu *m)
+{
+    struct map_gpu x = *m;
+    x.is_group = x.is_together = false;
+    x.has_columns = true;
+    return x;
+}
+
+#define MAP_TRIPS_BLOCK 64 // threads
+
+// Writes who does what, in place of what has been written.
+void map_to_gpu(const struct map_gpu *m, struct nest *n);
+
+// The loop of a mapped kernel that one thread does, of those with much work the one with the most; NEST_NONE: there
+// is none.
+struct map_serial {
+    nest_id loop;
+    double work;
+    int64_t count; // of turns
+    const char *why;
+};
+void map_serial_find(const struct nest *n, struct map_serial *out);
+
+// gpu_lanes.c: what a thread has of a loop.
+struct map_points {
+    const struct nest_statement *s;
+    nest_id axis; // of the lanes: neighbouring points; NEST_NONE: none
+    unsigned lanes;
+    nest_id row_axis; // along which a thread has so many vectors, as far apart as there can be
+    int64_t rows;
+    int64_t count; // of threads' vectors, or rows of them
+};
+struct map_points map_points_of(const struct nest *n, nest_id loop); // as its levels say
+struct map_points map_points_make(const struct map_gpu *m, nest_id loop);
+// Several rows for a thread where they share what they read.
+void map_points_widen(const struct map_gpu *m, struct map_points *p);
+void map_points_write(struct nest *n, const struct map_points *p);
+// Neighbouring elements along an axis of a loop that are worth doing at once.
+unsigned map_lanes(const struct map_gpu *m, const struct nest_statement *loop, nest_id axis);
+// Operations of a turn of the block, inner loops once.
+double map_turn_work(const struct nest *n, uint32_t block);
+// Whether so many turns of a body are worth writing out.
+bool map_is_short(const struct nest *n, uint32_t block, int64_t turns);
+// Whether the lanes of a thread are so much work that one turn of them is enough.
+bool map_is_long(const struct nest *n, const struct map_points *p);
+
+// How a group walks a row of elements: as its fold does.  A team of threads has a block of the
+// fold, a window of 64 elements at a time.
+struct map_row {
+    int64_t length, block, blocks;
+    unsigned lanes;  // neighbouring elements of a thread
+    unsigned team;   // threads
+    unsigned teams;  // in the group
+    unsigned window; // elements: 64, or the next power of two of a short row
+    unsigned parts;  // of a window that one thread has, `lanes` elements each
+    bool is_exact;   // windows and blocks are full
+};
+struct map_row map_row_make(const struct map_gpu *m, const struct nest_statement *s,
+                            unsigned group);
+// So many of `windows` are read at once, of so much work each; whether the group does each vector that a thread has
+// of the row in code of its own.
+#define MAP_WINDOWS_WORK 300 // operations
+#define MAP_ROUNDS 32        // results of blocks, all together, that a team writes out
+int64_t map_windows_at_once(const struct nest *n, nest_id fold, const struct map_row *r,
+                            int64_t windows, double work);
+bool map_fold_is_straight(const struct nest *n, nest_id fold, const struct map_row *r,
+                          double work);
+// Whether a thread that does the fold alone has no loop over its elements, where it may have so much code.
+bool map_fold_is_written_out(const struct nest *n, nest_id fold, int64_t most);
+
+// gpu_groups.c: points that threads share.
+bool map_is_loop(enum nest_kind kind);
+// The longest loop in the block that threads can share, which decides how many they are; or `best`.
+nest_id map_longest_loop(const struct nest *n, uint32_t block, nest_id best);
+// Whether it reads what it writes, which is for one thread at a time.
+bool map_has_updates(const struct nest *n);
+bool map_has_kind(const struct nest *n, enum nest_kind kind);
+bool map_has_locals(const struct nest *n);
+// Threads for the longest loop, at most so many; the row that it is, if it is a fold that they share.
+struct map_group {
+    unsigned block, group;
+    struct map_row row;
+};
+struct map_group map_group_of(const struct map_gpu *m, nest_id widest, unsigned most);
+// Whether a group is to do each point of the loop s; the threads for them.
+bool map_groups_wanted(const struct map_gpu *m, const struct nest_statement *s);
+void map_groups_choose(const struct map_gpu *m, struct nest *n, nest_id loop);
+// The same for points, each of which has a long fold, that are so few that several threads share one.
+bool map_has_columns(const struct map_gpu *m, const struct nest_statement *s);
+bool map_columns_choose(const struct map_gpu *m, struct nest *n, nest_id loop);
+
+// gpu_shared.c: loops that blocks of threads share.
+struct map_tiles {
+    const struct nest_statement *s;
+    nest_id along,
+        across;     // axes: what is put is contiguous along one, what is read is so across
+    unsigned width; // points of a side of a tile
+};
+#define MAP_TILES_BYTES (96 << 10) // of a tile and its mirror image, of which two fit
+bool map_tiles_find(const struct map_gpu *m, nest_id loop, struct map_tiles *out);
+bool map_is_turned(const struct nest *n, const struct nest_statement *s, nest_id along,
+                   nest_id across);
+uint64_t map_tile_bytes(const struct nest *n, const struct map_tiles *t); // of shared memory
+#define MAP_SHORTEST_CHUNK 1024 // elements of a running fold that a warp has
+// Which statement of a scan's body yields; whether warps can share it; a par of few points with such a scan each.
+uint32_t map_scan_yield(const struct nest *n, const struct nest_statement *scan);
+bool map_is_long_scan(const struct nest *n, nest_id scan);
+bool map_is_scan_of_points(const struct nest *n, nest_id loop);
+// The fold of a loop over few points, whose blocks are to be those of blocks of threads; NEST_NONE: there is none.
+#define MAP_MOST_OF_ONE_BLOCK 32768 // elements of a fold
+nest_id map_shared_fold(const struct map_gpu *m, nest_id loop);
+// Whether the elements of the fold, one of each of so many points, are so dear that they are computed apart.
+bool map_has_terms(const struct nest *n, nest_id fold, int64_t points);
+// The one loop of the points that is no map for itself, or NEST_NONE; by value, what depends on it.
+nest_id map_only_fold(const struct nest *n, const struct nest_statement *points, bool *depends);
+// Whether blocks of threads had better have parts of the points' only fold; the threads for them.
+bool map_parts_choose(const struct map_gpu *m, struct nest *n, nest_id loop);
+// Whether the loop is over the points of a network; whether all that is summed is of one floating-point type.
+bool map_is_network(const struct nest *n, nest_id loop);
+bool map_is_summed(const struct nest *n, nest_id loop, jot_dtype *out);
+
+// gpu_updates.c: a loop of updates.
+#define MAP_CHUNK 16384  // turns that a block of threads sorts
+#define MAP_TURN_LOOPS 8 // that are one sequence of turns, at most
+struct map_updates {
+    const struct nest_statement *par; // NULL for none
+    // The loops over turns, the outer ones with nothing but plain statements beside the next one.
+    const struct nest_statement *loops[MAP_TURN_LOOPS];
+    uint32_t n_loops;
+    const struct nest_statement *put, *load; // load: of what is updated, or NULL
+    const struct nest_block *body;           // all statements of a turn
+    struct nest_index row;         // of the place, what turns change, as small as it goes
+    bool *depends;                 // by value: on what is loaded
+    bool *is_window;               // by axis of par: turns and guards do not depend on it
+    int64_t points, turns, chunks; // chunks of a point
+    int64_t window;                // places of an update of a point, 1: the one
+    int64_t bins;                  // of places, a power of two
+};
+bool map_updates_find(const struct map_gpu *m, nest_id loop, struct map_updates *out);
+bool map_is_of_turns(const struct map_updates *u, nest_id axis);
+
+// gpu_ahead.c: a loop over time part of which is the same for all points.
+#define MAP_SLOTS 16 // of a step
+struct map_ahead {
+    nest_id loop;
+    const bool *varies; // by value: from thread to thread
+    uint32_t n_slots;   // values of a step that all threads take from shared memory
+    nest_id slots[MAP_SLOTS];
+    const bool *is_apart; // by statement: differs, but does not come from the step before
+    int64_t strip;        // steps that are done side by side as far as they are so
+};
+// That of the points of a loop; NULL: there is none.
+struct map_ahead *map_ahead_find(const struct map_gpu *m, nest_id loop);
+bool map_is_common(const struct map_ahead *c, const struct nest_statement *s);
+unsigned
+map_ahead_threads(int64_t points); // of a block that has points, of which there are so many
+// Whether a loop over time carries numbers of two parts.
+bool map_carries_complex(const struct nest *n, const struct nest_statement *seq);
+
+static inline bool map_is_read_only(const struct map_gpu *m, nest_id buffer)
+{
+    return m->is_read_only[buffer];
+}
+// Whether the body of the kernel reads before its loop.
+bool map_reads_before(const struct nest *n);
+
+#endif

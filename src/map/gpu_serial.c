@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which loop of a kernel one thread does, and why: for the printed schedule, and for tests that nothing
+// that could be shared out is.
+#include "map/gpu.h"
+
+#define MUCH 32768.0    // operations that a thread does one after the other
+#define FEW_POINTS 1024 // of a kernel, which leave most of a GPU idle
+
+static const char *reason(const struct nest *n, const struct nest_statement *s)
+{
+    if (s->kind == NEST_SEQ || s->kind == NEST_WHILE)
+        return "a step needs the one before it";
+    if (map_has_updates(n))
+        return "it reads what it writes";
+    if (s->kind == NEST_SCAN)
+        return "a running fold of several values, or of a point";
+    if (s->kind == NEST_FOLD)
+        return "its terms hold loops";
+    return "no other thread has a share of it";
+}
+
+// The loop with the most work below the block that threads of a group do not share.
+static void look(const struct nest *n, uint32_t block, bool is_group, struct map_serial *out)
+{
+    nest_for_each (s, n, block) {
+        if (!map_is_loop(s->kind) || s->level == NEST_THREAD)
+            continue;
+        // Threads of a group walk through loops over time together.
+        if (is_group && (s->kind == NEST_SEQ || s->kind == NEST_WHILE || s->kind == NEST_IF)) {
+            look(n, s->body, true, out);
+            look(n, s->other, true, out);
+            continue;
+        }
+        double turns = (double)nest_extent(n, s), work = nest_work(n, s->body);
+        if (s->kind == NEST_WHILE) // some trips
+            work = nest_work(n, s->other) * 64;
+        if (turns * work > MUCH && turns * work > out->work)
+            *out = (struct map_serial){.loop = nest_id_of(n, s),
+                                       .work = turns * work,
+                                       .count = nest_extent(n, s),
+                                       .why = reason(n, s)};
+    }
+}
+
+void map_serial_find(const struct nest *n, struct map_serial *out)
+{
+    bool is_group = n->threads[NEST_GROUP_THREADS] > 1;
+    *out = (struct map_serial){.loop = NEST_NONE};
+    if (n->threads[NEST_BLOCKS] == 1)
+        look(n, 0, is_group, out);
+    else if (!n->threads[NEST_COLUMNS])
+        nest_for_each (s, n, 0)
+            if ((s->level == NEST_THREAD || s->level == NEST_GROUP) &&
+                (s->kind == NEST_PAR || s->kind == NEST_MAP) && nest_extent(n, s) < FEW_POINTS)
+                look(n, s->body, is_group, out);
+}

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+// Long loops of updates at places that are data, one after the other at each place, which threads of a GPU share by
+// places:
+//
+//     par p < P { seq j < n { ... %e = load y[%at]; %f = add %e, %u; put y[%at] = %f if %g } }
+#include "map/gpu.h"
+#include "passes/cost.h"
+
+#include <string.h>
+
+#define BINS 256          // where no more are wanted
+#define MOST_BINS 1024    // for warps enough to keep a GPU busy
+#define BUSY 4096         // warps
+#define TURNS_OF_BIN 512  // that are worth more
+#define LEAST_WINDOW 8    // places
+#define MOST_POINTS 1024  // that are sorted each
+#define MOST_PLACES 16384 // of windows
+
+// The loop over turns that a block ends in, with plain statements before it; NULL for none.
+static const struct nest_statement *loop_in(const struct map_gpu *m, uint32_t block)
+{
+    const struct nest_block *b = &m->nest->blocks.at[block];
+    for (uint32_t i = 0; i + 1 < b->statements.count; i++)
+        if (!nest_is_scalar(nest_statement_at(m->nest, b->statements.at[i])))
+            return NULL;
+    const struct nest_statement *last =
+        b->statements.count ? nest_statement_at(m->nest, vec_last(&b->statements)) : NULL;
+    return last && last->kind == NEST_SEQ ? last : NULL;
+}
+
+// The loops over turns: alone in the body of the loop over points, or without one.
+static bool find_turns(const struct map_gpu *m, struct map_updates *u,
+                       const struct nest_statement *s)
+{
+    struct nest_block *body = arena_new(m->arena, struct nest_block);
+    s = u->par ? loop_in(m, s->body) : s;
+    u->turns = 1;
+    while (s && s->kind == NEST_SEQ) {
+        const struct nest_statement *next = loop_in(m, s->body);
+        const struct nest_block *b = &m->nest->blocks.at[s->body];
+        if (u->n_loops == MAP_TURN_LOOPS || s->n_axes != 1 || s->n_in || s->n_results)
+            return false;
+        u->loops[u->n_loops++] = s;
+        u->turns *= nest_extent(m->nest, s);
+        for (uint32_t i = 0; i + (next != NULL) < b->statements.count; i++)
+            vec_push(m->arena, &body->statements, b->statements.at[i]);
+        s = next;
+    }
+    u->body = body;
+    return u->n_loops > 0;
+}
+
+bool map_is_of_turns(const struct map_updates *u, nest_id axis)
+{
+    for (uint32_t i = 0; i < u->n_loops; i++)
+        if (u->loops[i]->axes[0] == axis)
+            return true;
+    return false;
+}
+
+static bool find_accesses(const struct map_gpu *m, struct map_updates *u)
+{
+    for (uint32_t i = 0; i < u->body->statements.count; i++) {
+        const struct nest_statement *s = nest_statement_at(m->nest, u->body->statements.at[i]);
+        if (s->kind == NEST_PUT && (u->put || s->op))
+            return false;
+        if (s->kind == NEST_PUT)
+            u->put = s;
+        else if (!nest_is_scalar(s) && s->kind != NEST_YIELD)
+            return false;
+    }
+    for (uint32_t i = 0; u->put && i < u->body->statements.count; i++) {
+        const struct nest_statement *s = nest_statement_at(m->nest, u->body->statements.at[i]);
+        if (s->kind != NEST_LOAD || s->buffer != u->put->buffer)
+            continue;
+        if (u->load || s->guard != NEST_NONE || !nest_index_equal(&s->index, &u->put->index))
+            return false;
+        u->load = s;
+    }
+    return u->put && m->nest->buffers.at[u->put->buffer].role != NEST_LOCAL;
+}
+
+static void find_dependent(const struct map_gpu *m, struct map_updates *u)
+{
+    u->depends = arena_array(m->arena, bool, m->nest->values.count + 1);
+    for (uint32_t i = 0; i < u->body->statements.count; i++) {
+        const struct nest_statement *s = nest_statement_at(m->nest, u->body->statements.at[i]);
+        bool depends = s == u->load;
+        for (uint32_t k = 0; s->kind == NEST_OP && k < s->n_in; k++)
+            depends |= u->depends[s->in[k]];
+        if (s->kind != NEST_PUT && s->result != NEST_NONE)
+            u->depends[s->result] = depends;
+    }
+}
+
+// Of the place what turns change, without what all of it is a multiple of: neighbouring rows of places
+// go to other bins.
+static struct nest_index row_of(const struct map_gpu *m, const struct map_updates *u)
+{
+    const struct nest_index *x = &u->put->index;
+    struct nest_term *terms = arena_array(m->arena, struct nest_term, x->count + 1);
+    int64_t common = 0;
+    int n = 0;
+    for (uint32_t i = 0; i < x->count; i++) {
+        struct nest_term t = x->terms[i];
+        if (!t.is_value && !map_is_of_turns(u, t.id))
+            continue;
+        terms[n++] = t;
+        for (int64_t y = t.factor < 0 ? -t.factor : t.factor; y;) {
+            int64_t rest = common % y;
+            common = y;
+            y = rest;
+        }
+    }
+    for (int i = 0; i < n; i++)
+        terms[i].factor /= common;
+    return nest_index_make(m->arena, 0, n, terms);
+}
+
+// Axes of points that say neither where an update goes, but for an offset, nor whether there is one.
+static void find_window(const struct map_gpu *m, nest_id par, struct map_updates *u)
+{
+    const struct nest_index *x = &u->put->index;
+    bool is_close = false;
+    u->window = 1;
+    for (uint32_t k = 0; u->par && k < u->par->n_axes; k++) {
+        nest_id axis = u->par->axes[k];
+        const bool *varies = map_varies(m->nest, m->arena, m->uses, par, axis);
+        bool is = u->put->guard == NEST_NONE || !varies[u->put->guard];
+        for (uint32_t i = 0; i < x->count; i++)
+            is = is && !(x->terms[i].is_value && varies[x->terms[i].id]);
+        u->is_window[axis] = is;
+        u->window *= is ? m->nest->axes.at[axis].extent : 1;
+        is_close |= is && nest_index_factor(x, axis) == 1 &&
+                    m->nest->axes.at[axis].extent >= LEAST_WINDOW;
+    }
+    if (is_close && u->window <= MOST_PLACES)
+        return;
+    u->window = 1;
+    memset(u->is_window, 0, m->nest->axes.count * sizeof *u->is_window);
+}
+
+bool map_updates_find(const struct map_gpu *m, nest_id loop, struct map_updates *u)
+{
+    const struct nest_statement *s = nest_statement_at(m->nest, loop);
+    *u = (struct map_updates){.par = s->kind == NEST_PAR ? s : NULL};
+    if (!find_turns(m, u, s) || u->turns < COST_SORTED_TURNS || !find_accesses(m, u))
+        return false;
+    find_dependent(m, u);
+    // What says where it goes, and whether, is known without it.
+    bool is_known = u->put->guard == NEST_NONE || !u->depends[u->put->guard], is_data = false;
+    for (uint32_t i = 0; i < u->put->index.count; i++) {
+        const struct nest_term *t = &u->put->index.terms[i];
+        is_known = is_known && !(t->is_value && u->depends[t->id]);
+        is_data |= t->is_value;
+    }
+    if (!is_known || !is_data)
+        return false;
+    u->is_window = arena_array(m->arena, bool, m->nest->axes.count + 1);
+    find_window(m, loop, u);
+    u->row = row_of(m, u);
+    u->points = (u->par ? nest_extent(m->nest, u->par) : 1) / u->window;
+    u->chunks = (u->turns + MAP_CHUNK - 1) / MAP_CHUNK;
+    int64_t parts = u->points * ((u->window + GPU_WARP - 1) / GPU_WARP);
+    for (u->bins = BINS; u->bins < MOST_BINS && u->bins * parts < BUSY &&
+                         u->turns >= 2 * u->bins * TURNS_OF_BIN;)
+        u->bins *= 2;
+    return u->points * u->turns <= INT32_MAX && u->points <= MOST_POINTS &&
+           m->nest->buffers.at[u->put->buffer].count <= INT32_MAX;
+}
