@@ -21,6 +21,7 @@ struct cg_module {
     unsigned vector_bytes; // of the target's registers
     unsigned registers;    // vectors that it holds at once
     bool is_gpu;           // one lane of code is one of many threads
+    bool has_warpgroups;   // of a GPU whose tensor cores read shared memory (gpu/warpgroup.c)
 };
 
 // The scalar machine of ir/scalar.h on LLVM values of any lane count: the type of a value says

@@ -34,7 +34,7 @@ struct cg_target {
     LLVMTargetDataRef layout;
     char *triple, *asked; // as it was asked for; "" is this machine
     unsigned vector_bytes;
-    bool is_gpu;
+    bool is_gpu, has_warpgroups;
 };
 
 static void release_target(void *target)
@@ -83,6 +83,8 @@ static jot_status make_host(struct cg_target *t)
 // Architectures whose PTX this LLVM writes, the one of the most features last.  Version 8.1 of the
 // language, that of CUDA 12.1, is the first whose kernels may have more than 4352 bytes of parameters.
 static const char *const architectures[] = {"sm_80", "sm_86", "sm_87", "sm_89", "sm_90"};
+// Of this one alone, no newer one has all features.
+static const char warpgroups[] = "sm_90a";
 
 // "sm_90": the newest that is not newer.
 static jot_status make_cuda(const char *asked, struct cg_target *t)
@@ -93,6 +95,9 @@ static jot_status make_cuda(const char *asked, struct cg_target *t)
     for (size_t i = 0; is_name && i < sizeof architectures / sizeof *architectures; i++)
         if (sscanf(architectures[i], "sm_%u", &have) == 1 && have <= n)
             known = architectures[i];
+    t->has_warpgroups = !strcmp(asked, warpgroups);
+    if (t->has_warpgroups)
+        known = warpgroups;
     if (!known)
         return status_fail(JOT_ERR_LIBRARY,
                            "no code for the GPU architecture \"%s\": %s to %s are known", asked,
@@ -216,7 +221,8 @@ static struct cg_module made_of(LLVMModuleRef module, const struct cg_target *ta
                               .ptr = LLVMPointerTypeInContext(c, 0),
                               .vector_bytes = target->vector_bytes,
                               .registers = target->vector_bytes == 64 ? 32 : 16,
-                              .is_gpu = target->is_gpu};
+                              .is_gpu = target->is_gpu,
+                              .has_warpgroups = target->has_warpgroups};
 }
 
 jot_status cg_module_make(struct cg_target *target, struct arena *arena, struct cg_module *out)

@@ -45,9 +45,9 @@ static inline int count(const char *text, const char *what)
     return n;
 }
 
-static inline const char *ptx_of(const char *text)
+static inline const char *ptx_for(const char *text, const char *target)
 {
-    struct cg_response r = compiled(text, "cuda sm_90");
+    struct cg_response r = compiled(text, target);
     ck_assert_msg(r.status == JOT_OK, "%s", r.message);
     const char *copy = arena_text(arena, r.assembly);
     r.release(&r);
@@ -57,7 +57,9 @@ static inline const char *ptx_of(const char *text)
     return copy;
 }
 
-// Assembled without spills; true also where there is no assembler.
+static inline const char *ptx_of(const char *text) { return ptx_for(text, "cuda sm_90"); }
+
+// Assembled without spills, and without products that wait for one another; true also where there is no assembler.
 static inline void check_assembles(const char *ptx)
 {
     if (system("command -v ptxas >/dev/null 2>&1") != 0)
@@ -68,7 +70,8 @@ static inline void check_assembles(const char *ptx)
     ck_assert_ptr_nonnull(f);
     fputs(ptx, f);
     fclose(f);
-    snprintf(command, sizeof command, "ptxas -arch=sm_90 -v -o /dev/null %s 2>&1", path);
+    snprintf(command, sizeof command, "ptxas -arch=sm_90%s -v -o /dev/null %s 2>&1",
+             strstr(ptx, ".target sm_90a") ? "a" : "", path);
     f = popen(command, "r");
     ck_assert_ptr_nonnull(f);
     struct strbuf said = strbuf_make(arena);
@@ -79,6 +82,7 @@ static inline void check_assembles(const char *ptx)
     ck_assert_msg(count(said.text, "bytes spill stores") ==
                       count(said.text, " 0 bytes spill stores"),
                   "%s", said.text);
+    ck_assert_msg(!strstr(said.text, "serialized"), "%s", said.text);
 }
 
 static inline void check_clean(const char *ptx)

@@ -318,6 +318,13 @@ START_TEST(attention_is_of_tensor_cores)
     ck_assert_ptr_nonnull(strstr(ptx, "cp.async.cg.shared.global"));
     ck_assert_ptr_null(strstr(ptx, ".local"));
     check_assembles(ptx);
+    // Of warpgroups 64 queries by 128 keys.
+    ptx = ptx_for(ATTENTION("mul"), "cuda sm_90a");
+    ck_assert_int_eq(count(ptx, "mma.sync"), 0);
+    ck_assert_int_eq(count(ptx, "wgmma.mma_async.sync.aligned.m64n128k16"), 4);
+    ck_assert_int_eq(count(ptx, "wgmma.mma_async.sync.aligned.m64n64k16"), 8);
+    ck_assert_ptr_null(strstr(ptx, ".local"));
+    check_assembles(ptx);
     // What subtracts another largest number is no softmax.
     ck_assert_int_eq(count(ptx_of(ATTENTION("add")), "mma.sync"), 0);
 }

@@ -48,4 +48,7 @@ void gpu_llvm_nvvm_mma_m16n8k16_row_col_f32_f32(float out[4], uint32_t a0, uint3
                                                 uint32_t b1, float c0, float c1, float c2,
                                                 float c3);
 
+// warpgroup.c; the text is that of the assembly
+void gpu_warpgroup(const char *text, float *sums, const void *left, uint64_t right);
+
 #endif

@@ -34,6 +34,7 @@ struct emulated_lane {
 const struct emulated_lane *emulated_meet(const char *what, uint32_t mask, const void *given,
                                           size_t bytes);
 void emulated_fail(const char *what); // ends the launch
+char *emulated_shared(void);          // what a block shares
 
 // tensor.c: no copy is on its way yet.
 void tensor_block(void);

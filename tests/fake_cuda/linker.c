@@ -17,7 +17,7 @@ nvJitLinkResult nvJitLinkVersion(unsigned *major, unsigned *minor)
 nvJitLinkResult nvJitLinkCreate(nvJitLinkHandle *linker, uint32_t n, const char **options)
 {
     *linker = calloc(1, sizeof **linker);
-    return n == 2 && !strcmp(options[0], "-arch=sm_90") ? NVJITLINK_SUCCESS : 1;
+    return n == 2 && !strcmp(options[0], "-arch=sm_90a") ? NVJITLINK_SUCCESS : 1;
 }
 
 nvJitLinkResult nvJitLinkDestroy(nvJitLinkHandle *linker)

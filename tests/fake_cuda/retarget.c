@@ -108,6 +108,45 @@ static void replace_intrinsics(const struct writer *w)
     }
 }
 
+// Values one behind the other in memory, of n elements, from the operand `first` on.
+static LLVMValueRef store_operands(const struct writer *w, LLVMValueRef call, LLVMTypeRef type,
+                                   unsigned first, unsigned n)
+{
+    LLVMValueRef caller = LLVMGetBasicBlockParent(LLVMGetInstructionParent(call));
+    LLVMPositionBuilderBefore(w->b, LLVMGetFirstInstruction(LLVMGetEntryBasicBlock(caller)));
+    LLVMValueRef room = LLVMBuildAlloca(w->b, LLVMArrayType2(type, n), "");
+    LLVMPositionBuilderBefore(w->b, call);
+    for (unsigned i = 0; i < n; i++) {
+        LLVMValueRef at = LLVMConstInt(w->i32, i, 0);
+        LLVMBuildStore(w->b, LLVMGetOperand(call, first + i),
+                       LLVMBuildGEP2(w->b, type, room, &at, 1, ""));
+    }
+    return room;
+}
+
+// Products of a warpgroup: gpu_warpgroup(text, sums, left, descriptor of the right) of warpgroup.c.
+static void replace_warpgroup(const struct writer *w, LLVMValueRef call, const char *text)
+{
+    LLVMTypeRef result = LLVMTypeOf(call);
+    if (result != w->nothing) {
+        LLVMTypeRef i64 = LLVMInt64TypeInContext(w->context);
+        unsigned n = LLVMGetNumArgOperands(call), sums = LLVMCountStructElementTypes(result);
+        LLVMTypeRef f32 = LLVMStructGetTypeAtIndex(result, 0);
+        LLVMTypeRef left = LLVMTypeOf(LLVMGetOperand(call, 0));
+        LLVMTypeRef types[] = {w->ptr, w->ptr, w->ptr, i64};
+        LLVMTypeRef type = LLVMFunctionType(w->nothing, types, 4, 0);
+        LLVMValueRef f = LLVMGetNamedFunction(w->module, "gpu_warpgroup");
+        LLVMValueRef all = store_operands(w, call, f32, n - sums, sums);
+        LLVMValueRef x = store_operands(w, call, left, 0, n - sums - 1);
+        LLVMValueRef arguments[] = {LLVMBuildGlobalString(w->b, text, ""), all, x,
+                                    LLVMGetOperand(call, n - sums - 1)};
+        LLVMBuildCall2(w->b, type, f ? f : LLVMAddFunction(w->module, "gpu_warpgroup", type),
+                       arguments, 4, "");
+        LLVMReplaceAllUsesWith(call, LLVMBuildLoad2(w->b, result, all, ""));
+    }
+    LLVMInstructionEraseFromParent(call);
+}
+
 // Assembly that counts, or looks at a count, or is none and gives what it is given.
 static void replace_assembly_of(const struct writer *w, LLVMValueRef call)
 {
@@ -116,8 +155,13 @@ static void replace_assembly_of(const struct writer *w, LLVMValueRef call)
     if (!code || !LLVMIsAInlineAsm(code))
         return;
     LLVMPositionBuilderBefore(w->b, call);
-    LLVMValueRef at = LLVMGetOperand(call, 0), one = LLVMConstInt(w->i32, 1, 0), new;
     const char *text = LLVMGetInlineAsmAsmString(code, &length);
+    static const char group[] = "// warpgroup";
+    if (length >= sizeof group - 1 && !strncmp(text, group, sizeof group - 1)) {
+        replace_warpgroup(w, call, text);
+        return;
+    }
+    LLVMValueRef at = LLVMGetOperand(call, 0), one = LLVMConstInt(w->i32, 1, 0), new;
     if (!length)
         new = at;
     else if (!strncmp(text, "atom", 4))

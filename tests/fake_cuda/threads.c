@@ -57,7 +57,9 @@ static uint64_t random_state;
 static enum { FORWARDS, BACKWARDS, MIXED, ORDERS } order_kind;
 static long launches;
 static char fault[400];
-static _Alignas(256) char shared[SHARED_MOST];
+static _Alignas(1024) char shared[SHARED_MOST];
+
+char *emulated_shared(void) { return shared; }
 
 const char *emulated_fault(void) { return fault; }
 
@@ -363,6 +365,7 @@ void *emulated_symbol(void *ctx, const char *name)
     SYMBOL(gpu_llvm_nvvm_ldmatrix_sync_aligned_m8n8_x4_trans_b16_p3)
     SYMBOL(gpu_llvm_nvvm_mma_m16n8k16_row_col_bf16)
     SYMBOL(gpu_llvm_nvvm_mma_m16n8k16_row_col_f32_f32)
+    SYMBOL(gpu_warpgroup)
     SYMBOL(gpu_access)
 #undef SYMBOL
     return strcmp(name, "jot_shared") ? rt_symbol_find(name) : shared;

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Attention (passes/attention.h) by blocks of keys, with tensor cores.
 //
-// A block of threads has some queries, a warp 16 or 32 of them, and goes through the keys 64 at a
-// time: keys and values of the next 64 are on their way to shared memory meanwhile.  Scores, what f
+// A block of threads has some queries, a warp 16 or 32 of them, and goes through the keys 64 or 128 at a
+// time, a turn: keys and values of the next turn are on their way to shared memory meanwhile.  Scores, what f
 // makes of them and the weights stay in registers, as the tensor cores leave and take them: of a tile
 // of 16 by 8 a thread has columns 2c and 2c + 1 of rows r and r + 8, where r is its number in the warp
-// by 4 and c the rest.
+// by 4 and c the rest.  Where the target has them and rows are whole panels, warpgroups multiply
+// (warpgroup.c), and queries are in shared memory.
 //
 // A row has a reference, a largest f up to some turn, the sum of exp(f - reference) and the sum of
 // weights times values.  When a largest has grown to more than 2^GROWTH times the weight of its reference,
@@ -21,7 +22,10 @@
 #include <string.h>
 
 #define WARPS 4
-#define KEYS 64 // of a turn
+#define LEAST_GROUPS 2 // warpgroups of a block, of which a multiprocessor has two
+#define MOST_GROUPS 3  // where sums of longer rows leave registers for one
+#define KEYS 64        // of a turn
+#define MORE_KEYS 128  // of warpgroups, where sums leave registers for them
 #define MOST_TILES 2
 
 #define LOG2_E 1.4426950408889634
@@ -36,14 +40,20 @@ struct code {
     int64_t queries, keys, depth, columns;
     bool is_scaled;              // f is `scale` times the score, which exponents take as it is
     double scale;                // else 1
-    int tiles;                   // of queries, of a warp
+    bool is_grouped, is_long;    // products by warpgroups; rows of several panels
+    int warps, tiles;            // of a block; of queries, of a warp
+    int turn;                    // keys of a turn
     int depths, widths;          // depth and columns by 16
     struct gpu_tensor_rows k, v; // of a turn
     int64_t stage;               // bytes of both, of which there are two
-    LLVMValueRef matrix[2];      // i64: where the thread's row of a matrix begins, keys, values
-    LLVMValueRef first;          // query of the warp
-    LLVMValueRef *q;             // [tile][depths][4]
-    struct cg_value **known;     // by row: values of the nest that its keys have in common
+    struct gpu_tensor_rows
+        in_shared;          // queries, where warpgroups multiply them, in front of the stages
+    int64_t stages;         // bytes of them
+    struct gpu_panels in_q; // of the warpgroup
+    LLVMValueRef matrix[2]; // i64: where the thread's row of a matrix begins, keys, values
+    LLVMValueRef first_of_block, first; // query, of the warp
+    LLVMValueRef *q;                    // [tile][depths][4]
+    struct cg_value **known;        // by row: values of the nest that its keys have in common
     LLVMValueRef *sum, *top, *part; // memory: [tile][columns / 8][4]; of rows: largest, sum
 };
 
@@ -64,43 +74,65 @@ static LLVMValueRef load(struct code *c, LLVMValueRef at)
 static LLVMValueRef stage_of(struct code *c, LLVMValueRef turn)
 {
     LLVMValueRef odd = LLVMBuildAnd(c->b, turn, cg_int(c->l->module, 1), "");
-    return LLVMBuildMul(c->b, odd, cg_int(c->l->module, c->stage), "");
+    return plus(c, LLVMBuildMul(c->b, odd, cg_int(c->l->module, c->stage), ""), c->stages);
 }
 
 static void fetch_turn(struct code *c, LLVMValueRef turn)
 {
     LLVMValueRef place = stage_of(c, turn);
-    LLVMValueRef key = LLVMBuildMul(c->b, turn, cg_int(c->l->module, KEYS), "");
-    gpu_tensor_fetch(&c->t, &c->k, key, KEYS, place);
-    gpu_tensor_fetch(&c->t, &c->v, key, KEYS, plus(c, place, KEYS * c->k.pitch));
+    LLVMValueRef key = LLVMBuildMul(c->b, turn, cg_int(c->l->module, c->turn), "");
+    gpu_tensor_fetch(&c->t, &c->k, key, c->turn, place);
+    gpu_tensor_fetch(&c->t, &c->v, key, c->turn, plus(c, place, c->turn * c->k.pitch));
 }
 
 // ---- Products
 
-// Scores of the warp's queries and the stage's keys, [tile][KEYS / 8][4].
+// Scores of the warp's queries and the stage's keys, [tile][c->turn / 8][4].
 static void make_scores(struct code *c, LLVMValueRef stage, LLVMValueRef *s)
 {
+    if (c->is_grouped) {
+        gpu_warpgroup_multiply(&c->t, s, c->turn / 2, false, c->depths, NULL, &c->in_q,
+                               &(struct gpu_panels){stage, c->turn, false});
+        return;
+    }
     LLVMValueRef at = LLVMBuildAdd(c->b, stage, c->matrix[0], ""), y[4];
-    for (int i = 0; i < c->tiles * KEYS / 8 * 4; i++)
+    for (int i = 0; i < c->tiles * c->turn / 8 * 4; i++)
         s[i] = number(c, 0);
     // Sums that follow one another are other ones, for each waits for what was added to it.
     for (int d = 0; d < c->depths; d++)
-        for (int j = 0; j < KEYS / 16; j++) {
+        for (int j = 0; j < c->turn / 16; j++) {
             gpu_tensor_load(&c->t, plus(c, at, j * 16 * c->k.pitch + d * 32), false, y);
             for (int t = 0; t < c->tiles; t++)
                 for (int half = 0; half < 2; half++)
-                    gpu_tensor_multiply(&c->t, s + (t * KEYS / 8 + 2 * j + half) * 4,
+                    gpu_tensor_multiply(&c->t, s + (t * c->turn / 8 + 2 * j + half) * 4,
                                         c->q + (t * c->depths + d) * 4, y + 2 * half);
         }
 }
 
-// Weights, [tile][KEYS / 8][2] pairs, times the stage's values.
+static void add_values_grouped(struct code *c, LLVMValueRef stage, const LLVMValueRef *weights)
+{
+    int sums = (int)c->columns / 2;
+    LLVMValueRef *sum = arena_array(c->l->arena, LLVMValueRef, sums);
+    for (int i = 0; i < sums; i++)
+        sum[i] = load(c, c->sum[i]);
+    gpu_warpgroup_multiply(
+        &c->t, sum, sums, true, c->turn / 16, weights, NULL,
+        &(struct gpu_panels){plus(c, stage, c->turn * c->k.pitch), c->turn, true});
+    for (int i = 0; i < sums; i++)
+        LLVMBuildStore(c->b, sum[i], c->sum[i]);
+}
+
+// Weights, [tile][c->turn / 8][2] pairs, times the stage's values.
 static void add_values(struct code *c, LLVMValueRef stage, const LLVMValueRef *weights)
 {
+    if (c->is_grouped) {
+        add_values_grouped(c, stage, weights);
+        return;
+    }
     int eighths = (int)(c->columns / 8);
     LLVMValueRef at = LLVMBuildAdd(c->b, stage, c->matrix[1], ""), y[4], sum[4];
-    at = plus(c, at, KEYS * c->k.pitch);
-    for (int j = 0; j < KEYS / 16; j++)
+    at = plus(c, at, c->turn * c->k.pitch);
+    for (int j = 0; j < c->turn / 16; j++)
         for (int w = 0; w < c->widths; w++) {
             gpu_tensor_load(&c->t, plus(c, at, j * 16 * c->v.pitch + w * 32), true, y);
             for (int t = 0; t < c->tiles; t++)
@@ -108,7 +140,7 @@ static void add_values(struct code *c, LLVMValueRef stage, const LLVMValueRef *w
                     LLVMValueRef *to = c->sum + (t * eighths + 2 * w + half) * 4;
                     for (int i = 0; i < 4; i++)
                         sum[i] = load(c, to[i]);
-                    gpu_tensor_multiply(&c->t, sum, weights + (t * KEYS / 8 + 2 * j) * 2,
+                    gpu_tensor_multiply(&c->t, sum, weights + (t * c->turn / 8 + 2 * j) * 2,
                                         y + 2 * half);
                     for (int i = 0; i < 4; i++)
                         LLVMBuildStore(c->b, sum[i], to[i]);
@@ -145,7 +177,7 @@ static LLVMValueRef apply(struct code *c, LLVMValueRef score, LLVMValueRef key)
     struct cg_lowering *l = c->l;
     const struct nest_block *body = &l->nest->blocks.at[c->a.largest->body];
     LLVMValueRef x = score;
-    l->axes[c->a.key] = c->keys % KEYS ? gpu_tensor_at_most(&c->t, key, c->keys - 1) : key;
+    l->axes[c->a.key] = c->keys % c->turn ? gpu_tensor_at_most(&c->t, key, c->keys - 1) : key;
     for (uint32_t i = 0; i < body->statements.count && !c->is_scaled; i++) {
         const struct nest_statement *s = cg_statement(l, body->statements.at[i]);
         if (s->kind == NEST_LOAD && s->buffer == c->a.score)
@@ -155,7 +187,7 @@ static LLVMValueRef apply(struct code *c, LLVMValueRef score, LLVMValueRef key)
     }
     if (!c->is_scaled)
         x = l->values[c->a.value].re;
-    if (c->keys % KEYS == 0)
+    if (c->keys % c->turn == 0)
         return x;
     LLVMValueRef is_key = LLVMBuildICmp(c->b, LLVMIntSLT, key, cg_int(l->module, c->keys), "");
     return LLVMBuildSelect(c->b, is_key, x, number(c, -INFINITY), "");
@@ -177,7 +209,7 @@ static LLVMValueRef apply_to_row(struct code *c, int row, LLVMValueRef first_key
     LLVMValueRef top = NULL;
     c->l->values = c->known[row];
     c->l->axes[c->a.query] = gpu_tensor_at_most(&c->t, query_of(c, row), c->queries - 1);
-    for (int i = 0; i < KEYS / 4; i++) {
+    for (int i = 0; i < c->turn / 4; i++) {
         LLVMValueRef key =
             LLVMBuildAdd(b, plus(c, first_key, i / 2 * 8 + i % 2), c->t.column, "");
         LLVMValueRef *x = &s[i / 2 * 4 + i % 2];
@@ -223,7 +255,7 @@ static void raise_rows(struct code *c, const LLVMValueRef *largest)
 static void weigh_row(struct code *c, int row, LLVMValueRef *s)
 {
     LLVMValueRef sum = load(c, c->part[row]), top = reference_of(c, load(c, c->top[row]));
-    for (int i = 0; i < KEYS / 4; i++) {
+    for (int i = 0; i < c->turn / 4; i++) {
         LLVMValueRef *x = &s[i / 2 * 4 + i % 2];
         *x = gpu_tensor_exponential(&c->t, *x, number(c, c->scale * LOG2_E), top);
         sum = LLVMBuildFAdd(c->b, sum, *x, "");
@@ -249,6 +281,18 @@ static void load_queries(struct code *c)
             c->q[(row / 2 * c->depths + i / 2) * 4 + i % 2 * 2 + row % 2] = pair;
         }
     }
+}
+
+// The same of warpgroups, to shared memory.
+static void fetch_queries(struct code *c)
+{
+    int64_t rows = (int64_t)c->warps * GPU_TILE;
+    gpu_tensor_fetch(&c->t, &c->in_shared, c->first_of_block, rows, cg_int(c->l->module, 0));
+    LLVMValueRef group = LLVMBuildLShr(c->b, c->l->gpu->thread, gpu_i32(c->l, 7), "");
+    LLVMValueRef at = LLVMBuildMul(
+        c->b, gpu_wide(c->l, group),
+        cg_int(c->l->module, (int64_t)GPU_WARPGROUP * GPU_TILE * GPU_PANEL_ROW), "");
+    c->in_q = (struct gpu_panels){at, rows, false};
 }
 
 // What does not depend on keys, for each row.
@@ -306,18 +350,18 @@ static void store_rows(struct code *c)
 static void take_turn(struct code *c, LLVMValueRef turn)
 {
     LLVMValueRef stage = stage_of(c, turn);
-    LLVMValueRef key = LLVMBuildMul(c->b, turn, cg_int(c->l->module, KEYS), "");
-    LLVMValueRef *s = arena_array(c->l->arena, LLVMValueRef, c->tiles * KEYS / 2);
-    LLVMValueRef *weights = arena_array(c->l->arena, LLVMValueRef, c->tiles * KEYS / 4);
+    LLVMValueRef key = LLVMBuildMul(c->b, turn, cg_int(c->l->module, c->turn), "");
+    LLVMValueRef *s = arena_array(c->l->arena, LLVMValueRef, c->tiles * c->turn / 2);
+    LLVMValueRef *weights = arena_array(c->l->arena, LLVMValueRef, c->tiles * c->turn / 4);
     struct cg_value *values = c->l->values;
     make_scores(c, stage, s);
     LLVMValueRef largest[2 * MOST_TILES];
     for (int row = 0; row < 2 * c->tiles; row++)
-        largest[row] = apply_to_row(c, row, key, s + row / 2 * (KEYS / 2) + row % 2 * 2);
+        largest[row] = apply_to_row(c, row, key, s + row / 2 * (c->turn / 2) + row % 2 * 2);
     raise_rows(c, largest);
     for (int row = 0; row < 2 * c->tiles; row++)
-        weigh_row(c, row, s + row / 2 * (KEYS / 2) + row % 2 * 2);
-    for (int i = 0; i < c->tiles * KEYS / 4; i++)
+        weigh_row(c, row, s + row / 2 * (c->turn / 2) + row % 2 * 2);
+    for (int i = 0; i < c->tiles * c->turn / 4; i++)
         weights[i] = gpu_tensor_round(&c->t, s[2 * i], s[2 * i + 1]);
     add_values(c, stage, weights);
     c->l->values = values;
@@ -326,13 +370,18 @@ static void take_turn(struct code *c, LLVMValueRef turn)
 static void lower_queries(struct code *c)
 {
     struct cg_lowering *l = c->l;
-    int64_t turns = (c->keys + KEYS - 1) / KEYS;
+    int64_t turns = (c->keys + c->turn - 1) / c->turn;
+    if (c->is_grouped)
+        fetch_queries(c);
     fetch_turn(c, cg_int(l->module, 0));
-    load_queries(c);
+    if (!c->is_grouped)
+        load_queries(c);
     lower_rows(c);
     struct cg_loop loop =
         cg_loop_open(l, cg_int(l->module, 0), cg_int(l->module, turns), cg_int(l->module, 1));
     gpu_tensor_wait(&c->t);
+    if (c->is_grouped)
+        gpu_warpgroup_publish(&c->t);
     gpu_sync(l); // this turn's rows are there, and all threads are done with the last turn's
     LLVMValueRef next = plus(c, loop.index, 1);
     struct cg_branch more =
@@ -387,6 +436,11 @@ static void find_scale(struct code *c)
     c->is_scaled = true;
 }
 
+static int64_t pitch_of(const struct code *c, int64_t columns)
+{
+    return c->is_grouped ? 2 * columns : gpu_tensor_pitch(columns);
+}
+
 static void choose_sizes(struct code *c)
 {
     const struct nest *n = c->l->nest;
@@ -394,14 +448,23 @@ static void choose_sizes(struct code *c)
     c->keys = n->axes.at[c->a.key].extent;
     c->depth = n->axes.at[c->a.depth].extent;
     c->columns = n->axes.at[c->a.column].extent;
-    c->tiles = choose_tiles(c->l, c);
+    c->is_grouped =
+        gpu_has_warpgroups(c->l) && c->depth % GPU_PANEL == 0 && c->columns % GPU_PANEL == 0;
+    c->tiles = c->is_grouped ? 1 : choose_tiles(c->l, c);
+    c->is_long = c->depth > GPU_PANEL || c->columns > GPU_PANEL;
+    c->turn = c->is_grouped && !c->is_long ? MORE_KEYS : KEYS;
+    c->warps =
+        !c->is_grouped ? WARPS : GPU_WARPGROUP * (c->is_long ? MOST_GROUPS : LEAST_GROUPS);
     c->depths = (int)(c->depth + 15) / 16;
     c->widths = (int)(c->columns + 15) / 16;
-    c->k = (struct gpu_tensor_rows){c->a.k, c->a.key_of_k, c->a.depth, c->keys,
-                                    gpu_tensor_pitch(c->depth)};
-    c->v = (struct gpu_tensor_rows){c->a.v, c->a.key_of_v, c->a.column, c->keys,
-                                    gpu_tensor_pitch(c->columns)};
-    c->stage = KEYS * (c->k.pitch + c->v.pitch);
+    c->k = (struct gpu_tensor_rows){c->a.k,  c->a.key_of_k,         c->a.depth,
+                                    c->keys, pitch_of(c, c->depth), c->is_grouped};
+    c->v = (struct gpu_tensor_rows){c->a.v,  c->a.key_of_v,           c->a.column,
+                                    c->keys, pitch_of(c, c->columns), c->is_grouped};
+    c->stage = c->turn * (c->k.pitch + c->v.pitch);
+    c->in_shared = (struct gpu_tensor_rows){
+        c->a.q, c->a.query, c->a.depth, c->queries, pitch_of(c, c->depth), true};
+    c->stages = c->is_grouped ? c->warps * GPU_TILE * c->in_shared.pitch : 0;
 }
 
 // The axes of the chunk and the first query of the warp.
@@ -418,10 +481,11 @@ static void set_place(struct code *c, LLVMValueRef chunk, int64_t blocks)
         rest = LLVMBuildUDiv(c->b, rest, n, "");
     }
     LLVMValueRef warp = LLVMBuildLShr(c->b, l->gpu->thread, gpu_i32(l, 5), "");
-    LLVMValueRef of_block =
-        LLVMBuildMul(c->b, block, cg_int(l->module, (int64_t)WARPS * GPU_TILE * c->tiles), "");
+    LLVMValueRef of_block = LLVMBuildMul(
+        c->b, block, cg_int(l->module, (int64_t)c->warps * GPU_TILE * c->tiles), "");
     LLVMValueRef of_warp = LLVMBuildMul(c->b, gpu_wide(l, warp),
                                         cg_int(l->module, (int64_t)GPU_TILE * c->tiles), "");
+    c->first_of_block = of_block;
     c->first = LLVMBuildAdd(c->b, of_block, of_warp, "");
 }
 
@@ -442,12 +506,15 @@ void gpu_attention_lower(struct cg_lowering *l, uint32_t at, struct cg_kernel *o
     struct code c = {.l = l, .b = l->m.b, .f32 = l->module->f32};
     attention_find(l->nest, &c.a);
     choose_sizes(&c);
-    l->gpu->block = l->gpu->group = WARPS * GPU_WARP;
+    l->gpu->block = l->gpu->group = (unsigned)c.warps * GPU_WARP;
+    if (c.is_grouped)
+        l->gpu->resident = c.is_long ? 1 : 2;
     l->gpu->is_alone = true;
     struct cg_kernel_step *step = gpu_function_open(l, out, "", 0);
     gpu_lower_list(l, 0, at);
     find_scale(&c);
-    c.t = gpu_tensor_make(l, c.a.q->dtype, WARPS, 2 * (uint64_t)c.stage);
+    c.t =
+        gpu_tensor_make(l, c.a.q->dtype, (unsigned)c.warps, (uint64_t)(c.stages + 2 * c.stage));
     int rows = 2 * c.tiles;
     c.q = arena_array(l->arena, LLVMValueRef, c.tiles * c.depths * 4);
     c.known = arena_array(l->arena, struct cg_value *, rows);
@@ -458,7 +525,7 @@ void gpu_attention_lower(struct cg_lowering *l, uint32_t at, struct cg_kernel *o
     c.part = room(&c, rows);
     c.matrix[0] = gpu_tensor_matrix(&c.t, c.k.pitch, false);
     c.matrix[1] = gpu_tensor_matrix(&c.t, c.v.pitch, true);
-    int64_t queries = (int64_t)WARPS * GPU_TILE * c.tiles;
+    int64_t queries = (int64_t)c.warps * GPU_TILE * c.tiles;
     int64_t blocks = (c.queries + queries - 1) / queries;
     int64_t chunks = cg_extent(l, c.a.loop) / c.queries * blocks;
     struct cg_loop chunk = gpu_chunks_open(l, chunks);

@@ -167,7 +167,7 @@ LLVMValueRef gpu_shared_start(struct machine *m)
         LLVMTypeRef type = LLVMArrayType2(m->module->i8, 0);
         all = LLVMAddGlobalInAddressSpace(m->module->module, type, name, 3);
         LLVMSetLinkage(all, LLVMExternalLinkage);
-        LLVMSetAlignment(all, 16);
+        LLVMSetAlignment(all, m->module->has_warpgroups ? 1024 : 16);
     }
     return LLVMBuildAddrSpaceCast(m->b, all, m->module->ptr, "");
 }

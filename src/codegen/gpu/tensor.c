@@ -165,10 +165,36 @@ static void fetch_piece(struct gpu_tensor *t, const struct gpu_tensor_rows *r, L
     gpu_tensor_copy(t, to, from, size);
 }
 
+static int64_t pieces_of(const struct gpu_tensor_rows *r)
+{
+    return (r->pitch - (r->is_by_panels ? 0 : 16)) / 16;
+}
+
+// Of a piece of 16 bytes, in the shared memory of `count` rows.
+static LLVMValueRef place_of(struct gpu_tensor *t, const struct gpu_tensor_rows *r,
+                             LLVMValueRef row, LLVMValueRef piece, int64_t count)
+{
+    LLVMBuilderRef b = t->b;
+    struct cg_module *m = t->l->module;
+    LLVMValueRef seven = cg_int(m, 7), sixteen = cg_int(m, 16);
+    if (!r->is_by_panels)
+        return LLVMBuildAdd(b, LLVMBuildMul(b, row, cg_int(m, r->pitch), ""),
+                            LLVMBuildMul(b, piece, sixteen, ""), "");
+    LLVMValueRef in_row =
+        LLVMBuildXor(b, LLVMBuildAnd(b, piece, seven, ""), LLVMBuildAnd(b, row, seven, ""), "");
+    LLVMValueRef at = LLVMBuildAdd(b, LLVMBuildMul(b, row, cg_int(m, GPU_PANEL_ROW), ""),
+                                   LLVMBuildMul(b, in_row, sixteen, ""), "");
+    if (pieces_of(r) <= 8)
+        return at;
+    LLVMValueRef panel = LLVMBuildLShr(b, piece, cg_int(m, 3), "");
+    return LLVMBuildAdd(b, at, LLVMBuildMul(b, panel, cg_int(m, count * GPU_PANEL_ROW), ""),
+                        "");
+}
+
 void gpu_tensor_fetch(struct gpu_tensor *t, const struct gpu_tensor_rows *r, LLVMValueRef first,
                       int64_t count, LLVMValueRef place)
 {
-    int64_t pieces = (r->pitch - 16) / 16, threads = (int64_t)t->warps * GPU_WARP;
+    int64_t pieces = pieces_of(r), threads = (int64_t)t->warps * GPU_WARP;
     // Where rows are whole rounds of the threads, the row is so many further on from piece to piece.
     bool is_round = threads % pieces == 0;
     bool is_exact = r->rows % count == 0 && t->l->nest->axes.at[r->column].extent % 16 == 0;
@@ -183,10 +209,8 @@ void gpu_tensor_fetch(struct gpu_tensor *t, const struct gpu_tensor_rows *r, LLV
         if (is_last)
             inside = cg_if_open(
                 t->l, LLVMBuildICmp(t->b, LLVMIntSLT, row, cg_int(t->l->module, count), ""));
-        LLVMValueRef offset =
-            LLVMBuildAdd(t->b, LLVMBuildMul(t->b, row, cg_int(t->l->module, r->pitch), ""),
-                         LLVMBuildMul(t->b, piece, cg_int(t->l->module, 16), ""), "");
-        LLVMValueRef to = gpu_tensor_shared_at(t, LLVMBuildAdd(t->b, place, offset, ""));
+        LLVMValueRef to = gpu_tensor_shared_at(
+            t, LLVMBuildAdd(t->b, place, place_of(t, r, row, piece, count), ""));
         LLVMValueRef column = LLVMBuildMul(t->b, piece, cg_int(t->l->module, 8), "");
         fetch_piece(t, r, LLVMBuildAdd(t->b, first, row, ""), column, is_exact, to);
         if (is_last)

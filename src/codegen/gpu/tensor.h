@@ -49,6 +49,7 @@ struct gpu_tensor_rows {
     nest_id row, column; // its axes
     int64_t rows;        // that there are; further ones are zeros
     int64_t pitch;       // bytes from one to the next in shared memory
+    bool is_by_panels;   // of warpgroups
 };
 // Bytes from row to row of so many numbers: an odd number of 16, as banks want it.
 int64_t gpu_tensor_pitch(int64_t columns);
@@ -61,5 +62,31 @@ void gpu_tensor_copy(struct gpu_tensor *t, LLVMValueRef to, LLVMValueRef from,
 // All of the thread's copies have come.
 void gpu_tensor_wait(struct gpu_tensor *t);
 LLVMValueRef gpu_tensor_shared_at(struct gpu_tensor *t, LLVMValueRef bytes);
+
+// ---- Warpgroups (warpgroup.c): four warps that multiply by a matrix in shared memory together
+
+enum {
+    GPU_WARPGROUP = 4,
+    GPU_PANEL = 64,
+    GPU_PANEL_ROW = 2 * GPU_PANEL,
+    GPU_PANEL_ALIGN = 1024
+};
+
+// A matrix in shared memory: panels of 64 columns, `rows` rows each, one behind the other.
+struct gpu_panels {
+    LLVMValueRef at; // where it begins
+    int64_t rows;
+    bool turned; // sums are over its rows
+};
+
+// Whether the target has these products.
+bool gpu_has_warpgroups(const struct cg_lowering *l);
+// sum[sums] (+)= x y, of 16 rows of x a warp and 16 * steps terms: x[steps][4], or, where in_x is not NULL, from
+// the 64 rows that begin there.
+void gpu_warpgroup_multiply(struct gpu_tensor *t, LLVMValueRef *sum, int sums, bool adds,
+                            int steps, const LLVMValueRef *x, const struct gpu_panels *in_x,
+                            const struct gpu_panels *y);
+// What the thread has put in shared memory is what products of warpgroups read behind the next barrier.
+void gpu_warpgroup_publish(struct gpu_tensor *t);
 
 #endif

@@ -138,7 +138,7 @@ static jot_status assemble_all(struct cuda_device *d, struct image *images, int6
     // Without the library the driver compiles the PTX, which takes longer and at each load.
     if (cuda_library_open(CUDA_LIBRARY_nvjitlink) != JOT_OK)
         return JOT_OK;
-    snprintf(arch, sizeof arch, "-arch=sm_%d%d", d->major, d->minor);
+    snprintf(arch, sizeof arch, "-arch=sm_%d%d%s", d->major, d->minor, cuda_arch_suffix(d));
     rt_pool_run(rt_pool_default(), INT_MAX, assemble_image, &a, n);
     for (int64_t i = 0; i < n; i++)
         if (images[i].status != JOT_OK)

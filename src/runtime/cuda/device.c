@@ -398,12 +398,17 @@ static jot_status set_stream(jot_device *device, void *stream)
 
 // ---- what code is made for ----
 
+const char *cuda_arch_suffix(const struct cuda_device *d)
+{
+    return d->major == 9 && d->minor == 0 ? "a" : "";
+}
+
 static jot_status target(jot_device *device, char *buffer, size_t size)
 {
     struct cuda_device *d = cuda_device_of(device);
     JOT_TRY(check(device));
-    snprintf(buffer, size, "cuda sm_%d%d sms=%d shared=%d", d->major, d->minor, d->sm_count,
-             d->shared_bytes);
+    snprintf(buffer, size, "cuda sm_%d%d%s sms=%d shared=%d", d->major, d->minor,
+             cuda_arch_suffix(d), d->sm_count, d->shared_bytes);
     return JOT_OK;
 }
 

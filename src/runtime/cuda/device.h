@@ -216,6 +216,9 @@ void cuda_routine_forget(struct cuda_routine *first); // and those after it
 // routine_conv.c
 bool cuda_takes_convolution(jot_device *device, const int64_t *params, uint32_t count);
 
+// "a" of a device whose code may use what no newer one has: of its architecture alone.
+const char *cuda_arch_suffix(const struct cuda_device *d);
+
 // raw.c; the architecture as an option of NVRTC, what it gives is memory_allocate's.
 struct rt_raw_kernel;
 jot_status cuda_raw_compile(const struct rt_raw_kernel *kernel, const char *arch, void **out,
