@@ -121,8 +121,8 @@ static struct nest *with_second(struct arena *arena, const struct nest *n, nest_
     *copy = *n;
     copy->buffers.at = arena_copy(arena, n->buffers.at, n->buffers.count * sizeof *x);
     copy->buffers.capacity = n->buffers.count;
-    copy->statements.at = arena_copy(arena, n->statements.at,
-                                     n->statements.count * sizeof *n->statements.at);
+    copy->statements.at =
+        arena_copy(arena, n->statements.at, n->statements.count * sizeof *n->statements.at);
     copy->statements.capacity = n->statements.count;
     copy->blocks.at = arena_array(arena, struct nest_block, n->blocks.count);
     copy->blocks.capacity = n->blocks.count;
@@ -155,8 +155,9 @@ static uint32_t find_maker(const struct nest_program *p, uint32_t first, uint32_
             makes |= plan_is_written(p, t, k) && nest_memory_meets(p, t->memories[k], from);
         }
         if (makes)
-            return t->kind == NEST_STEP_KERNEL && is_elementwise(p->nests.at[t->nest], 0) ? i
-                                                                                         : NONE;
+            return t->kind == NEST_STEP_KERNEL && is_elementwise(p->nests.at[t->nest], 0)
+                       ? i
+                       : NONE;
     }
     return NONE;
 }
