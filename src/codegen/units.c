@@ -10,6 +10,7 @@
 #include "codegen/access.h"
 #include "map/map.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #define MOST_LANES 64
@@ -141,52 +142,91 @@ struct copy {
     unsigned width; // of a tile: lanes and elements
 };
 
-static LLVMValueRef far_row(struct cg_lowering *l, const struct copy *c, unsigned lane)
+static LLVMValueRef lane_of_far(struct cg_lowering *l, const struct copy *c, LLVMValueRef far,
+                                LLVMValueRef step, unsigned lane)
 {
-    struct cg_parts p = cg_split_index(l, &c->far->index);
-    LLVMValueRef far = cg_int(l->module, lane * p.factor);
+    LLVMValueRef at = LLVMBuildMul(l->m.b, step, cg_int(l->module, lane), "");
     // Lanes past the end load the row of lane 0.
     if (c->is_load)
-        far = LLVMBuildSelect(l->m.b, cg_extract(&l->m, l->mask, lane, 1), far,
-                              cg_int(l->module, 0), "");
-    return cg_at(l, cg_memory_type(l->module, c->dtype), cg_buffer_base(l, c->far->buffer),
-                 cg_add(l, p.uniform, far));
+        at = LLVMBuildSelect(l->m.b, cg_extract(&l->m, l->mask, lane, 1), at,
+                             cg_int(l->module, 0), "");
+    return cg_at(l, cg_memory_type(l->module, c->dtype), far, at);
 }
 
-// Lanes from number `lane` on of element i of the local, from the element `at` on.
-static LLVMValueRef near_row(struct cg_lowering *l, const struct copy *c, LLVMValueRef at,
-                             unsigned i, unsigned lane)
+static LLVMValueRef row_of_near(struct cg_lowering *l, const struct copy *c, LLVMValueRef near,
+                                unsigned i, unsigned lane)
 {
-    const struct cg_buffer *b = &l->buffers[c->local];
-    LLVMValueRef place = cg_times(l, cg_add(l, at, cg_int(l->module, i)), b->row);
-    place = cg_add(l, place, cg_int(l->module, lane));
-    place = b->offset ? cg_add(l, place, b->offset) : place;
-    return cg_at(l, cg_memory_type(l->module, c->dtype), b->base, place);
+    int64_t at = i * l->buffers[c->local].row + lane;
+    return cg_at(l, cg_memory_type(l->module, c->dtype), near, cg_int(l->module, at));
+}
+
+// The body of a function of tiles: (far, step, near, mask).
+static void write_tiles(struct cg_lowering *l, const struct copy *c, LLVMValueRef f)
+{
+    LLVMValueRef rows[MOST_LANES], far = LLVMGetParam(f, 0), step = LLVMGetParam(f, 1),
+                                   near = LLVMGetParam(f, 2);
+    LLVMTypeRef type = cg_with_lanes(cg_memory_type(l->module, c->dtype), c->width);
+    unsigned align = dtype_get(c->dtype)->bytes;
+    l->mask = LLVMBuildBitCast(l->m.b, LLVMGetParam(f, 3),
+                               LLVMVectorType(l->module->i1, l->lanes), "");
+    for (unsigned lane = 0; lane < l->lanes; lane += c->width) {
+        for (unsigned i = 0; i < c->width; i++)
+            rows[i] = cg_load_row(l, type,
+                                  c->is_load ? lane_of_far(l, c, far, step, lane + i)
+                                             : row_of_near(l, c, near, i, lane),
+                                  align, NULL);
+        cg_transpose(l, rows, c->width);
+        for (unsigned i = 0; i < c->width; i++) {
+            if (c->is_load) {
+                cg_store_row(l, rows[i], row_of_near(l, c, near, i, lane), align, NULL, false);
+                continue;
+            }
+            LLVMValueRef mask = cg_extract(&l->m, l->mask, lane + i, 1);
+            cg_store_row(l, rows[i], lane_of_far(l, c, far, step, lane + i), align,
+                         cg_splat(&l->m, mask, c->width), false);
+        }
+    }
+    LLVMBuildRetVoid(l->m.b);
+}
+
+// A transposition is hundreds of instructions: one function for all copies of a module.
+static LLVMValueRef tiles_function(struct cg_lowering *l, const struct copy *c,
+                                   LLVMTypeRef type)
+{
+    char name[96];
+    snprintf(name, sizeof name, "tiles_%s_%s_%u_%u_%lld", c->is_load ? "load" : "store",
+             dtype_get(c->dtype)->name, l->lanes, c->width,
+             (long long)l->buffers[c->local].row);
+    LLVMValueRef f = LLVMGetNamedFunction(l->module->module, name), mask = l->mask;
+    if (f)
+        return f;
+    f = cg_function_apart(l->module, name, type);
+    LLVMBuilderRef b = l->m.b;
+    l->m.b = LLVMCreateBuilderInContext(l->module->context);
+    LLVMPositionBuilderAtEnd(l->m.b, LLVMAppendBasicBlockInContext(l->module->context, f, ""));
+    write_tiles(l, c, f);
+    LLVMDisposeBuilder(l->m.b);
+    l->m.b = b;
+    l->mask = mask;
+    return f;
 }
 
 // The tiles of all lanes for elements from `at` on.
 static void copy_tiles(struct cg_lowering *l, const struct copy *c, LLVMValueRef at)
 {
-    LLVMValueRef rows[MOST_LANES];
-    LLVMTypeRef type = cg_with_lanes(cg_memory_type(l->module, c->dtype), c->width);
-    unsigned align = dtype_get(c->dtype)->bytes;
+    const struct cg_buffer *b = &l->buffers[c->local];
+    LLVMTypeRef element = cg_memory_type(l->module, c->dtype),
+                bits = LLVMIntTypeInContext(l->module->context, l->lanes), p = l->module->ptr,
+                in[] = {p, l->module->i64, p, bits};
+    LLVMTypeRef type = LLVMFunctionType(LLVMVoidTypeInContext(l->module->context), in, 4, 0);
     l->axes[c->unit] = at;
-    for (unsigned lane = 0; lane < l->lanes; lane += c->width) {
-        for (unsigned i = 0; i < c->width; i++)
-            rows[i] = cg_load_row(
-                l, type, c->is_load ? far_row(l, c, lane + i) : near_row(l, c, at, i, lane),
-                align, NULL);
-        cg_transpose(l, rows, c->width);
-        for (unsigned i = 0; i < c->width; i++) {
-            if (c->is_load) {
-                cg_store_row(l, rows[i], near_row(l, c, at, i, lane), align, NULL, false);
-                continue;
-            }
-            LLVMValueRef mask = cg_extract(&l->m, l->mask, lane + i, 1);
-            cg_store_row(l, rows[i], far_row(l, c, lane + i), align,
-                         cg_splat(&l->m, mask, c->width), false);
-        }
-    }
+    struct cg_parts far = cg_split_index(l, &c->far->index);
+    LLVMValueRef near = cg_times(l, at, b->row);
+    near = b->offset ? cg_add(l, near, b->offset) : near;
+    LLVMValueRef args[] = {cg_at(l, element, cg_buffer_base(l, c->far->buffer), far.uniform),
+                           cg_int(l->module, far.factor), cg_at(l, element, b->base, near),
+                           LLVMBuildBitCast(l->m.b, l->mask, bits, "")};
+    LLVMBuildCall2(l->m.b, type, tiles_function(l, c, type), args, 4, "");
 }
 
 bool cg_lower_copy(struct cg_lowering *l, nest_id map)

@@ -316,6 +316,34 @@ START_TEST(tables_are_numbers)
 }
 END_TEST
 
+// Rows of points go to locals and back by one function, whatever their lengths.
+START_TEST(copies_of_rows_are_one_function)
+{
+    static const char text[] =
+        "kernel net(x: f32[6400], v: f32[3300], w: f32[2112], y: out f32[3300], z: out "
+        "f32[6400]) {\n"
+        "  local a: f32[64]\n  local b: f32[33]\n  local c: f32[33]\n"
+        "  par n < 100 {\n"
+        "    map k < 64 {\n      %0 = load x[64*n + k] : f32\n      put a[k] = %0\n    }\n"
+        "    map j < 33 {\n      %1 = load v[33*n + j] : f32\n      put b[j] = %1\n    }\n"
+        "    contract c[i] = a[l], w[33*l + i] for i < 33 over l < 64\n"
+        "    map j2 < 33 {\n      %2 = load b[j2] : f32\n      %3 = load c[j2] : f32\n"
+        "      %4 = add %2, %3 : f32\n      put b[j2] = %4\n    }\n"
+        "    map j3 < 33 {\n      %5 = load b[j3] : f32\n      put y[33*n + j3] = %5\n    }\n"
+        "    map k2 < 64 {\n      %6 = load a[k2] : f32\n      put z[64*n + k2] = %6\n    }\n"
+        "  }\n"
+        "}\n";
+    struct cg_response r = compile(text);
+    ck_assert_int_eq(count(r.llvm, "define internal void @tiles_load_f32"), 1);
+    ck_assert_int_eq(count(r.llvm, "define internal void @tiles_store_f32"), 1);
+    ck_assert_int_ge(count(r.llvm, "call void @tiles_load_f32"),
+                     3); // of 33, the last ones once more
+    r.release(&r);
+    nest_check_text(text);
+    nest_check_end();
+}
+END_TEST
+
 static void add(TCase *t)
 {
     tcase_add_checked_fixture(t, nest_check_setup, nest_check_teardown);
@@ -327,6 +355,7 @@ static void add(TCase *t)
     tcase_add_test(t, equal_ops_are_one_function);
     tcase_add_loop_test(t, kernels_that_become_equal_are_one, 0, 2);
     tcase_add_test(t, winners_are_registers);
+    tcase_add_test(t, copies_of_rows_are_one_function);
     tcase_add_test(t, accumulators_have_no_gaps);
 }
 
