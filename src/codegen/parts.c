@@ -24,6 +24,7 @@
 #define PART "jot-part"          // the attribute of a kernel that says its part
 
 struct part {
+    uint32_t length; // instructions
     LLVMMemoryBufferRef object;
     jot_status status;
     char fault[200];
@@ -33,7 +34,8 @@ struct work {
     const char *target;
     LLVMMemoryBufferRef bitcode;
     uint32_t n, threads;
-    struct part *parts;
+    // The longest first, that none of them is left for one thread at the end.
+    struct part *parts, **by_length;
     atomic_uint next; // that nobody has begun
 };
 
@@ -78,6 +80,21 @@ static uint32_t part_of(LLVMValueRef kernel)
     return (uint32_t)strtoul(LLVMGetStringAttributeValue(a, &n), NULL, 10);
 }
 
+static int compare_lengths(const void *a, const void *b)
+{
+    const struct part *x = *(struct part *const *)a, *y = *(struct part *const *)b;
+    return x->length != y->length ? (x->length < y->length) - (x->length > y->length)
+                                  : (x > y) - (x < y);
+}
+
+static void sort_parts(struct arena *arena, struct work *w)
+{
+    w->by_length = arena_array(arena, struct part *, w->n + 1);
+    for (uint32_t i = 0; i < w->n; i++)
+        w->by_length[i] = &w->parts[i];
+    qsort(w->by_length, w->n, sizeof *w->by_length, compare_lengths);
+}
+
 static void choose_parts(struct cg_module *m, struct work *w)
 {
     uint32_t kernels = 0, total = 0, shortest = m->is_gpu ? LONG_OF_GPU : LONG;
@@ -102,9 +119,12 @@ static void choose_parts(struct cg_module *m, struct work *w)
             open = w->n++;
             shared = 0;
         }
-        set_part(f, is_long ? w->n++ : open);
+        uint32_t part = is_long ? w->n++ : open;
+        set_part(f, part);
+        w->parts[part].length += length;
         shared += is_long ? 0 : length;
     }
+    sort_parts(m->arena, w);
 }
 
 // What the part needs of the module.  Kernels of others are not emitted; of those that are called the code is there
@@ -131,14 +151,14 @@ static LLVMModuleRef read_part(const struct work *w, uint32_t part, LLVMContextR
     return NULL;
 }
 
-static jot_status do_part(struct work *w, uint32_t part, LLVMContextRef context)
+static jot_status do_part(struct work *w, struct part *part, LLVMContextRef context)
 {
     struct cg_target *target;
     JOT_TRY(cg_target_find(w->target, &target));
-    LLVMModuleRef module = read_part(w, part, context);
+    LLVMModuleRef module = read_part(w, (uint32_t)(part - w->parts), context);
     if (!module)
         return status_fail(JOT_ERR_INTERNAL, "LLVM does not read what it wrote");
-    jot_status status = cg_module_make_object(module, target, &w->parts[part].object);
+    jot_status status = cg_module_make_object(module, target, &part->object);
     LLVMDisposeModule(module);
     return status;
 }
@@ -148,9 +168,9 @@ static void *work_on(void *arg)
 {
     struct work *w = arg;
     for (uint32_t i; (i = atomic_fetch_add(&w->next, 1)) < w->n;) {
-        struct part *p = &w->parts[i];
+        struct part *p = w->by_length[i];
         LLVMContextRef context = LLVMContextCreate();
-        p->status = do_part(w, i, context);
+        p->status = do_part(w, p, context);
         if (p->status != JOT_OK)
             snprintf(p->fault, sizeof p->fault, "%s", jot_error_message());
         LLVMContextDispose(context);
