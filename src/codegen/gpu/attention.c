@@ -436,11 +436,6 @@ static void find_scale(struct code *c)
     c->is_scaled = true;
 }
 
-static int64_t pitch_of(const struct code *c, int64_t columns)
-{
-    return c->is_grouped ? 2 * columns : gpu_tensor_pitch(columns);
-}
-
 static void choose_sizes(struct code *c)
 {
     const struct nest *n = c->l->nest;
@@ -457,13 +452,10 @@ static void choose_sizes(struct code *c)
         !c->is_grouped ? WARPS : GPU_WARPGROUP * (c->is_long ? MOST_GROUPS : LEAST_GROUPS);
     c->depths = (int)(c->depth + 15) / 16;
     c->widths = (int)(c->columns + 15) / 16;
-    c->k = (struct gpu_tensor_rows){c->a.k,  c->a.key_of_k,         c->a.depth,
-                                    c->keys, pitch_of(c, c->depth), c->is_grouped};
-    c->v = (struct gpu_tensor_rows){c->a.v,  c->a.key_of_v,           c->a.column,
-                                    c->keys, pitch_of(c, c->columns), c->is_grouped};
+    c->k = gpu_tensor_rows_of(c->l, c->a.k, c->a.key_of_k, c->a.depth, c->is_grouped);
+    c->v = gpu_tensor_rows_of(c->l, c->a.v, c->a.key_of_v, c->a.column, c->is_grouped);
     c->stage = c->turn * (c->k.pitch + c->v.pitch);
-    c->in_shared = (struct gpu_tensor_rows){
-        c->a.q, c->a.query, c->a.depth, c->queries, pitch_of(c, c->depth), true};
+    c->in_shared = gpu_tensor_rows_of(c->l, c->a.q, c->a.query, c->a.depth, true);
     c->stages = c->is_grouped ? c->warps * GPU_TILE * c->in_shared.pitch : 0;
 }
 

@@ -290,11 +290,10 @@ static void choose_sizes(struct gpu_gradient *c)
     c->depths = (int)(c->depth + 15) / 16;
     c->widths = (int)(c->columns + 15) / 16;
     c->padded = (c->queries + QUERIES - 1) / QUERIES * QUERIES;
-    int64_t pitch[] = {gpu_tensor_pitch(c->depth), gpu_tensor_pitch(c->columns)};
-    c->q = (struct gpu_tensor_rows){a->q, a->query, a->depth, c->queries, pitch[0], false};
-    c->k = (struct gpu_tensor_rows){a->k, a->key_of_k, a->depth, c->keys, pitch[0], false};
-    c->v = (struct gpu_tensor_rows){a->v, a->key_of_v, a->column, c->keys, pitch[1], false};
-    c->dy = (struct gpu_tensor_rows){g->dy, a->query, a->column, c->queries, pitch[1], false};
+    c->q = gpu_tensor_rows_of(c->l, a->q, a->query, a->depth, false);
+    c->k = gpu_tensor_rows_of(c->l, a->k, a->key_of_k, a->depth, false);
+    c->v = gpu_tensor_rows_of(c->l, a->v, a->key_of_v, a->column, false);
+    c->dy = gpu_tensor_rows_of(c->l, g->dy, a->query, a->column, false);
     choose_warps(c);
     c->statistics = (uint64_t)c->batches * (uint64_t)c->padded * 8;
 }

@@ -5,9 +5,17 @@
 #include "codegen/gpu/attention_gradient.h"
 
 struct statistics {
-    LLVMValueRef *q, *dy;            // [tile][pieces][4]
-    LLVMValueRef *top, *sum, *delta; // memory, by row
-    LLVMValueRef first;              // query of the warp
+    bool is_grouped;             // products by warpgroups, of queries that are in shared memory
+    unsigned warps;              // of the block
+    int rows, part;              // of the thread; keys that a warp has in registers
+    struct gpu_tensor_rows k, v; // of a turn
+    int64_t stages, stage;       // where they stand, bytes of both
+    LLVMValueRef *q, *dy;        // [tile][pieces][4]
+    struct gpu_panels in_q, in_dy;      // of the warpgroup
+    LLVMValueRef key_row, value_row;    // where the thread's row of matrices begins
+    LLVMValueRef *top, *sum, *delta;    // memory, by row
+    LLVMValueRef *scores, *products;    // [tile][part / 8][4]
+    LLVMValueRef first_of_block, first; // query, of the warp
 };
 
 // The largest as what exponents are taken from: rows that are all -infinity weigh nothing.
@@ -24,7 +32,7 @@ static void add_row(struct gpu_gradient *c, struct statistics *s, int row,
     LLVMValueRef top = NULL;
     LLVMValueRef query =
         sum_of(c, plus(c, s->first, row / 2 * GPU_TILE + row % 2 * 8), c->t.row);
-    for (int i = 0; i < PART / 4; i++) {
+    for (int i = 0; i < s->part / 4; i++) {
         LLVMValueRef key = sum_of(c, plus(c, first_key, i / 2 * 8 + i % 2), c->t.column);
         LLVMValueRef *x = &scores[i / 2 * 4 + i % 2];
         *x = gpu_gradient_apply(c, *x, query, key);
@@ -41,7 +49,7 @@ static void add_row(struct gpu_gradient *c, struct statistics *s, int row,
     LLVMValueRef factor = gpu_tensor_exponential(&c->t, old, number(c, 1), top);
     LLVMValueRef sum = LLVMBuildFMul(b, load(c, s->sum[row]), factor, "");
     LLVMValueRef delta = LLVMBuildFMul(b, load(c, s->delta[row]), factor, "");
-    for (int i = 0; i < PART / 4; i++) {
+    for (int i = 0; i < s->part / 4; i++) {
         int at = i / 2 * 4 + i % 2;
         LLVMValueRef x = gpu_tensor_exponential(&c->t, scores[at], number(c, LOG2_E), top);
         LLVMValueRef terms[] = {x, products[at], delta};
@@ -83,66 +91,141 @@ static void store_row(struct gpu_gradient *c, struct statistics *s, int row)
     cg_if_close(c->l, &first);
 }
 
-static void fetch_keys(struct gpu_gradient *c, LLVMValueRef turn, int64_t stage)
+// ---- A block of queries
+
+static LLVMValueRef stage_of(struct gpu_gradient *c, const struct statistics *s,
+                             LLVMValueRef turn)
 {
-    LLVMValueRef place = times(c, LLVMBuildAnd(c->b, turn, whole(c, 1), ""), stage);
-    LLVMValueRef key = times(c, turn, STEP);
-    gpu_tensor_fetch(&c->t, &c->k, key, STEP, place);
-    gpu_tensor_fetch(&c->t, &c->v, key, STEP, plus(c, place, STEP * c->k.pitch));
+    LLVMValueRef odd = LLVMBuildAnd(c->b, turn, whole(c, 1), "");
+    return plus(c, times(c, odd, s->stage), s->stages);
+}
+
+static void fetch_keys(struct gpu_gradient *c, const struct statistics *s, LLVMValueRef turn)
+{
+    LLVMValueRef place = stage_of(c, s, turn), key = times(c, turn, STEP);
+    gpu_tensor_fetch(&c->t, &s->k, key, STEP, place);
+    gpu_tensor_fetch(&c->t, &s->v, key, STEP, plus(c, place, STEP * s->k.pitch));
+}
+
+static struct gpu_tensor_rows rows_of(const struct gpu_gradient *c, const struct statistics *s,
+                                      const struct gpu_tensor_rows *r)
+{
+    return gpu_tensor_rows_of(c->l, r->load, r->row, r->column, s->is_grouped);
+}
+
+static void fetch_queries(struct gpu_gradient *c, struct statistics *s)
+{
+    struct gpu_tensor_rows q = rows_of(c, s, &c->q), dy = rows_of(c, s, &c->dy);
+    gpu_tensor_fetch(&c->t, &q, s->first_of_block, QUERIES, whole(c, 0));
+    gpu_tensor_fetch(&c->t, &dy, s->first_of_block, QUERIES, whole(c, QUERIES * q.pitch));
+    LLVMValueRef group = LLVMBuildLShr(c->b, gpu_gradient_warp_of(c), whole(c, 2), "");
+    LLVMValueRef at = times(c, group, (int64_t)GPU_WARPGROUP * GPU_TILE * GPU_PANEL_ROW);
+    s->in_q = (struct gpu_panels){at, QUERIES, false};
+    s->in_dy = (struct gpu_panels){plus(c, at, QUERIES * q.pitch), QUERIES, false};
+}
+
+// Scores and products of the warp's queries and a part of the stage's keys.
+static void multiply(struct gpu_gradient *c, struct statistics *s, LLVMValueRef stage,
+                     LLVMValueRef part)
+{
+    LLVMValueRef k = sum_of(c, stage, times(c, part, s->k.pitch));
+    LLVMValueRef v = plus(c, sum_of(c, stage, times(c, part, s->v.pitch)), STEP * s->k.pitch);
+    if (!s->is_grouped) {
+        gpu_gradient_multiply_rows(c, s->q, NULL, s->k.pitch, c->depths,
+                                   sum_of(c, k, s->key_row), s->scores);
+        gpu_gradient_multiply_rows(c, s->dy, NULL, s->v.pitch, c->widths,
+                                   sum_of(c, v, s->value_row), s->products);
+        return;
+    }
+    gpu_warpgroup_multiply(&c->t, s->scores, s->part / 2, false, c->depths, NULL, &s->in_q,
+                           &(struct gpu_panels){k, STEP, false});
+    gpu_warpgroup_multiply(&c->t, s->products, s->part / 2, false, c->widths, NULL, &s->in_dy,
+                           &(struct gpu_panels){v, STEP, false});
+}
+
+static void take_keys(struct gpu_gradient *c, struct statistics *s, LLVMValueRef turn)
+{
+    struct cg_loop parts = cg_loop_open(c->l, whole(c, 0), whole(c, STEP), whole(c, s->part));
+    multiply(c, s, stage_of(c, s, turn), parts.index);
+    LLVMValueRef key = sum_of(c, times(c, turn, STEP), parts.index);
+    for (int row = 0; row < s->rows; row++) {
+        int from_row = row / 2 * (s->part / 2) + row % 2 * 2;
+        add_row(c, s, row, key, s->scores + from_row, s->products + from_row);
+    }
+    cg_loop_close(c->l, &parts);
+}
+
+static void take_queries(struct gpu_gradient *c, struct statistics *s)
+{
+    struct cg_lowering *l = c->l;
+    int64_t turns = (c->keys + STEP - 1) / STEP;
+    if (s->is_grouped)
+        fetch_queries(c, s);
+    fetch_keys(c, s, whole(c, 0));
+    if (!s->is_grouped) {
+        gpu_gradient_load_rows(c, &c->q, s->first, c->depths, s->q);
+        gpu_gradient_load_rows(c, &c->dy, s->first, c->widths, s->dy);
+    }
+    gpu_gradient_set_all(c, s->top, s->rows, -INFINITY);
+    gpu_gradient_set_all(c, s->sum, s->rows, 0);
+    gpu_gradient_set_all(c, s->delta, s->rows, 0);
+    struct cg_loop loop = cg_loop_open(l, whole(c, 0), whole(c, turns), whole(c, 1));
+    gpu_tensor_wait(&c->t);
+    if (s->is_grouped)
+        gpu_warpgroup_publish(&c->t);
+    gpu_sync(l); // this turn's rows are there, and all threads are done with the last turn's
+    LLVMValueRef next = plus(c, loop.index, 1);
+    struct cg_branch more =
+        cg_if_open(l, LLVMBuildICmp(c->b, LLVMIntSLT, next, whole(c, turns), ""));
+    fetch_keys(c, s, next);
+    cg_if_close(l, &more);
+    take_keys(c, s, loop.index);
+    cg_loop_close(l, &loop);
+    for (int row = 0; row < s->rows; row++)
+        store_row(c, s, row);
+    gpu_sync(l);
+}
+
+// ---- The function
+
+static void choose_sizes(struct gpu_gradient *c, struct statistics *s)
+{
+    s->is_grouped =
+        gpu_has_warpgroups(c->l) && c->depth % GPU_PANEL == 0 && c->columns % GPU_PANEL == 0;
+    s->rows = s->is_grouped ? 2 : 2 * TILES;
+    s->part = s->is_grouped ? STEP : PART;
+    s->warps = (unsigned)(QUERIES / (s->rows / 2 * GPU_TILE));
+    s->k = rows_of(c, s, &c->k);
+    s->v = rows_of(c, s, &c->v);
+    s->stages = s->is_grouped ? QUERIES * (s->k.pitch + s->v.pitch) : 0;
+    s->stage = STEP * (s->k.pitch + s->v.pitch);
 }
 
 void gpu_gradient_statistics(struct gpu_gradient *c, struct cg_kernel *out, uint32_t at)
 {
     struct cg_lowering *l = c->l;
+    struct statistics s = {0};
+    choose_sizes(c, &s);
     l->gpu->resident = 2;
     struct cg_kernel_step *step =
-        gpu_gradient_open_function(c, out, "_rows", STATISTICS_WARPS * GPU_WARP, at);
-    int64_t stage = STEP * (c->k.pitch + c->v.pitch), turns = (c->keys + STEP - 1) / STEP;
-    c->t = gpu_tensor_make(l, c->g.a.q->dtype, STATISTICS_WARPS, 2 * (uint64_t)stage);
-    struct statistics s = {.top = gpu_gradient_room(c, 2 * TILES),
-                           .sum = gpu_gradient_room(c, 2 * TILES),
-                           .delta = gpu_gradient_room(c, 2 * TILES)};
+        gpu_gradient_open_function(c, out, "_rows", s.warps * GPU_WARP, at);
+    c->t = gpu_tensor_make(l, c->g.a.q->dtype, s.warps, (uint64_t)(s.stages + 2 * s.stage));
+    s.top = gpu_gradient_room(c, s.rows);
+    s.sum = gpu_gradient_room(c, s.rows);
+    s.delta = gpu_gradient_room(c, s.rows);
     s.q = arena_array(l->arena, LLVMValueRef, TILES * c->depths * 4);
     s.dy = arena_array(l->arena, LLVMValueRef, TILES * c->widths * 4);
-    LLVMValueRef key_row = gpu_tensor_matrix(&c->t, c->k.pitch, false);
-    LLVMValueRef value_row = gpu_tensor_matrix(&c->t, c->v.pitch, false);
+    s.scores = arena_array(l->arena, LLVMValueRef, s.rows * s.part / 4);
+    s.products = arena_array(l->arena, LLVMValueRef, s.rows * s.part / 4);
+    s.key_row = gpu_tensor_matrix(&c->t, c->k.pitch, false);
+    s.value_row = gpu_tensor_matrix(&c->t, c->v.pitch, false);
     int64_t blocks = c->padded / QUERIES;
     struct cg_loop chunk = gpu_chunks_open(l, c->batches * blocks);
     LLVMValueRef block = gpu_gradient_set_batch(c, chunk.index, blocks);
-    s.first = sum_of(c, times(c, block, QUERIES), times(c, gpu_gradient_warp_of(c), ROWS));
-    fetch_keys(c, whole(c, 0), stage);
-    gpu_gradient_load_rows(c, &c->q, s.first, c->depths, s.q);
-    gpu_gradient_load_rows(c, &c->dy, s.first, c->widths, s.dy);
-    gpu_gradient_set_all(c, s.top, 2 * TILES, -INFINITY);
-    gpu_gradient_set_all(c, s.sum, 2 * TILES, 0);
-    gpu_gradient_set_all(c, s.delta, 2 * TILES, 0);
-    struct cg_loop loop = cg_loop_open(l, whole(c, 0), whole(c, turns), whole(c, 1));
-    gpu_tensor_wait(&c->t);
-    gpu_sync(l); // this turn's rows are there, and all threads are done with the last turn's
-    LLVMValueRef next = plus(c, loop.index, 1);
-    struct cg_branch more =
-        cg_if_open(l, LLVMBuildICmp(c->b, LLVMIntSLT, next, whole(c, turns), ""));
-    fetch_keys(c, next, stage);
-    cg_if_close(l, &more);
-    LLVMValueRef place = times(c, LLVMBuildAnd(c->b, loop.index, whole(c, 1), ""), stage);
-    LLVMValueRef scores[TILES * PART / 2], products[TILES * PART / 2];
-    struct cg_loop parts = cg_loop_open(l, whole(c, 0), whole(c, STEP), whole(c, PART));
-    LLVMValueRef from = sum_of(c, place, times(c, parts.index, c->k.pitch));
-    gpu_gradient_multiply_rows(c, s.q, NULL, c->k.pitch, c->depths, sum_of(c, from, key_row),
-                               scores);
-    from = plus(c, sum_of(c, place, times(c, parts.index, c->v.pitch)), STEP * c->k.pitch);
-    gpu_gradient_multiply_rows(c, s.dy, NULL, c->v.pitch, c->widths, sum_of(c, from, value_row),
-                               products);
-    LLVMValueRef key = sum_of(c, times(c, loop.index, STEP), parts.index);
-    for (int row = 0; row < 2 * TILES; row++) {
-        int from_row = row / 2 * (PART / 2) + row % 2 * 2;
-        add_row(c, &s, row, key, scores + from_row, products + from_row);
-    }
-    cg_loop_close(l, &parts);
-    cg_loop_close(l, &loop);
-    for (int row = 0; row < 2 * TILES; row++)
-        store_row(c, &s, row);
-    gpu_sync(l);
+    s.first_of_block = times(c, block, QUERIES);
+    s.first =
+        sum_of(c, s.first_of_block, times(c, gpu_gradient_warp_of(c), s.rows / 2 * GPU_TILE));
+    take_queries(c, &s);
     cg_loop_close(l, &chunk);
     l->gpu->resident = 0;
     gpu_gradient_close_function(c, step, c->batches * blocks);

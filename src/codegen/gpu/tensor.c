@@ -131,6 +131,16 @@ LLVMValueRef gpu_tensor_other(struct gpu_tensor *t, LLVMValueRef x, int by)
 
 int64_t gpu_tensor_pitch(int64_t columns) { return (columns + 15) / 16 * 32 + 16; }
 
+struct gpu_tensor_rows gpu_tensor_rows_of(const struct cg_lowering *l,
+                                          const struct nest_statement *load, nest_id row,
+                                          nest_id column, bool by_panels)
+{
+    const struct nest_axis *axes = l->nest->axes.at;
+    int64_t columns = axes[column].extent;
+    int64_t pitch = by_panels ? 2 * columns : gpu_tensor_pitch(columns);
+    return (struct gpu_tensor_rows){load, row, column, axes[row].extent, pitch, by_panels};
+}
+
 void gpu_tensor_copy(struct gpu_tensor *t, LLVMValueRef to, LLVMValueRef from,
                      LLVMValueRef size)
 {
@@ -167,7 +177,7 @@ static void fetch_piece(struct gpu_tensor *t, const struct gpu_tensor_rows *r, L
 
 static int64_t pieces_of(const struct gpu_tensor_rows *r)
 {
-    return (r->pitch - (r->is_by_panels ? 0 : 16)) / 16;
+    return (r->pitch - (r->by_panels ? 0 : 16)) / 16;
 }
 
 // Of a piece of 16 bytes, in the shared memory of `count` rows.
@@ -177,7 +187,7 @@ static LLVMValueRef place_of(struct gpu_tensor *t, const struct gpu_tensor_rows 
     LLVMBuilderRef b = t->b;
     struct cg_module *m = t->l->module;
     LLVMValueRef seven = cg_int(m, 7), sixteen = cg_int(m, 16);
-    if (!r->is_by_panels)
+    if (!r->by_panels)
         return LLVMBuildAdd(b, LLVMBuildMul(b, row, cg_int(m, r->pitch), ""),
                             LLVMBuildMul(b, piece, sixteen, ""), "");
     LLVMValueRef in_row =

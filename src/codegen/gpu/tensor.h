@@ -49,10 +49,14 @@ struct gpu_tensor_rows {
     nest_id row, column; // its axes
     int64_t rows;        // that there are; further ones are zeros
     int64_t pitch;       // bytes from one to the next in shared memory
-    bool is_by_panels;   // of warpgroups
+    bool by_panels;      // of warpgroups
 };
 // Bytes from row to row of so many numbers: an odd number of 16, as banks want it.
 int64_t gpu_tensor_pitch(int64_t columns);
+// All rows of a load along two of its axes, by panels or not.
+struct gpu_tensor_rows gpu_tensor_rows_of(const struct cg_lowering *l,
+                                          const struct nest_statement *load, nest_id row,
+                                          nest_id column, bool by_panels);
 // Starts the copies of `count` rows from row `first` on to a place of the shared memory.
 void gpu_tensor_fetch(struct gpu_tensor *t, const struct gpu_tensor_rows *r, LLVMValueRef first,
                       int64_t count, LLVMValueRef place);
