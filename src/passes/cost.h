@@ -106,6 +106,7 @@ enum cost_constant {
     // when a term has so many operations and there are so many terms; and memory is given to.
     COST_IDLE_POINTS = 128,
     COST_DEAR_TERM = 64,
+    COST_PUT_TERM = 16, // the same of a running fold, whose terms one thread makes
     COST_MANY_TERMS = 1 << 17,
     COST_KEPT_TERMS = 1 << 28,
     // Bytes of an operand of a routine's call that leaves a GPU partly idle; and kinds of such calls that are told

@@ -128,11 +128,13 @@ static void find_parts(struct fission *f)
     f->part = arena_array(f->arena, uint32_t, b->statements.count + 1);
     f->n_parts = 0;
     // A map of a point is a loop over all points' elements where nothing of a point stands behind it (join_map).
-    bool is_behind_map = false;
+    bool is_behind_map = false, is_behind_put = false; // of a point: in front of all loops
     for (uint32_t i = 0; i < b->statements.count; i++) {
         const struct nest_statement *s = fission_statement(f, b->statements.at[i]);
         bool has_place = fission_is_loop(s) || fission_is_anchored(f, s);
         f->n_parts += fission_is_loop(s) || (has_place && is_behind_map);
+        f->n_parts += s->kind == NEST_MAP && f->n_parts == 1 && is_behind_put;
+        is_behind_put |= !f->n_parts && f->par != NEST_NONE && s->kind == NEST_PUT;
         // What is dear is not made again for each element of a map.
         has_place |= f->n_parts && f->par != NEST_NONE && s->kind == NEST_OP &&
                      cost_is_expensive((enum ir_op)s->op, s->dtype);
@@ -149,6 +151,21 @@ static void find_parts(struct fission *f)
         if (f->n->buffers.at[i].role == NEST_LOCAL &&
             !find_together(f, i, false, &first, &last) && first != NO_PART && first < last)
             give_memory(f, i);
+}
+
+static void put_scan_last(struct fission *f)
+{
+    struct nest_block *b = &f->n->blocks.at[0];
+    uint32_t n = 0;
+    nest_id scan = NEST_NONE;
+    for (uint32_t i = 0; i < b->statements.count; i++) {
+        nest_id id = b->statements.at[i];
+        if (fission_is_loop(fission_statement(f, id)))
+            scan = id;
+        else
+            b->statements.at[n++] = id;
+    }
+    b->statements.at[n] = scan;
 }
 
 // Whether loops that were one, and have one another's axes and statements, are in one kernel.
@@ -373,9 +390,12 @@ static struct kernel_parts split_kernel(struct nest_program *p,
     for (uint32_t i = 0; i < n.blocks.count; i++)
         COPY(p->arena, n.blocks.at[i].statements);
     drop_dead_puts(&f);
+    bool turns = fission_wants_scan_last(&f);
+    if (turns)
+        put_scan_last(&f);
     fission_split_folds(&f);
     find_parts(&f);
-    if ((f.n_parts < 2 && !fission_is_one_map(&f)) || are_mixed(&f))
+    if ((f.n_parts < 2 && !fission_is_one_map(&f) && !turns) || are_mixed(&f))
         return made;
     find_crossing(&f);
     made.parts = arena_array(p->arena, struct part, f.n_parts);

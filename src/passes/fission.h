@@ -57,6 +57,8 @@ bool fission_wants_apart(const struct fission *f, nest_id id, bool *is_along);
 bool fission_is_map_alone(const struct fission *f, uint32_t block);
 // Whether points have one map, and are so few that it is rather a loop of all their elements.
 bool fission_is_one_map(const struct fission *f);
+// Whether all of the kernel is a running fold and what could stand in front of it and stands behind.
+bool fission_wants_scan_last(const struct fission *f);
 bool fission_is_wanted(const struct fission *f);
 
 // fission_terms.c: what a statement, or all of a block, uses.

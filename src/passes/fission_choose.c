@@ -133,6 +133,30 @@ uint32_t fission_yield_of(const struct fission *f, const struct nest_statement *
     return at;
 }
 
+static bool reads_written(const struct fission *f, uint32_t block);
+
+// What stands behind the only loop of a kernel, a running fold, and takes nothing of it, may stand in front: threads
+// share a running fold behind which nothing stands.
+bool fission_wants_scan_last(const struct fission *f)
+{
+    const struct nest_block *b = &f->n->blocks.at[0];
+    bool *of_scan = arena_array(f->arena, bool, f->n->values.count + 1), is_behind = false;
+    if (f->par != NEST_NONE)
+        return false;
+    for (uint32_t i = 0; i < b->statements.count; i++) {
+        const struct nest_statement *s = fission_statement(f, b->statements.at[i]);
+        bool reads = s->kind == NEST_LOAD && fission_is_anchored(f, s);
+        if (reads || (is_behind && takes(f, s, of_scan)) ||
+            (fission_is_loop(s) &&
+             (is_behind || s->kind != NEST_SCAN || reads_written(f, s->body))))
+            return false;
+        for (uint32_t k = 0; fission_is_loop(s) && k < s->n_results; k++)
+            of_scan[s->result + k] = true;
+        is_behind |= fission_is_loop(s);
+    }
+    return is_behind && !fission_is_loop(fission_statement(f, vec_last(&b->statements)));
+}
+
 static bool reads_written(const struct fission *f, uint32_t block)
 {
     nest_for_each (s, f->n, block) {
@@ -143,20 +167,23 @@ static bool reads_written(const struct fission *f, uint32_t block)
     return false;
 }
 
-// Whether what the running fold combines is made by loops, and nothing else is.
-static bool has_loops_as_terms(const struct fission *f, const struct nest_statement *scan)
+// Whether what the running fold combines is made by loops, or by operations where terms are dear, and nothing
+// else is.
+static bool makes_terms(const struct fission *f, const struct nest_statement *scan,
+                        bool is_dear)
 {
     const struct nest_block *b = &f->n->blocks.at[scan->body];
     uint32_t at = fission_yield_of(f, scan);
-    bool *of_loop = arena_array(f->arena, bool, f->n->values.count + 1), has_loops = false;
+    bool *of_loop = arena_array(f->arena, bool, f->n->values.count + 1), has_loops = is_dear;
     for (uint32_t i = 0; i < b->statements.count; i++) {
         const struct nest_statement *s = fission_statement(f, b->statements.at[i]);
         bool does = takes(f, s, of_loop);
         if (i > at && (does || fission_is_loop(s)))
             return false;
         has_loops |= fission_is_loop(s);
+        bool is_term = fission_is_loop(s) || (is_dear && i < at && s->kind == NEST_OP);
         for (uint32_t k = 0; i != at && k < s->n_results; k++)
-            of_loop[s->result + k] = does || fission_is_loop(s);
+            of_loop[s->result + k] = does || is_term;
     }
     return has_loops && at < b->statements.count && !reads_written(f, scan->body);
 }
@@ -165,10 +192,15 @@ bool fission_wants_terms(const struct fission *f, nest_id id)
 {
     const struct nest_statement *s = fission_statement(f, id);
     int64_t points = points_of(f);
-    if (s->kind == NEST_SCAN && points <= COST_PART_SCANS &&
-        points * nest_extent(f->n, s) <= COST_KEPT_TERMS && has_loops_as_terms(f, s))
-        return f->always ||
-               (double)nest_extent(f->n, s) * nest_work(f->n, s->body) > COST_LAUNCH;
+    if (s->kind == NEST_SCAN) {
+        // One thread makes the terms of a short one, where there is one for each of few points.
+        double work = nest_work(f->n, s->body);
+        bool is_dear = points <= COST_IDLE_POINTS && nest_extent(f->n, s) <= COST_LONG_SCAN &&
+                       work >= COST_PUT_TERM;
+        return points <= COST_PART_SCANS && points * nest_extent(f->n, s) <= COST_KEPT_TERMS &&
+               (makes_terms(f, s, false) || (is_dear && makes_terms(f, s, true))) &&
+               (f->always || (double)nest_extent(f->n, s) * work > COST_LAUNCH);
+    }
     if (s->kind != NEST_FOLD || nest_extent(f->n, s) <= 1 ||
         points * nest_extent(f->n, s) > COST_KEPT_TERMS)
         return false;
@@ -304,6 +336,25 @@ bool fission_is_one_map(const struct fission *f)
     return apart > COST_TOGETHER_US + COST_GROUP_BETTER * together;
 }
 
+// Whether points have maps alone, which a thread for each of them makes much later than loops of all their elements.
+static bool are_maps_of_few(const struct fission *f)
+{
+    double elements = 0, n_loops = 0, points = (double)points_of(f);
+    if (f->par == NEST_NONE ||
+        !nest_lies_along(nest_lines_in(f->n, fission_statement(f, f->par))))
+        return false;
+    nest_for_each (s, f->n, f->block) {
+        if (fission_is_loop(s) && s->kind != NEST_MAP)
+            return false;
+        elements += s->kind == NEST_MAP ? (double)nest_extent(f->n, s) : 0;
+        n_loops += fission_is_loop(s) || s->kind == NEST_PUT;
+    }
+    double together = points * nest_work(f->n, f->block) / COST_WORK_PER_US;
+    return (f->always && n_loops > 1) ||
+           elements / COST_MAPPED_PER_US >
+               n_loops * COST_TOGETHER_US + COST_GROUP_BETTER * together;
+}
+
 // Whether what one of its loops puts is read, which leaves all of the kernel to one thread.
 static bool has_updates(const struct nest *n)
 {
@@ -337,14 +388,14 @@ bool fission_is_wanted(const struct fission *f)
         is_apart |= fission_wants_apart(f, id, is_along);
     }
     if (f->par != NEST_NONE)
-        return is_apart || fission_is_one_map(f) || (loops > 1 && are_few_rows(f)) ||
-               (has_terms && points <= COST_PART_POINTS) ||
+        return is_apart || fission_is_one_map(f) || are_maps_of_few(f) ||
+               (loops > 1 && are_few_rows(f)) || (has_terms && points <= COST_PART_POINTS) ||
                (has_long_scan && loops > 1 && points <= COST_PART_SCANS) ||
                (loops > 1 && are_few_columns(f) && has_loops_in_turn(f) &&
                 (f->always ||
                  (elements >= COST_LONG_COLUMN && elements * points >= COST_COLUMNS &&
                   elements * points <= COST_KEPT_TERMS)));
     bool is_much = shared > (has_updates(f->n) ? COST_LAUNCH : COST_OF_KERNEL);
-    return has_terms ||
+    return has_terms || fission_wants_scan_last(f) ||
            (loops > 1 && (f->always || is_much || (has_long_scan && scans < loops)));
 }

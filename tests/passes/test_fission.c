@@ -85,6 +85,12 @@ static const struct {
      "      %5 = load x[20*b + j] : f32\n      yield reduce_sum %5 sum64\n    } -> %6 : f32\n"
      "    %7 = add %6, %1 : f32\n    put y[b] = %7\n  }\n}\n",
      3},
+    {"a running sum of dear terms, from the end, of a few points",
+     "kernel k0_scan(x: f32[60], y: out f32[60]) {\n  par b < 3 {\n    scan i < 20 reverse {\n"
+     "      %0 = load x[3*i + b] : f32\n      %1 = sin %0 : f32\n      %2 = log %1 : f32\n"
+     "      yield reduce_sum %2 serial -> %3 : f32\n      %4 = mul %3, %0 : f32\n"
+     "      put y[b + 3*i] = %4\n    }\n  }\n}\n",
+     2},
     {"loops over time and tests in the terms",
      "kernel k0_time(x: f32[60], y: out f32[1], z: out f32[1]) {\n"
      "  %0 = const 0x3f800000 : f32\n  %1 = const 0x41200000 : f32\n"
@@ -466,6 +472,54 @@ START_TEST(a_map_of_neighbouring_points_is_a_loop_of_all)
 }
 END_TEST
 
+// So are several of them, and what is put for each point beside them, in front or behind.
+START_TEST(maps_of_neighbouring_points_are_loops_of_all)
+{
+    static const char text[] =
+        "jot nest 1\nprogram \"p\" {\n  inputs 2\n  outputs 4 donated -1 -1 -1 -1\n  arena 0\n"
+        "  constants 0\n  memory input 0 : f32[33792] \"x\"\n  memory input 1 : f32[33] "
+        "\"w\"\n"
+        "  memory output 0 : f32[33] \"a\"\n  memory output 1 : f32[33792] \"y\"\n"
+        "  memory output 2 : f32[33] \"b\"\n  memory output 3 : f32[16896] \"z\"\n"
+        "  step kernel 0 (0, 1, 2, 3, 4, 5) \"\"\n}\n"
+        "kernel k0_maps(x: f32[33792], w: f32[33], a: out f32[33], y: out f32[33792], "
+        "b: out f32[33], z: out f32[16896]) {\n  par c < 33 {\n"
+        "    %0 = load w[c] : f32\n    %1 = exp %0 : f32\n    put a[c] = %1\n"
+        "    map j < 1024 {\n      %2 = load x[c + 33*j] : f32\n      %3 = mul %2, %1 : f32\n"
+        "      put y[c + 33*j] = %3\n    }\n    %4 = neg %1 : f32\n    put b[c] = %4\n"
+        "    map k < 512 {\n      %5 = load x[c + 66*k] : f32\n      put z[c + 33*k] = "
+        "%5\n    }\n  }\n}\n";
+    size_t bytes;
+    struct nest_program *p = after_fission(text);
+    char *got = results(p, &bytes);
+    struct strbuf s = strbuf_make(arena);
+    nest_program_print(&s, p);
+    ck_assert_int_eq(nest_program_verify(p, &s), 0);
+    ck_assert_msg(strstr(s.text, "par j < 1024, c < 33 {"), "%s", s.text);
+    ck_assert_msg(strstr(s.text, "par k < 512, c < 33 {"), "%s", s.text);
+    struct nest_program *whole;
+    ck_assert_int_eq(nest_program_parse(arena, text, &whole), JOT_OK);
+    ck_assert(!memcmp(results(whole, &bytes), got, bytes));
+}
+END_TEST
+
+// Terms of a short running fold are not one thread's, where they are more than numbers that it reads.
+START_TEST(dear_terms_of_a_short_scan)
+{
+#define SCAN(made, term)                                                                       \
+    "kernel k0_scan(x: f32[60], y: out f32[60]) {\n  par b < 3 {\n    scan i < 500 {\n"        \
+    "      %0 = load x[b] : f32\n" made "      yield reduce_sum " term " serial -> %9 : f32\n" \
+    "      put y[b] = %9\n    }\n  }\n}\n"
+    static const char *const terms[] = {
+        SCAN("", "%0"), SCAN("      %1 = sin %0 : f32\n      %2 = log %1 : f32\n", "%2")};
+    for (uint32_t i = 0; i < 2; i++) {
+        struct nest_program *p = program_of(terms[i]);
+        schedule_fission(p, false);
+        ck_assert_uint_eq(p->nests.count, 1 + i);
+    }
+}
+END_TEST
+
 // A fold and a map that does without it are functions of one kernel.
 START_TEST(what_waits_for_nothing_stays)
 {
@@ -563,6 +617,8 @@ static void add_tests(TCase *c)
     tcase_add_test(c, few_columns_go_along_memory);
     tcase_add_test(c, a_map_of_few_points_is_a_loop_of_all);
     tcase_add_test(c, a_map_of_neighbouring_points_is_a_loop_of_all);
+    tcase_add_test(c, maps_of_neighbouring_points_are_loops_of_all);
+    tcase_add_test(c, dear_terms_of_a_short_scan);
     tcase_add_test(c, what_waits_for_nothing_stays);
 }
 
