@@ -19,6 +19,7 @@
 #include "jot/device.h"
 #include "passes/passes.h"
 #include "passes/schedule.h"
+#include "random/large.h"
 #include "random/programs.h"
 #include "runtime/device.h"
 #include "support/nest_eval.h"
@@ -97,21 +98,6 @@ static bool is_counted(const struct nest_program *p)
     return !nest_program_has_routines(p);
 }
 
-static jot_status schedule_of(struct arena *arena, struct ir_module *m, uint32_t f,
-                              bool separate, struct nest_program **out)
-{
-    bool gpu = is_gpu();
-    if (gpu)
-        f = pass_three_products(m, pass_relu_masks(m, f));
-    struct schedule_options options = {.separate = separate,
-                                       .no_gemm = separate,
-                                       .no_accumulation = gpu,
-                                       .rich_gemm = gpu,
-                                       .one_loop = gpu,
-                                       .many_lanes = gpu};
-    return pass_schedule(arena, ir_function(m, f), &options, out);
-}
-
 // Memory of the device with these bytes, or with none that matter.
 static void *memory_of(uint64_t bytes, const void *data)
 {
@@ -169,32 +155,14 @@ struct measured {
     bool is_good;
 };
 
-static uint32_t make(struct ir_module *m, const struct subject *s)
-{
-    unsigned kind = PROGRAM_LARGE | (s->is_gradient ? PROGRAM_DERIVABLE : 0u);
-    uint32_t f = program_make_stretched(m, s->seed, kind, s->stretch);
-    if (s->is_gradient) {
-        const struct ir_graph *g = ir_function(m, f);
-        bool *wrt = arena_array(m->arena, bool, g->n_params + 1), any = false;
-        for (uint32_t i = 0; i < g->n_params; i++)
-            any |= wrt[i] = dtype_is_inexact(ir_dtype_of(g, i));
-        if (!any || pass_vjp(m, f, wrt, &f) != JOT_OK)
-            return IR_NONE;
-    }
-    f = pass_inline(m, pass_simplify(m, f), 100000);
-    if (is_gpu())
-        f = pass_sort_updates(m, f);
-    return pass_simplify(m, pass_count_trips(m, f));
-}
-
 static struct measured measure(const struct subject *s)
 {
     struct measured r = {0};
     struct ir_module *m = ir_module_create();
-    uint32_t f = make(m, s);
+    uint32_t f = large_make(m, s->seed, s->stretch, s->is_gradient, is_gpu());
     struct nest_program *fused, *separate;
-    if (f == IR_NONE || schedule_of(m->arena, m, f, true, &separate) != JOT_OK ||
-        schedule_of(m->arena, m, f, false, &fused) != JOT_OK || !is_counted(separate))
+    if (f == IR_NONE || large_schedule(m, f, is_gpu(), true, &separate) != JOT_OK ||
+        large_schedule(m, f, is_gpu(), false, &fused) != JOT_OK || !is_counted(separate))
         return r;
     const struct ir_graph *g = ir_function(m, f);
     double bytes = 0, most = 0;
@@ -263,7 +231,7 @@ static struct rates measure_rates(void)
         ir_output(&b, y);
         uint32_t f = ir_finish_function(&b);
         struct nest_program *p;
-        if (schedule_of(m->arena, m, f, false, &p) != JOT_OK)
+        if (large_schedule(m, f, is_gpu(), false, &p) != JOT_OK)
             exit(1);
         const struct ir_graph *g = ir_function(m, f);
         times[k] =
@@ -314,9 +282,9 @@ static void print_mapped(struct strbuf *s, const struct nest_program *p)
 static void describe(const struct subject *s)
 {
     struct ir_module *m = ir_module_create();
-    uint32_t f = make(m, s);
+    uint32_t f = large_make(m, s->seed, s->stretch, s->is_gradient, is_gpu());
     struct nest_program *p;
-    if (f == IR_NONE || schedule_of(m->arena, m, f, false, &p) != JOT_OK)
+    if (f == IR_NONE || large_schedule(m, f, is_gpu(), false, &p) != JOT_OK)
         return;
     struct strbuf text = strbuf_make(m->arena);
     strbuf_add(&text, ir_graph_text(ir_function(m, f)));
