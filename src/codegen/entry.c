@@ -46,9 +46,9 @@ static jot_status lower_nests(struct cg_module *m, struct arena *arena,
 
 // Kernels that nothing but where they begin to read tells apart are one; their steps name the ranges that they read.
 static void share_kernels(struct arena *arena, struct nest_program *program, const bool *wanted,
-                          uint32_t *of)
+                          unsigned alignment, uint32_t *of)
 {
-    const int64_t *const *begins = gpu_begins_share(arena, program, wanted, of);
+    const int64_t *const *begins = cg_begins_share(arena, program, wanted, alignment, of);
     for (uint32_t i = 0; i < program->steps.count; i++) {
         struct nest_step *t = &program->steps.at[i];
         if (!begins[i])
@@ -84,10 +84,10 @@ static jot_status lower_gpu(struct cg_module *m, struct arena *arena,
     }
     for (uint32_t i = 0; i < n; i++)
         wanted[i] = inside[i] && !alone[i];
-    const int64_t *const *begins = gpu_begins_share(arena, program, wanted, of);
+    const int64_t *const *begins = cg_begins_share(arena, program, wanted, GPU_ALIGNMENT, of);
     for (uint32_t i = 0; i < n; i++)
         wanted[i] = alone[i] && !inside[i];
-    share_kernels(arena, program, wanted, of_alone);
+    share_kernels(arena, program, wanted, GPU_ALIGNMENT, of_alone);
     JOT_TRY(lower_nests(m, arena, program, NULL, alone, of_alone, is_lowered, kernels));
     JOT_TRY(lower_nests(m, arena, program, gpu_writes_of_loops(arena, program), inside, of,
                         is_lowered, of_phases));
@@ -132,9 +132,8 @@ static void find_constants(struct arena *arena, struct nest_program *program)
 }
 
 // For each nest the first that is equal to it.
-static const uint32_t *find_equal(struct arena *arena, const struct nest_program *program)
+static void find_equal(struct arena *arena, const struct nest_program *program, uint32_t *of)
 {
-    uint32_t *of = arena_array(arena, uint32_t, program->nests.count + 1);
     struct hash_table table = {0};
     for (uint32_t i = 0; i < program->nests.count; i++) {
         uint64_t h = nest_hash(program->nests.at[i]);
@@ -145,19 +144,27 @@ static const uint32_t *find_equal(struct arena *arena, const struct nest_program
         if (of[i] == i)
             hash_insert(arena, &table, h, i);
     }
-    return of;
 }
 
-// Kernels of different shapes may be one as they are mapped.
+#define LINE 64 // bytes: arrays of the host begin at multiples
+
+// Kernels of different shapes may be one as they are mapped.  A text of the nests has them as they are.
 static jot_status lower_host(struct cg_module *m, struct arena *arena,
-                             struct nest_program *program, struct cg_kernel *kernels)
+                             struct nest_program *program, bool is_text,
+                             struct cg_kernel *kernels)
 {
+    uint32_t *of = arena_array(arena, uint32_t, program->nests.count + 1);
+    bool *wanted = arena_array(arena, bool, program->nests.count + 1);
     for (uint32_t i = 0; i < program->nests.count; i++) {
+        wanted[i] = true;
         if (map_jam(program->nests.at[i]))
             nest_collapse(program->nests.at[i]);
         map_stage(program->nests.at[i]);
     }
-    const uint32_t *of = find_equal(arena, program);
+    if (is_text)
+        find_equal(arena, program, of);
+    else
+        share_kernels(arena, program, wanted, LINE, of);
     for (uint32_t i = 0; i < program->nests.count; i++)
         if (of[i] == i)
             JOT_TRY(cg_kernel_lower(m, arena, program->nests.at[i], (int)i, &kernels[i]));
@@ -176,7 +183,7 @@ static jot_status lower_all(struct cg_module *m, struct arena *arena,
         nest_collapse(program->nests.at[i]);
     if (m->is_gpu)
         return lower_gpu(m, arena, program, is_lowered, kernels, phases);
-    JOT_TRY(lower_host(m, arena, program, kernels));
+    JOT_TRY(lower_host(m, arena, program, !is_lowered, kernels));
     for (uint32_t i = 0; i < program->steps.count; i++)
         if (nest_loop_is_phases(program, i)) {
             cg_phases_lower(m, arena, program, i, kernels, &phases[i]);

@@ -34,7 +34,7 @@ struct phases {
     LLVMBasicBlockRef leave; // where tests go
     LLVMValueRef leave_trips;
     struct gpu_resident *gpu;     // NULL on the host
-    const int64_t *const *begins; // of a GPU (gpu_begins_share)
+    const int64_t *const *begins; // of a GPU (cg_begins_share)
 };
 
 // For a function at its begin: no address is found, and no loop has begun.

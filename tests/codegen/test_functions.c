@@ -155,6 +155,54 @@ START_TEST(kernels_that_become_equal_are_one)
 }
 END_TEST
 
+#define DOUBLE(name, begin)                                                                    \
+    "kernel " name "(x: f32[240], y: out f32[48]) {\n  par i < 48 {\n"                         \
+    "    %0 = load x[i + " begin "] : f32\n    %1 = add %0, %0 : f32\n    put y[i] = %1\n  "   \
+    "}\n}\n"
+
+// Kernels that read parts of arrays are one where the parts begin at lines of the cache, also in a loop of steps; a
+// text of what is mapped has them as they are.
+START_TEST(kernels_of_parts_are_one)
+{
+    static const char begin[] =
+        "jot nest 1\nprogram \"parts\" {\n  inputs 1\n  outputs 3 donated -1 -1 -1\n"
+        "  arena 0\n  constants 0\n  memory input 0 : f32[240]\n"
+        "  memory output 0 : f32[48]\n  memory output 1 : f32[48]\n  memory output 2 : "
+        "f32[48]\n";
+    static const char kernels[] =
+        DOUBLE("first", "64") DOUBLE("second", "192") DOUBLE("third", "3");
+    static const int begins[] = {64, 192, 3};
+    struct strbuf text = strbuf_make(nest_check_arena);
+    strbuf_printf(&text,
+                  "%s  %sstep kernel 0 (0, 1)\n  step kernel 1 (0, 2)\n  step kernel 2 (0, 3)\n"
+                  "%s}\n%s",
+                  begin, _i ? "step loop 0 trips 3 ()\n  " : "", _i ? "  step end ()\n" : "",
+                  kernels);
+    struct cg_response r = compile_program(text.text);
+    ck_assert_ptr_nonnull(strstr(r.llvm, "@jot_kernel_0("));
+    ck_assert_ptr_null(strstr(r.llvm, "@jot_kernel_1("));
+    ck_assert_ptr_nonnull(strstr(r.llvm, "@jot_kernel_2("));
+    r.release(&r);
+    struct cg_request request = {.want = CG_WANT_MAPPED, .program = text.text};
+    jot_codegen_entry(&request, &r);
+    ck_assert_ptr_nonnull(strstr(r.text, "x[i + 192]"));
+    r.release(&r);
+    struct nest_program *p;
+    struct rt_program *program;
+    ck_assert_int_eq(nest_program_parse(nest_check_arena, text.text, &p), JOT_OK);
+    float x[240], y[3][48];
+    for (int i = 0; i < 240; i++)
+        x[i] = (float)i;
+    ck_assert_int_eq(run_native_load(nest_check_arena, p, NULL, &program), JOT_OK);
+    ck_assert_int_eq(
+        run_native_call(program, (const void *[]){x}, (void *[]){y[0], y[1], y[2]}), JOT_OK);
+    for (int i = 0; i < 144; i++)
+        ck_assert(y[i / 48][i % 48] == (float)(2 * (begins[i / 48] + i % 48)));
+    rt_program_release(program);
+    nest_check_end();
+}
+END_TEST
+
 // Lanes of a loop over points that look for their winners have these in registers.
 START_TEST(winners_are_registers)
 {
@@ -354,6 +402,7 @@ static void add(TCase *t)
     tcase_add_loop_test(t, ops_of_large_kernels, 0, DTYPE_COUNT);
     tcase_add_test(t, equal_ops_are_one_function);
     tcase_add_loop_test(t, kernels_that_become_equal_are_one, 0, 2);
+    tcase_add_loop_test(t, kernels_of_parts_are_one, 0, 2);
     tcase_add_test(t, winners_are_registers);
     tcase_add_test(t, copies_of_rows_are_one_function);
     tcase_add_test(t, accumulators_have_no_gaps);

@@ -196,13 +196,6 @@ const struct gpu_operand *const *gpu_operands(struct arena *arena,
                                               const struct nest_program *program,
                                               const struct gpu_writes *const *writes);
 
-// equal_phases.c
-// Of the nests that are wanted, functions of phases, those that are equal but for where they begin to
-// read become one, which steps of the others are steps of.  By step: NULL, or how many bytes behind each
-// of its memories its nest begins; by nest: the one that stands for it, or itself.
-const int64_t *const *gpu_begins_share(struct arena *arena, struct nest_program *program,
-                                       const bool *wanted, uint32_t *out_of);
-
 // points.c
 // The axes of vector number i (an i64); its body.
 void gpu_points_set(struct cg_lowering *l, const struct map_points *p, LLVMValueRef i);

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Phases of a loop, and kernels, that are equal but for where in their arrays they begin to read are one
+// Kernels, and phases of a loop of a GPU, that are equal but for where in their arrays they begin to read are one
 // function, which gets the addresses: those of layers, each of which has its part of an array of weights.
 //
 //     load w[i + 16*j + 512]     =>     load w[i + 16*j], of w + 512 elements
-#include "codegen/gpu/gpu.h"
-
 #include "base/hash.h"
+#include "codegen/lower.h"
 
 // The least element that the index may be.
 static int64_t least_of(const struct nest *n, const struct nest_index *x)
@@ -28,7 +27,7 @@ static bool is_known(const struct nest_statement *s)
 
 // By buffer: the first element that is read, or one before it that is aligned as the array is; 0 where that
 // is not known, or of locals, results, what nothing reads, and constants, whose elements are known by their places.
-static int64_t *begins_of(struct arena *arena, const struct nest *n)
+static int64_t *begins_of(struct arena *arena, const struct nest *n, unsigned alignment)
 {
     int64_t *begins = arena_array(arena, int64_t, n->buffers.count + 1);
     for (uint32_t i = 0; i < n->buffers.count; i++)
@@ -48,7 +47,7 @@ static int64_t *begins_of(struct arena *arena, const struct nest *n)
         if (begins[i] == n->buffers.at[i].count)
             begins[i] = 0;
         else
-            begins[i] -= begins[i] % (GPU_ALIGNMENT / jot_dtype_size(n->buffers.at[i].dtype));
+            begins[i] -= begins[i] % (alignment / jot_dtype_size(n->buffers.at[i].dtype));
     return begins;
 }
 
@@ -73,27 +72,48 @@ static const int64_t *of_operands(struct arena *arena, const struct nest *n,
     return bytes;
 }
 
-const int64_t *const *gpu_begins_share(struct arena *arena, struct nest_program *p,
-                                       const bool *wanted, uint32_t *of)
+// Of each operand of nests that are one there are as many elements as behind the last place where one begins.
+static void take_least(int64_t *least, const struct nest *n, const int64_t *begins)
+{
+    for (uint32_t i = 0; i < n->buffers.count; i++) {
+        int64_t left = n->buffers.at[i].count - begins[i];
+        least[i] = least[i] < left ? least[i] : left;
+    }
+}
+
+static void set_counts(struct nest *n, const int64_t *counts)
+{
+    for (uint32_t i = 0; i < n->buffers.count; i++)
+        n->buffers.at[i].count = counts[i];
+}
+
+const int64_t *const *cg_begins_share(struct arena *arena, struct nest_program *p,
+                                      const bool *wanted, unsigned alignment, uint32_t *of)
 {
     struct hash_table table = {0};
     uint32_t n = p->nests.count;
     int64_t **begins = arena_array(arena, int64_t *, n + 1);
+    int64_t **least = arena_array(arena, int64_t *, n + 1);
     bool *is_shared = arena_array(arena, bool, n + 1);
     for (uint32_t i = 0; i < n; i++) {
         of[i] = i;
         if (!wanted[i])
             continue;
-        begins[i] = begins_of(arena, p->nests.at[i]);
+        begins[i] = begins_of(arena, p->nests.at[i], alignment);
         move(p->nests.at[i], begins[i], 1);
         uint64_t h = nest_hash(p->nests.at[i]);
         for (struct hash_probe q = hash_probe(&table, h); hash_next(&table, &q);)
             if (nest_equal(p->nests.at[q.id], p->nests.at[i]))
                 of[i] = q.id;
-        if (of[i] == i)
+        if (of[i] == i) {
             hash_insert(arena, &table, h, i);
-        else
+            least[i] = arena_array(arena, int64_t, p->nests.at[i]->buffers.count + 1);
+            for (uint32_t k = 0; k < p->nests.at[i]->buffers.count; k++)
+                least[i][k] = INT64_MAX;
+        } else {
             is_shared[i] = is_shared[of[i]] = true;
+        }
+        take_least(least[of[i]], p->nests.at[i], begins[i]);
     }
     const int64_t **out = arena_array(arena, const int64_t *, p->steps.count + 1);
     for (uint32_t i = 0; i < p->steps.count; i++) {
@@ -104,7 +124,9 @@ const int64_t *const *gpu_begins_share(struct arena *arena, struct nest_program 
         t->nest = of[t->nest];
     }
     for (uint32_t i = 0; i < n; i++)
-        if (wanted[i] && !is_shared[i])
+        if (is_shared[i])
+            set_counts(p->nests.at[i], least[of[i]]);
+        else if (wanted[i])
             move(p->nests.at[i], begins[i], -1);
     return out;
 }
