@@ -36,7 +36,9 @@
 #define NOT_LIGHT UINT32_MAX
 #define TILES_THREADS 2048 // of a multiprocessor
 #define STRIPS_BLOCK 64
-#define TILE_TURNS 4 // in which the threads do the rows of a tile
+#define OWN_BYTES (48 << 10) // of the terms of a block of a fold
+#define OWN_BLOCK 256        // threads that make them
+#define TILE_TURNS 4         // in which the threads do the rows of a tile
 
 bool map_reads_before(const struct nest *n)
 {
@@ -167,8 +169,11 @@ static void do_serially(struct nest *n, uint32_t block)
     }
 }
 
-static void do_by_threads(struct nest *n, nest_id loop)
+// A thread has so many neighbouring elements.
+static void do_by_threads(struct nest *n, nest_id loop, unsigned lanes)
 {
+    const struct nest_statement *s = nest_statement_at(n, loop);
+    n->axes.at[s->axes[s->n_axes - 1]].vector = lanes > 1 ? lanes : 0;
     set_level(n, loop, NEST_THREAD);
     do_serially(n, n->statements.at[loop].body);
 }
@@ -183,13 +188,30 @@ static bool is_shared(const struct nest *n, nest_id loop)
     return s->kind == NEST_PAR || s->kind == NEST_MAP || nest_fold_is_leaf(n, loop);
 }
 
+// Neighbouring elements of a loop that threads of a group share, which go as the row does that is as long.
+static unsigned lanes_of(const struct map_gpu *m, const struct nest *n,
+                         const struct nest_statement *s, const struct map_row *row)
+{
+    unsigned group = n->threads[NEST_GROUP_THREADS];
+    nest_id axis = s->axes[s->n_axes - 1];
+    if (n->threads[NEST_COLUMNS])
+        return 1;
+    if (row->lanes && row->length == nest_extent(n, s) &&
+        n->axes.at[axis].extent % row->lanes == 0)
+        return row->lanes;
+    if (s->kind == NEST_FOLD)
+        return map_row_make(m, s, group).lanes;
+    return nest_extent(n, s) <= group ? 1 : map_lanes(m, s, axis);
+}
+
 // What the threads of a group do of the block: loops over time together.
-static void share(struct nest *n, uint32_t block)
+static void share_block(const struct map_gpu *m, struct nest *n, uint32_t block,
+                        const struct map_row *row)
 {
     nest_for_each (s, n, block) {
         nest_id id = nest_id_of(n, s);
         if (is_shared(n, id)) {
-            do_by_threads(n, id);
+            do_by_threads(n, id, lanes_of(m, n, s, row));
             continue;
         }
         if (s->kind == NEST_FOLD || s->kind == NEST_SCAN || s->kind == NEST_SEQ)
@@ -197,16 +219,21 @@ static void share(struct nest *n, uint32_t block)
         if (s->kind == NEST_FOLD || s->kind == NEST_SCAN) {
             do_serially(n, s->body);
         } else {
-            share(n, s->body);
-            share(n, s->other);
+            share_block(m, n, s->body, row);
+            share_block(m, n, s->other, row);
         }
     }
 }
 
-static void share_points(struct nest *n, nest_id loop, enum nest_level level)
+static void share(const struct map_gpu *m, struct nest *n, uint32_t block)
 {
-    set_level(n, loop, level);
-    share(n, n->statements.at[loop].body);
+    struct map_gpu asked = map_gpu_of_group(m);
+    nest_id widest = map_longest_loop(n, block, NEST_NONE);
+    struct map_row row = {0};
+    if (widest != NEST_NONE && nest_fold_is_leaf(n, widest) && !n->threads[NEST_COLUMNS])
+        row =
+            map_row_make(&asked, nest_statement_at(n, widest), n->threads[NEST_GROUP_THREADS]);
+    share_block(&asked, n, block, &row);
 }
 
 // Locals that are not of one element of a loop that threads share are of the group.
@@ -229,13 +256,25 @@ static void clear(struct nest *n)
     n->special = NEST_ORDINARY;
     for (uint32_t i = 0; i < n->axes.count; i++)
         n->axes.at[i].vector = n->axes.at[i].tile = n->axes.at[i].rows = 0;
-    for (uint32_t i = 0; i < n->statements.count; i++)
+    for (uint32_t i = 0; i < n->statements.count; i++) {
         n->statements.at[i].level = NEST_NO_LEVEL;
+        n->statements.at[i].terms = NEST_OWN;
+    }
     for (uint32_t i = 0; i < n->buffers.count; i++)
         n->buffers.at[i].space = NEST_OWN;
 }
 
 // ---- Loops that threads, groups or blocks have
+
+// Whether as many blocks of threads as the fold has blocks keep all multiprocessors busy to the end.
+static bool are_even(const struct nest *n, const struct nest_statement *fold, int64_t points)
+{
+    int64_t length = nest_extent(n, fold), block = fold_block(length);
+    int64_t count = points * (length / block),
+            turns = (count + GPU_MULTIPROCESSORS - 1) / GPU_MULTIPROCESSORS;
+    return map_terms_bytes(fold, block) <= OWN_BYTES &&
+           8 * count >= 7 * turns * GPU_MULTIPROCESSORS;
+}
 
 // Blocks of threads have blocks of the fold, which so many points have each.  Few blocks of the fold are those of
 // as many blocks of threads.
@@ -247,11 +286,17 @@ static void choose_blocks(const struct map_gpu *m, struct nest *n, nest_id fold,
     struct map_row row = map_row_make(&asked, s, group);
     while (group > GPU_WARP && points * (row.blocks / row.teams) < GPU_MULTIPROCESSORS)
         row = map_row_make(&asked, s, group /= 2);
-    n->threads[NEST_BLOCK_THREADS] = n->threads[NEST_GROUP_THREADS] = group;
     if (group == GPU_BLOCK && map_turn_work(n, s->body) >= LONG_WORK &&
         (uint64_t)values_at_once(m, s) * row.lanes <= FEW_VALUES)
         n->threads[NEST_RESIDENT] = RESIDENT_FOR_TERMS;
-    do_by_threads(n, fold);
+    enum nest_space terms = !map_has_terms(n, fold, points) ? NEST_OWN
+                            : are_even(n, s, points)        ? NEST_SHARED
+                                                            : NEST_SCRATCH;
+    if (terms == NEST_SHARED)
+        row = map_row_make(&asked, s, group = OWN_BLOCK);
+    n->statements.at[fold].terms = terms;
+    n->threads[NEST_BLOCK_THREADS] = n->threads[NEST_GROUP_THREADS] = group;
+    do_by_threads(n, fold, row.lanes);
 }
 
 // Threads have the places that the loop updates.
@@ -276,7 +321,7 @@ static bool choose_parts(const struct map_gpu *m, struct nest *n, nest_id loop)
     set_level(n, loop, NEST_GRID);
     nest_for_each (s, n, nest_statement_at(n, loop)->body)
         if (s->n_axes)
-            do_by_threads(n, nest_id_of(n, s));
+            do_by_threads(n, nest_id_of(n, s), 1);
     return true;
 }
 
@@ -290,13 +335,20 @@ static bool choose_shared_fold(const struct map_gpu *m, struct nest *n, nest_id 
     return true;
 }
 
-static bool choose_scan_of_points(struct nest *n, nest_id loop)
+static void do_scan(const struct map_gpu *m, struct nest *n, nest_id scan)
+{
+    const struct nest_statement *s = nest_statement_at(n, scan);
+    unsigned lanes = map_lanes(m, s, s->axes[0]);
+    do_by_threads(n, scan, nest_extent(n, s) % lanes ? 1 : lanes);
+}
+
+static bool choose_scan_of_points(const struct map_gpu *m, struct nest *n, nest_id loop)
 {
     if (!map_is_scan_of_points(n, loop))
         return false;
     n->threads[NEST_BLOCK_THREADS] = GPU_BLOCK;
     set_level(n, loop, NEST_GRID);
-    do_by_threads(n, vec_last(&n->blocks.at[nest_statement_at(n, loop)->body].statements));
+    do_scan(m, n, vec_last(&n->blocks.at[nest_statement_at(n, loop)->body].statements));
     return true;
 }
 
@@ -308,7 +360,7 @@ static bool choose_tiles(const struct map_gpu *m, struct nest *n, nest_id loop)
     n->axes.at[t.along].tile = n->axes.at[t.across].tile = t.width;
     n->threads[NEST_BLOCK_THREADS] = t.width * t.width / TILE_TURNS;
     n->threads[NEST_RESIDENT] = TILES_THREADS / n->threads[NEST_BLOCK_THREADS];
-    do_by_threads(n, loop);
+    do_by_threads(n, loop, 1);
     return true;
 }
 
@@ -345,7 +397,7 @@ static void choose_threads(const struct map_gpu *m, struct nest *n, nest_id loop
         *block = STRIPS_BLOCK;
     else
         n->threads[NEST_RESIDENT] = resident_for_maps(m, loop);
-    do_by_threads(n, loop);
+    do_by_threads(n, loop, p.lanes);
     if (ahead)
         set_level(n, ahead->loop, NEST_AHEAD);
     map_points_write(n, &p);
@@ -359,9 +411,10 @@ static void choose_points(const struct map_gpu *m, struct nest *n, nest_id loop)
         map_groups_choose(m, n, loop);
     else if (choose_tiles(m, n, loop))
         return;
-    if (groups || map_columns_choose(m, n, loop))
-        share_points(n, loop, NEST_GROUP);
-    else
+    if (groups || map_columns_choose(m, n, loop)) {
+        set_level(n, loop, NEST_GROUP);
+        share(m, n, nest_statement_at(n, loop)->body);
+    } else
         choose_threads(m, n, loop);
 }
 
@@ -377,7 +430,7 @@ static void choose_one(const struct map_gpu *m, struct nest *n, nest_id only)
     }
     struct map_group g = map_group_of(m, widest, ONE_BLOCK);
     n->threads[NEST_BLOCK_THREADS] = n->threads[NEST_GROUP_THREADS] = g.group;
-    share(n, 0);
+    share(m, n, 0);
     if (only != NEST_NONE && nest_fold_is_leaf(n, only) &&
         (g.row.blocks > 2 * g.row.teams || g.row.length > MAP_MOST_OF_ONE_BLOCK ||
          map_has_terms(n, only, 1))) {
@@ -407,12 +460,12 @@ static struct loops loops_of(const struct nest *n)
     return c;
 }
 
-static void choose_scans(struct nest *n)
+static void choose_scans(const struct map_gpu *m, struct nest *n)
 {
     n->threads[NEST_BLOCK_THREADS] = GPU_BLOCK;
     nest_for_each (s, n, 0)
         if (s->kind == NEST_SCAN)
-            do_by_threads(n, nest_id_of(n, s));
+            do_scan(m, n, nest_id_of(n, s));
 }
 
 static void choose_trips(struct nest *n)
@@ -433,14 +486,14 @@ static void choose(const struct map_gpu *m, struct nest *n)
         return;
     else if (is_only && m->special == NEST_TRIPS)
         choose_trips(n);
-    else if (is_only && choose_scan_of_points(n, c.last))
+    else if (is_only && choose_scan_of_points(m, n, c.last))
         return;
     else if (is_only && (kind == NEST_PAR || kind == NEST_MAP))
         choose_points(m, n, c.last);
     else if (c.count == 1 && map_is_network(n, c.last))
         n->special = NEST_NETWORK;
     else if (c.count && c.count == c.scans && c.end && !map_has_updates(n))
-        choose_scans(n);
+        choose_scans(m, n);
     else
         choose_one(m, n, c.count == 1 ? c.last : NEST_NONE);
 }

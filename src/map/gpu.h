@@ -62,7 +62,12 @@ struct map_serial {
 };
 void map_serial_find(const struct nest *n, struct map_serial *out);
 
-// gpu_lanes.c: what a thread has of a loop.
+// gpu_lanes.c: what a thread has of a loop; neighbouring elements as its levels say.
+static inline unsigned map_vector(const struct nest *n, const struct nest_statement *loop)
+{
+    unsigned vector = n->axes.at[loop->axes[loop->n_axes - 1]].vector;
+    return vector ? vector : 1;
+}
 struct map_points {
     const struct nest_statement *s;
     nest_id axis; // of the lanes: neighbouring points; NEST_NONE: none
@@ -98,6 +103,9 @@ struct map_row {
 };
 struct map_row map_row_make(const struct map_gpu *m, const struct nest_statement *s,
                             unsigned group);
+// Of so many lanes, or fewer.
+struct map_row map_row_of(const struct nest *n, const struct nest_statement *s, unsigned group,
+                          unsigned lanes);
 // So many of `windows` are read at once, of so much work each; whether the group does each vector that a thread has
 // of the row in code of its own.
 #define MAP_WINDOWS_WORK 300 // operations
@@ -150,8 +158,11 @@ bool map_is_scan_of_points(const struct nest *n, nest_id loop);
 // The fold of a loop over few points, whose blocks are to be those of blocks of threads; NEST_NONE: there is none.
 #define MAP_MOST_OF_ONE_BLOCK 32768 // elements of a fold
 nest_id map_shared_fold(const struct map_gpu *m, nest_id loop);
-// Whether the elements of the fold, one of each of so many points, are so dear that they are computed apart.
+// Whether the elements of the fold, one of each of so many points, are so dear that they are computed apart; bytes of
+// so many of them: of one combine, of each value that it takes, and of all.
 bool map_has_terms(const struct nest *n, nest_id fold, int64_t points);
+uint64_t map_term_bytes(const struct nest_combine *c, int64_t count);
+uint64_t map_terms_bytes(const struct nest_statement *fold, int64_t count);
 // The one loop of the points that is no map for itself, or NEST_NONE; by value, what depends on it.
 nest_id map_only_fold(const struct nest *n, const struct nest_statement *points, bool *depends);
 // Whether blocks of threads had better have parts of the points' only fold; the threads for them.

@@ -26,14 +26,13 @@ bool map_is_loop(enum nest_kind kind)
            kind == NEST_SEQ || kind == NEST_WHILE || kind == NEST_IF || kind == NEST_CONTRACT;
 }
 
-struct map_row map_row_make(const struct map_gpu *m, const struct nest_statement *s,
-                            unsigned group)
+struct map_row map_row_of(const struct nest *n, const struct nest_statement *s, unsigned group,
+                          unsigned lanes)
 {
-    struct map_row r = {.length = nest_extent(m->nest, s)};
+    struct map_row r = {.length = nest_extent(n, s), .lanes = lanes};
     r.block = fold_block(r.length);
     r.blocks = r.length > r.block ? (r.length + r.block - 1) / r.block : 1;
     r.window = fold_power_of_two(r.length, FOLD_LANES);
-    r.lanes = map_lanes(m, s, s->axes[s->n_axes - 1]);
     // As many teams as there are blocks, while a warp is more than one team.
     while (r.lanes > 1 && (r.lanes > r.window || (r.window / r.lanes < GPU_WARP &&
                                                   group / (r.window / r.lanes) > r.blocks)))
@@ -44,6 +43,12 @@ struct map_row map_row_make(const struct map_gpu *m, const struct nest_statement
     r.teams = group / r.team;
     r.is_exact = r.blocks == 1 ? r.length % r.window == 0 && r.length : r.length % r.block == 0;
     return r;
+}
+
+struct map_row map_row_make(const struct map_gpu *m, const struct nest_statement *s,
+                            unsigned group)
+{
+    return map_row_of(m->nest, s, group, map_lanes(m, s, s->axes[s->n_axes - 1]));
 }
 
 static unsigned row_threads(const struct map_gpu *m, const struct nest_statement *s)

@@ -176,12 +176,12 @@ bool map_fold_is_written_out(const struct nest *n, nest_id fold, int64_t most)
 struct map_points map_points_of(const struct nest *n, nest_id loop)
 {
     const struct nest_statement *s = nest_statement_at(n, loop);
-    struct map_points p = {.s = s, .axis = s->axes[s->n_axes - 1], .lanes = 1, .rows = 1};
+    struct map_points p = {
+        .s = s, .axis = s->axes[s->n_axes - 1], .lanes = map_vector(n, s), .rows = 1};
     p.row_axis = p.axis;
     int64_t extent = n->axes.at[p.axis].extent, all = nest_extent(n, s);
     for (uint32_t k = 0; k < s->n_axes; k++) {
         const struct nest_axis *axis = &n->axes.at[s->axes[k]];
-        p.lanes = axis->vector ? axis->vector : p.lanes;
         p.rows = axis->rows ? axis->rows : p.rows;
         p.row_axis = axis->rows ? s->axes[k] : p.row_axis;
     }

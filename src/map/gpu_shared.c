@@ -137,6 +137,20 @@ nest_id map_shared_fold(const struct map_gpu *m, nest_id loop)
     return time.apart > COST_GROUP_BETTER * time.shared + COST_TOGETHER_US ? fold : NEST_NONE;
 }
 
+uint64_t map_term_bytes(const struct nest_combine *c, int64_t count)
+{
+    uint64_t bytes = (uint64_t)count * dtype_get(c->dtype)->bytes;
+    return (bytes + 63) / 64 * 64;
+}
+
+uint64_t map_terms_bytes(const struct nest_statement *fold, int64_t count)
+{
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < fold->n_combines; i++)
+        bytes += fold->combines[i].n * map_term_bytes(&fold->combines[i], count);
+    return bytes;
+}
+
 bool map_has_terms(const struct nest *n, nest_id fold, int64_t points)
 {
     const struct nest_statement *s = nest_statement_at(n, fold);

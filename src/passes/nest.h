@@ -67,6 +67,9 @@
 //   i < 1000 @tile 32      of two axes: squares of elements are those of a block of threads
 //   i < 1000 @rows 2       two elements, half of the axis apart, are one thread's
 //
+//   fold @thread i < 1000 terms @shared    what is combined is computed before: by the threads of the block
+//   fold @thread i < 1000 terms @scratch   by a function of its own
+//
 // Behind its parameters stands how many threads a kernel has: `block 256` a block, `group 32` those that share a
 // point (1: none do), `columns 8` points of a block side by side, `resident 4` blocks of a multiprocessor at once,
 // `grid 1` blocks, where that is not said by the work, `turns 4` vectors of points that a thread has one after the
@@ -134,8 +137,8 @@ struct nest_index {
     const struct nest_term *terms; // axes first, by increasing id
 };
 
-enum nest_space { NEST_OWN, NEST_REGISTER, NEST_SHARED };
-#define NEST_SPACES (NEST_SHARED + 1)
+enum nest_space { NEST_OWN, NEST_REGISTER, NEST_SHARED, NEST_SCRATCH };
+#define NEST_SPACES (NEST_SCRATCH + 1)
 extern const char *const nest_space_names[NEST_SPACES]; // NULL of the first
 
 struct nest_buffer {
@@ -227,6 +230,7 @@ struct nest_statement {
     const nest_id *axes;
     bool reverse;          // SCAN, SEQ
     enum nest_level level; // of loops
+    enum nest_space terms; // FOLD: where what it combines is computed to, before it is
     uint32_t body;         // block of loops, IF's first branch, WHILE's test
     uint32_t other;        // IF's second branch, WHILE's step; NEST_NONE for none
     nest_id first_carry;   // SEQ, WHILE: values of the carries inside the body

@@ -103,11 +103,16 @@ static bool parse_loop(struct nest_parser *p, enum nest_kind kind)
     if (!nest_parse_level(p, nest_level_names, NEST_LEVELS, &level) || !parse_axes(p, &h))
         return false;
     bool reverse = kind == NEST_SCAN && lex_keyword(l, "reverse");
+    unsigned terms = 0;
+    if (kind == NEST_FOLD && lex_keyword(l, "terms") &&
+        !nest_parse_level(p, nest_space_names, NEST_SPACES, &terms))
+        return false;
     if (!nest_parse_where(p) || !lex_expect(l, "{"))
         return false;
     nest_id id = nest_open(&p->b, kind, (int)h.axes.count, h.axes.at);
     p->b.nest->statements.at[id].reverse = reverse;
     p->b.nest->statements.at[id].level = (enum nest_level)level;
+    p->b.nest->statements.at[id].terms = (enum nest_space)terms;
     for (uint32_t i = 0; i < h.axes.count; i++)
         nest_parse_open_axis(p, h.names.at[i], h.axes.at[i], id);
     if (!parse_block(p, kind == NEST_SCAN))

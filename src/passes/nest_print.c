@@ -417,6 +417,8 @@ static void print_loop(struct printer *p, const struct nest_statement *t)
         add_axis(p, t->axes[i]);
     }
     add(p, t->reverse ? " reverse" : "");
+    if (t->terms && t->terms < NEST_SPACES)
+        strbuf_printf(p->s, " terms @%s", nest_space_names[t->terms]);
     add_where(p, t);
     add(p, " {\n");
     print_block(p, t->body);

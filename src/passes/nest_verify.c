@@ -185,6 +185,8 @@ static void check_owner(struct verifier *v, const struct nest_statement *s)
         if (s->level == NEST_THREAD && nest_accumulates(v->nest, nest_id_of(v->nest, s)))
             nest_fault(v, "what accumulates over a loop is for one thread");
     }
+    if (s->terms && (s->level != NEST_THREAD || s->terms == NEST_REGISTER))
+        nest_fault(v, "what the fold combines is computed by whoever combines it");
     for (uint32_t i = 0; i < s->n_axes; i++) {
         const struct nest_axis *a = &v->nest->axes.at[s->axes[i]];
         tiles += a->tile != 0;
@@ -201,7 +203,8 @@ static void check_owner(struct verifier *v, const struct nest_statement *s)
 static void check_levels(struct verifier *v, const struct nest_statement *s)
 {
     uint32_t first = s->kind == NEST_FOLD ? s->n_axes - 1 : 0, with = 0;
-    bool may = s->kind == NEST_PAR || s->kind == NEST_MAP || s->kind == NEST_FOLD;
+    bool may = s->kind == NEST_PAR || s->kind == NEST_MAP || s->kind == NEST_FOLD ||
+               (s->kind == NEST_SCAN && s->level == NEST_THREAD);
     for (uint32_t i = 0; i < s->n_axes; i++) {
         const struct nest_axis *a = &v->nest->axes.at[s->axes[i]];
         with += a->vector != 0;
@@ -511,7 +514,7 @@ static void check_buffers(struct verifier *v)
         const struct nest_buffer *b = &v->nest->buffers.at[i];
         if (!dtype_is_valid((int)b->dtype) || b->count < 0 || (unsigned)b->role > NEST_LOCAL)
             nest_fault(v, "buffer %s has no size, type or place", b->name);
-        else if (b->space && b->role != NEST_LOCAL)
+        else if (b->space && (b->role != NEST_LOCAL || b->space == NEST_SCRATCH))
             nest_fault(v, "buffer %s is in memory", b->name);
     }
 }

@@ -253,6 +253,8 @@ START_TEST(equality_sees_everything)
     check_change(other, "= x[i]", "= x[k]");
     check_change(other, "scan s < 4 {", "scan s < 4 reverse {");
     check_change(other, "scan s < 4 {", "scan @thread s < 4 {");
+    check_change(other, "fold m < 2 {", "fold m < 2 terms @shared {");
+    check_change(other, "fold m < 2 {", "fold m < 2 terms @scratch {");
     check_change(other, "yield reduce_sum", "yield reduce_max");
     check_change(other, "in @n", "if %0 in @n");
     check_change(other, "in @n sum64", "in @n free");

@@ -276,6 +276,13 @@ static const struct {
     {{ROWS("") SUM("") PUT END, "no blocks of 2048 threads"}, "block 2048"},
     {{ROWS("") SUM("") PUT END, "no 4 columns"}, "block 64 group 32 columns 4"},
     {{ROWS("") SUM("") PUT END, NULL}, "block 64 group 8 columns 8"},
+    {{"scan @thread a < 8 @vector 4 {\nyield reduce_sum %0 serial -> %5 : f32\n}\n", NULL},
+     "block 64"},
+    {{"fold @thread a < 8 terms @shared {\nyield reduce_sum %0 sum64\n} -> %5 : f32\n", NULL},
+     "block 64"},
+    {{"fold @serial a < 8 terms @shared {\nyield reduce_sum %0 sum64\n} -> %5 : f32\n",
+      "what the fold combines is computed by whoever combines it"},
+     "block 64"},
 };
 
 START_TEST(owners) { check_fault(&owned[_i].fault, owned[_i].words); }

@@ -13,8 +13,6 @@
 #include "passes/cost.h"
 
 #define BLOCK 256
-#define OWN_BYTES (48 << 10) // of the terms of a block of the fold
-#define OWN_BLOCK 256        // threads that make the terms of a block of the fold
 
 // A fold that blocks share, and what stands around it.
 struct shared_fold {
@@ -86,21 +84,6 @@ static LLVMTypeRef term_type(struct cg_lowering *l, const struct nest_combine *c
     return cg_memory_type(l->module, c->dtype);
 }
 
-static uint64_t term_bytes(const struct nest_combine *c, int64_t count)
-{
-    uint64_t bytes = (uint64_t)count * dtype_get(c->dtype)->bytes;
-    return (bytes + 63) / 64 * 64;
-}
-
-// Of so many elements.
-static uint64_t all_terms(const struct nest_statement *s, int64_t count)
-{
-    uint64_t bytes = 0;
-    for (uint32_t i = 0; i < s->n_combines; i++)
-        bytes += s->combines[i].n * term_bytes(&s->combines[i], count);
-    return bytes;
-}
-
 // The terms at place `at` of the fold: stored, or loaded for all lanes.
 static void access_terms(struct cg_lowering *l, const struct nest_statement *s, LLVMValueRef at,
                          bool stores)
@@ -116,7 +99,7 @@ static void access_terms(struct cg_lowering *l, const struct nest_statement *s, 
             LLVMValueRef to =
                 cg_at(l, l->module->i8, t->memory, cg_int(l->module, (int64_t)offset));
             to = cg_at(l, type, to, at);
-            offset += term_bytes(c, t->count);
+            offset += map_term_bytes(c, t->count);
             struct cg_value *v = &l->values[c->value[k]];
             if (stores) {
                 jot_dtype d = l->nest->values.at[c->value[k]].dtype;
@@ -149,7 +132,7 @@ static struct gpu_terms terms_of_grid(struct cg_lowering *l, const struct shared
                                       LLVMValueRef point)
 {
     const struct nest_statement *s = cg_statement(l, t->fold);
-    int64_t length = cg_extent(l, s), bytes = (int64_t)all_terms(s, length);
+    int64_t length = cg_extent(l, s), bytes = (int64_t)map_terms_bytes(s, length);
     LLVMValueRef first = LLVMBuildMul(l->m.b, point, cg_int(l->module, bytes), "");
     return (struct gpu_terms){.fold = s,
                               .memory = cg_at(l, l->module->i8, gpu_extra_operand(l, 0), first),
@@ -183,16 +166,6 @@ static void lower_terms(struct cg_lowering *l, const struct shared_fold *t,
     gpu_function_close(l, step);
 }
 
-// Whether as many blocks of threads as the fold has blocks keep all multiprocessors busy to the end.
-static bool are_even(const struct cg_lowering *l, nest_id fold, int64_t points)
-{
-    int64_t length = cg_extent(l, cg_statement(l, fold)), block = fold_block(length);
-    int64_t n = points * (length / block),
-            turns = (n + GPU_MULTIPROCESSORS - 1) / GPU_MULTIPROCESSORS;
-    return all_terms(cg_statement(l, fold), block) <= OWN_BYTES &&
-           8 * n >= 7 * turns * GPU_MULTIPROCESSORS;
-}
-
 // Those of block `first` of the fold, by the threads of the block.
 static void make_own_terms(struct cg_lowering *l, nest_id fold, LLVMValueRef first)
 {
@@ -200,7 +173,7 @@ static void make_own_terms(struct cg_lowering *l, nest_id fold, LLVMValueRef fir
     struct cg_gpu *g = l->gpu;
     int64_t length = cg_extent(l, cg_statement(l, fold)), size = fold_block(length);
     struct gpu_terms terms = {.fold = cg_statement(l, fold), .count = size};
-    terms.memory = gpu_shared(l, all_terms(cg_statement(l, fold), size));
+    terms.memory = gpu_shared(l, map_terms_bytes(cg_statement(l, fold), size));
     terms.first = LLVMBuildMul(b, first, cg_int(l->module, size), "");
     LLVMValueRef end = LLVMBuildAdd(b, terms.first, cg_int(l->module, size), "");
     LLVMValueRef last = cg_int(l->module, length);
@@ -253,7 +226,7 @@ static void lower_blocks(struct cg_lowering *l, const struct shared_fold *t, uin
     lower_before(l, t, point);
     if (terms)
         l->gpu->terms = terms_of_grid(l, t, point);
-    else if (map_has_terms(l->nest, t->fold, points))
+    else if (cg_statement(l, t->fold)->terms == NEST_SHARED)
         make_own_terms(l, t->fold, first);
     gpu_fold_blocks(l, &f, first, size);
     gpu_sync(l);
@@ -290,19 +263,13 @@ void gpu_blocks_lower(struct cg_lowering *l, uint32_t at, struct cg_kernel *out)
     struct cg_gpu *g = l->gpu;
     struct shared_fold t = shared_fold_of(l, at);
     const struct nest_statement *s = cg_statement(l, t.fold);
-    struct map_row row = gpu_row_make(l, s, g->group);
     unsigned block = g->block;
     uint64_t terms = 0;
-    int64_t size = row.teams, points = t.points.count;
-    if (map_has_terms(l->nest, t.fold, points) && are_even(l, t.fold, points)) {
-        block = OWN_BLOCK;
-        row = gpu_row_make(l, s, block);
-        size = 1;
-    } else if (map_has_terms(l->nest, t.fold, points)) {
-        terms = (uint64_t)points * all_terms(s, cg_extent(l, s));
+    int64_t size = s->terms == NEST_SHARED ? 1 : g->row.teams;
+    if (s->terms == NEST_SCRATCH) {
+        terms = (uint64_t)t.points.count * map_terms_bytes(s, cg_extent(l, s));
         lower_terms(l, &t, out);
     }
-    g->row = row;
     g->block = g->group = block;
     struct cg_kernel_step *step = gpu_function_open(l, out, "", 2);
     lower_blocks(l, &t, terms, size, out, step);

@@ -63,7 +63,7 @@ void gpu_fold_columns(struct cg_lowering *l, nest_id id)
     struct cg_gpu *g = l->gpu;
     const struct nest_statement *s = cg_statement(l, id);
     g->is_alone = true;
-    if (nest_accumulates(l->nest, id) || cg_extent(l, s) <= fold_block(cg_extent(l, s))) {
+    if (s->level != NEST_THREAD) {
         gpu_fold_alone(l, id);
         g->is_alone = false;
         return;

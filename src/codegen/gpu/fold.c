@@ -376,15 +376,14 @@ void gpu_fold_define(struct cg_lowering *l, const struct gpu_fold *f,
 
 void gpu_fold_together(struct cg_lowering *l, nest_id id)
 {
-    if (!nest_fold_is_leaf(l->nest, id)) {
+    if (cg_statement(l, id)->level != NEST_THREAD) {
         l->gpu->is_alone = l->gpu->is_same = true;
         gpu_fold_alone(l, id);
         l->gpu->is_alone = l->gpu->is_same = false;
         return;
     }
     const struct nest_statement *s = cg_statement(l, id);
-    struct map_row row =
-        gpu_goes_by_row(l, s) ? l->gpu->row : gpu_row_make(l, s, l->gpu->group);
+    struct map_row row = map_row_of(l->nest, s, l->gpu->group, map_vector(l->nest, s));
     struct gpu_fold f = gpu_fold_make(l, id, &row, row.blocks);
     if (gpu_is_repeated(l))
         gpu_sync(l); // the rows are read from the trip before

@@ -117,13 +117,6 @@ static inline struct map_gpu gpu_map_of(const struct cg_lowering *l)
                             .is_ahead = g->common,
                             .is_network = g->network};
 }
-static inline struct map_row gpu_row_make(const struct cg_lowering *l,
-                                          const struct nest_statement *s, unsigned group)
-{
-    struct map_gpu m = gpu_map_of(l);
-    return map_row_make(&m, s, group);
-}
-
 // device.c: what the machine has.
 LLVMValueRef gpu_special(struct machine *m, const char *name); // tid.x, ctaid.x, nctaid.x
 LLVMValueRef gpu_i32(const struct cg_lowering *l, int64_t x);
@@ -261,8 +254,6 @@ struct gpu_member {
     LLVMValueRef team, place, offset;
 };
 struct gpu_member gpu_member_of(struct cg_lowering *l, const struct map_row *r);
-// Whether the group has a row, and the loop is as long.
-bool gpu_goes_by_row(const struct cg_lowering *l, const struct nest_statement *s);
 
 // tile.c
 struct gpu_tiles {

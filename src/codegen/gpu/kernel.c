@@ -255,11 +255,11 @@ static void read_threads(struct cg_lowering *l)
     // The row that a group walks is that of the longest loop that its threads share.
     nest_id widest = map_longest_loop(n, 0, NEST_NONE);
     nest_for_each (s, n, 0)
-        if (s->level == NEST_GROUP)
+        if (s->level == NEST_GROUP || s->level == NEST_GRID)
             widest = map_longest_loop(n, s->body, NEST_NONE);
-    bool has_row = g->group > 1 && !g->columns && widest != NEST_NONE;
-    if (has_row && nest_fold_is_leaf(n, widest))
-        g->row = gpu_row_make(l, cg_statement(l, widest), g->group);
+    const struct nest_statement *s = widest == NEST_NONE ? NULL : cg_statement(l, widest);
+    if (g->group > 1 && !g->columns && s && nest_fold_is_leaf(n, widest))
+        g->row = map_row_of(n, s, g->group, map_vector(n, s));
 }
 
 jot_status gpu_kernel_lower(const struct gpu_kernel *k, bool is_wanted, struct cg_kernel *out)

@@ -10,21 +10,15 @@
 #define TURNS_WORK                                                                             \
     200.0 // operations of a group's turns that are written out though they branch
 
-// Of a loop inside of what threads share.
-static struct map_points points_make(const struct cg_lowering *l, nest_id loop)
+// Of a loop of one thread.
+static struct map_points points_alone(const struct cg_lowering *l, nest_id loop)
 {
     struct map_gpu m = gpu_map_of(l);
     const struct nest_statement *s = cg_statement(l, loop);
     struct map_points p = {.s = s, .axis = s->axes[s->n_axes - 1], .lanes = 1, .rows = 1};
     p.row_axis = p.axis;
     int64_t extent = l->nest->axes.at[p.axis].extent, all = cg_extent(l, s);
-    if (l->gpu->columns || l->lanes > 1) // there are lanes already
-        p.lanes = 1;
-    else if (gpu_goes_by_row(l, s))
-        p.lanes = l->gpu->row.lanes;
-    else if (gpu_is_together(l) && all <= l->gpu->group)
-        p.lanes = 1; // a thread for each
-    else
+    if (l->lanes == 1) // else there are lanes already
         p.lanes = map_lanes(&m, s, p.axis);
     p.count = extent ? all / extent * ((extent + p.lanes - 1) / p.lanes) : 0;
     return p;
@@ -150,10 +144,10 @@ void gpu_points_turns(struct cg_lowering *l, const struct map_points *p, LLVMVal
 // fold is at hand for the map.
 static bool map_as_row(struct cg_lowering *l, const struct map_points *p)
 {
-    const struct map_row *r = &l->gpu->row;
+    struct map_row of = map_row_of(l->nest, p->s, l->gpu->group, p->lanes), *r = &of;
     LLVMBuilderRef b = l->m.b;
-    if (!r->is_exact || r->parts != 1 || r->length != p->count * p->lanes ||
-        p->lanes != r->lanes || p->s->n_axes != 1)
+    if (!r->is_exact || r->parts != 1 || r->length != l->gpu->row.length ||
+        r->length != p->count * p->lanes || p->s->n_axes != 1)
         return false;
     int64_t windows = (r->block < r->length ? r->block : r->length) / r->window;
     int64_t rounds = r->blocks / r->teams;
@@ -201,7 +195,7 @@ static int64_t turns_at_once(const struct cg_lowering *l, const struct map_point
 void gpu_map(struct cg_lowering *l, nest_id loop)
 {
     LLVMBuilderRef b = l->m.b;
-    struct map_points p = points_make(l, loop);
+    struct map_points p = map_points_of(l->nest, loop);
     int64_t group = l->gpu->group;
     gpu_sync_to_put(l, p.s->body);
     l->gpu->is_alone = true;
@@ -231,7 +225,7 @@ void gpu_map(struct cg_lowering *l, nest_id loop)
 
 void gpu_map_alone(struct cg_lowering *l, nest_id loop)
 {
-    struct map_points p = points_make(l, loop);
+    struct map_points p = points_alone(l, loop);
     struct cg_loop turn =
         cg_loop_open(l, cg_int(l->module, 0), cg_int(l->module, p.count), cg_int(l->module, 1));
     gpu_points_body(l, &p, turn.index);

@@ -2,13 +2,6 @@
 // Where a thread is among those that share a fold.
 #include "codegen/gpu/gpu.h"
 
-bool gpu_goes_by_row(const struct cg_lowering *l, const struct nest_statement *s)
-{
-    const struct map_row *r = &l->gpu->row;
-    int64_t extent = l->nest->axes.at[s->axes[s->n_axes - 1]].extent;
-    return r->lanes && r->length == cg_extent(l, s) && extent % r->lanes == 0;
-}
-
 struct gpu_member gpu_member_of(struct cg_lowering *l, const struct map_row *r)
 {
     LLVMValueRef size = gpu_i32(l, r->team);

@@ -305,7 +305,6 @@ struct scan gpu_scan_make(struct cg_lowering *l, nest_id id, enum pass pass)
 {
     const struct nest_statement *s = cg_statement(l, id);
     const struct nest_block *body = &l->nest->blocks.at[s->body];
-    struct map_gpu m = gpu_map_of(l);
     struct scan p = {.s = s,
                      .points = 1,
                      .length = cg_extent(l, s),
@@ -313,8 +312,7 @@ struct scan gpu_scan_make(struct cg_lowering *l, nest_id id, enum pass pass)
                      .pass = pass};
     p.yield = cg_statement(l, body->statements.at[p.yield_at]);
     p.combine = &p.yield->combines[0];
-    p.lanes = map_lanes(&m, s, s->axes[0]);
-    p.lanes = p.length % p.lanes ? 1 : p.lanes;
+    p.lanes = map_vector(l->nest, s);
     p.chunk = chunk_of(p.length);
     p.lane = LLVMBuildURem(l->m.b, l->gpu->thread, gpu_i32(l, GPU_WARP), "");
     return p;
