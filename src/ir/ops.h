@@ -8,9 +8,9 @@
 #include <stdint.h>
 
 enum ir_op {
-#define OP(name, ...) IR_##name,
-#include "ir/ops.def"
-#undef OP
+#define NAME(name) IR_##name,
+#include "ir/op_names.inc"
+#undef NAME
     IR_OP_COUNT
 };
 
