@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A module compiled in parts, on several threads: a long kernel is a part of its own, short ones share one
 // until it is as long.  LLVM's objects are a thread's, so the module is written as bitcode, and for each part
-// a thread reads of it what the part needs.  What several parts need is compiled in each of them.
+// a thread reads of it what the part needs.  A function that several parts of a processor call is compiled in one
+// of them; that of a GPU, whose parts are assembled apart, in each.
 #include "codegen/module.h"
 
 #include "base/status.h"
@@ -20,8 +21,8 @@
 #define LONG_OF_GPU 1000         // the same where parts are assembled apart
 #define STACK ((size_t)16 << 20) // of a thread, whatever new ones have by default
 #define MOST 16                  // threads, the caller's among them
-#define PARTS 4                  // of a thread, that they may end together
-#define PART "jot-part"          // the attribute of a kernel that says its part
+#define PARTS 4 // of a thread, that they may end together; of long programs twice as many
+#define PART "jot-part" // the attribute of a function that says its part
 
 struct part {
     uint32_t length; // instructions
@@ -51,16 +52,17 @@ static bool is_inlined(LLVMValueRef call)
     return LLVMGetCallSiteEnumAttribute(call, (unsigned)LLVMAttributeFunctionIndex, kind);
 }
 
-// Instructions, with those of what is called and in the part too, as often as it is.
-static uint32_t length_of(LLVMValueRef f)
+// Instructions, with those of what is called and becomes part of the function, as often as it is; of a GPU with
+// those of what is called.
+static uint32_t length_of(LLVMValueRef f, bool is_gpu)
 {
     uint32_t n = 0;
     for (LLVMBasicBlockRef b = LLVMGetFirstBasicBlock(f); b; b = LLVMGetNextBasicBlock(b))
         for (LLVMValueRef i = LLVMGetFirstInstruction(b); i; i = LLVMGetNextInstruction(i)) {
             LLVMValueRef called = LLVMIsACallInst(i) ? LLVMGetCalledValue(i) : NULL;
-            bool is_inside =
-                called && LLVMIsAFunction(called) && (!is_kernel(called) || is_inlined(i));
-            n += 1 + (is_inside ? length_of(called) : 0);
+            bool is_inside = called && LLVMIsAFunction(called) &&
+                             (is_gpu && !is_kernel(called) ? true : is_inlined(i));
+            n += 1 + (is_inside ? length_of(called, is_gpu) : 0);
         }
     return n;
 }
@@ -78,6 +80,30 @@ static uint32_t part_of(LLVMValueRef kernel)
     LLVMAttributeRef a = LLVMGetStringAttributeAtIndex(kernel, LLVMAttributeFunctionIndex, PART,
                                                        sizeof PART - 1);
     return (uint32_t)strtoul(LLVMGetStringAttributeValue(a, &n), NULL, 10);
+}
+
+static bool has_part(LLVMValueRef f)
+{
+    return LLVMGetStringAttributeAtIndex(f, LLVMAttributeFunctionIndex, PART, sizeof PART - 1);
+}
+
+// Functions of the module that the part calls are its own, or of the part that calls them too.
+static void share_functions(LLVMValueRef f, uint32_t part)
+{
+    for (LLVMBasicBlockRef b = LLVMGetFirstBasicBlock(f); b; b = LLVMGetNextBasicBlock(b))
+        for (LLVMValueRef i = LLVMGetFirstInstruction(b); i; i = LLVMGetNextInstruction(i)) {
+            LLVMValueRef called = LLVMIsACallInst(i) ? LLVMGetCalledValue(i) : NULL;
+            if (!called || !LLVMIsAFunction(called) || LLVMIsDeclaration(called))
+                continue;
+            if (is_inlined(i)) {
+                share_functions(called, part);
+            } else if (!has_part(called)) {
+                set_part(called, part);
+                share_functions(called, part);
+            } else if (part_of(called) != part) {
+                LLVMSetLinkage(called, LLVMExternalLinkage);
+            }
+        }
 }
 
 static int compare_lengths(const void *a, const void *b)
@@ -102,28 +128,35 @@ static void choose_parts(struct cg_module *m, struct work *w)
     for (f = LLVMGetFirstFunction(m->module); f; f = LLVMGetNextFunction(f))
         if (is_kernel(f)) {
             kernels++;
-            total += length_of(f);
+            total += length_of(f, m->is_gpu);
         }
     // The same module is the same text for a GPU, whatever machine compiles it.
     uint32_t threads = m->is_gpu ? MOST : w->threads;
     uint32_t share = threads > 1 ? total / (PARTS * threads) : total;
+    if (threads > 1 && share > 2 * shortest)
+        share = share > 4 * shortest ? share / 2 : 2 * shortest;
     uint32_t least = share > shortest ? share : shortest;
     uint32_t open = 0, shared = least; // open: a part of short ones, so long
     w->parts = arena_array(m->arena, struct part, kernels + 1);
     for (f = LLVMGetFirstFunction(m->module); f; f = LLVMGetNextFunction(f)) {
         if (!is_kernel(f))
             continue;
-        uint32_t length = length_of(f);
+        uint32_t length = length_of(f, m->is_gpu);
         bool is_long = length >= least;
         if (!is_long && shared >= least) {
             open = w->n++;
             shared = 0;
         }
-        uint32_t part = is_long ? w->n++ : open;
-        set_part(f, part);
-        w->parts[part].length += length;
+        set_part(f, is_long ? w->n++ : open);
         shared += is_long ? 0 : length;
     }
+    for (f = LLVMGetFirstFunction(m->module); f && !m->is_gpu && w->n > 1;
+         f = LLVMGetNextFunction(f))
+        if (is_kernel(f))
+            share_functions(f, part_of(f));
+    for (f = LLVMGetFirstFunction(m->module); f; f = LLVMGetNextFunction(f))
+        if (has_part(f))
+            w->parts[part_of(f)].length += length_of(f, m->is_gpu);
     sort_parts(m->arena, w);
 }
 

@@ -6,6 +6,7 @@
 #include "support/opcases.h"
 #include "support/suite.h"
 
+#include <elf.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -72,19 +73,27 @@ static struct cg_response compile(const char *text)
     return compile_program(program.text);
 }
 
+// A kernel of so many sines, cosines and products that they are functions.
+static void add_long_kernel(struct strbuf *text, const char *name, int operations)
+{
+    int n = 0;
+    strbuf_printf(text,
+                  "kernel %s(x: f32[10000], y: out f32[10000]) {\n  par i < 10000 {\n"
+                  "    %%0 = load x[i] : f32\n",
+                  name);
+    for (; n < operations; n += 3)
+        strbuf_printf(text,
+                      "    %%%d = sin %%%d : f32\n    %%%d = cos %%%d : f32\n"
+                      "    %%%d = mul %%%d, %%%d : f32\n",
+                      n + 1, n, n + 2, n, n + 3, n + 1, n + 2);
+    strbuf_printf(text, "    put y[i] = %%%d\n  }\n}\n", n);
+}
+
 // Beyond the bound equal ops are compiled once, and a sine and a cosine of the same number as one.
 START_TEST(equal_ops_are_one_function)
 {
     struct strbuf text = strbuf_make(nest_check_arena);
-    int n = 0;
-    strbuf_add(&text, "kernel long(x: f32[10000], y: out f32[10000]) {\n  par i < 10000 {\n"
-                      "    %0 = load x[i] : f32\n");
-    for (; n < 1200; n += 3)
-        strbuf_printf(&text,
-                      "    %%%d = sin %%%d : f32\n    %%%d = cos %%%d : f32\n"
-                      "    %%%d = mul %%%d, %%%d : f32\n",
-                      n + 1, n, n + 2, n, n + 3, n + 1, n + 2);
-    strbuf_printf(&text, "    put y[i] = %%%d\n  }\n}\n", n);
+    add_long_kernel(&text, "long", 1200);
     struct cg_response r = compile(text.text);
     int defined = 0, called = 0;
     for (const char *at = r.llvm; (at = strstr(at, "@pair_op_sin_f32")); at++)
@@ -93,6 +102,61 @@ START_TEST(equal_ops_are_one_function)
     ck_assert_ptr_null(strstr(r.llvm, "define internal <16 x float> @op_"));
     ck_assert_uint_lt(r.object_size, 120000);
     r.release(&r);
+}
+END_TEST
+
+// Functions whose names begin so that the object defines; *end: where the next one is.
+static int count_defined(const char *object, const char *prefix, const char **end)
+{
+    const Elf64_Ehdr *header = (const void *)object;
+    const Elf64_Shdr *sections = (const void *)(object + header->e_shoff);
+    int n = 0;
+    for (int i = 0; i < header->e_shnum; i++) {
+        if (sections[i].sh_type != SHT_SYMTAB)
+            continue;
+        const Elf64_Sym *symbols = (const void *)(object + sections[i].sh_offset);
+        const char *names = object + sections[sections[i].sh_link].sh_offset;
+        for (size_t k = 0; k < sections[i].sh_size / sizeof *symbols; k++)
+            n += symbols[k].st_shndx != SHN_UNDEF &&
+                 !strncmp(names + symbols[k].st_name, prefix, strlen(prefix));
+    }
+    *end = object + (header->e_shoff + header->e_shnum * sizeof *sections + 7) / 8 * 8;
+    return n;
+}
+
+// Functions of several kernels are compiled once, though the kernels are parts that threads compile.
+START_TEST(functions_of_parts_are_one)
+{
+    static const char text[] =
+        "jot nest 1\nprogram \"two\" {\n  inputs 1\n  outputs 2 donated -1 -1\n  arena 0\n"
+        "  constants 0\n  memory input 0 : f32[10000]\n  memory output 0 : f32[10000]\n"
+        "  memory output 1 : f32[10000]\n  step kernel 0 (0, 1)\n  step kernel 1 (0, 2)\n}\n";
+    struct strbuf program = strbuf_make(nest_check_arena);
+    strbuf_add(&program, text);
+    add_long_kernel(&program, "first", 1200);
+    add_long_kernel(&program, "second", 1206);
+    struct cg_response r = compile_program(program.text);
+    const char *at = r.object;
+    int n = 0, kernels = 0;
+    while (at < (const char *)r.object + r.object_size) {
+        const char *object = at;
+        n += count_defined(object, "pair_op_", &at);
+        kernels += count_defined(object, "jot_kernel_", &at);
+    }
+    ck_assert_int_eq(kernels, 2);
+    ck_assert_int_eq(n, 1);
+    r.release(&r);
+    struct nest_program *p;
+    struct rt_program *loaded;
+    ck_assert_int_eq(nest_program_parse(nest_check_arena, program.text, &p), JOT_OK);
+    ck_assert_int_eq(run_native_load(nest_check_arena, p, NULL, &loaded), JOT_OK);
+    static float x[10000], y[2][10000];
+    x[1] = 1;
+    ck_assert_int_eq(run_native_call(loaded, (const void *[]){x}, (void *[]){y[0], y[1]}),
+                     JOT_OK);
+    ck_assert(y[0][1] > 0 && y[1][1] > 0 && y[1][1] < y[0][1]);
+    rt_program_release(loaded);
+    nest_check_end();
 }
 END_TEST
 
@@ -401,6 +465,7 @@ static void add(TCase *t)
     tcase_add_test(t, tables_are_numbers);
     tcase_add_loop_test(t, ops_of_large_kernels, 0, DTYPE_COUNT);
     tcase_add_test(t, equal_ops_are_one_function);
+    tcase_add_test(t, functions_of_parts_are_one);
     tcase_add_loop_test(t, kernels_that_become_equal_are_one, 0, 2);
     tcase_add_loop_test(t, kernels_of_parts_are_one, 0, 2);
     tcase_add_test(t, winners_are_registers);
