@@ -255,7 +255,8 @@ static void clear(struct nest *n)
     memset(n->threads, 0, sizeof n->threads);
     n->special = NEST_ORDINARY;
     for (uint32_t i = 0; i < n->axes.count; i++)
-        n->axes.at[i].vector = n->axes.at[i].tile = n->axes.at[i].rows = 0;
+        n->axes.at[i].vector = n->axes.at[i].tile = n->axes.at[i].rows = n->axes.at[i].segment =
+            0;
     for (uint32_t i = 0; i < n->statements.count; i++) {
         n->statements.at[i].level = NEST_NO_LEVEL;
         n->statements.at[i].terms = NEST_OWN;
@@ -401,6 +402,8 @@ static void choose_threads(const struct map_gpu *m, struct nest *n, nest_id loop
     if (ahead)
         set_level(n, ahead->loop, NEST_AHEAD);
     map_points_write(n, &p);
+    if (p.lanes == 1)
+        map_again_choose(m, n, loop);
     choose_turns(&asked, n, &p);
 }
 

@@ -191,6 +191,9 @@ struct map_updates {
 bool map_updates_find(const struct map_gpu *m, nest_id loop, struct map_updates *out);
 bool map_is_of_turns(const struct map_updates *u, nest_id axis);
 
+// gpu_again.c: tapes of points that are computed again; whether there are any.
+bool map_again_choose(const struct map_gpu *m, struct nest *n, nest_id loop);
+
 // gpu_ahead.c: a loop over time part of which is the same for all points.
 #define MAP_SLOTS 16 // of a step
 struct map_ahead {

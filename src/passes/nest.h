@@ -66,6 +66,7 @@
 //
 //   i < 1000 @tile 32      of two axes: squares of elements are those of a block of threads
 //   i < 1000 @rows 2       two elements, half of the axis apart, are one thread's
+//   t < 1000 @segment 8    steps whose locals `@again` the loop that reads them makes anew, eight at a time
 //
 //   fold @thread i < 1000 terms @shared    what is combined is computed before: by the threads of the block
 //   fold @thread i < 1000 terms @scratch   by a function of its own
@@ -137,7 +138,7 @@ struct nest_index {
     const struct nest_term *terms; // axes first, by increasing id
 };
 
-enum nest_space { NEST_OWN, NEST_REGISTER, NEST_SHARED, NEST_SCRATCH };
+enum nest_space { NEST_OWN, NEST_REGISTER, NEST_SHARED, NEST_AGAIN, NEST_SCRATCH };
 #define NEST_SPACES (NEST_SCRATCH + 1)
 extern const char *const nest_space_names[NEST_SPACES]; // NULL of the first
 
@@ -154,8 +155,8 @@ struct nest_buffer {
 struct nest_axis {
     const char *name;
     int64_t extent;
-    unsigned vector;     // elements that go at once (above), 0: one by one
-    unsigned tile, rows; // 0: none
+    unsigned vector;              // elements that go at once (above), 0: one by one
+    unsigned tile, rows, segment; // 0: none
 };
 
 // Who does an element of a loop on a GPU (above).

@@ -355,6 +355,7 @@ static void add_axis(struct printer *p, nest_id axis)
     add_word(p, " @vector ", a->vector);
     add_word(p, " @tile ", a->tile);
     add_word(p, " @rows ", a->rows);
+    add_word(p, " @segment ", a->segment);
 }
 
 static void add_level(struct printer *p, const struct nest_statement *t)

@@ -185,15 +185,19 @@ static void check_owner(struct verifier *v, const struct nest_statement *s)
         if (s->level == NEST_THREAD && nest_accumulates(v->nest, nest_id_of(v->nest, s)))
             nest_fault(v, "what accumulates over a loop is for one thread");
     }
-    if (s->terms && (s->level != NEST_THREAD || s->terms == NEST_REGISTER))
+    if (s->terms &&
+        (s->level != NEST_THREAD || s->terms == NEST_REGISTER || s->terms == NEST_AGAIN))
         nest_fault(v, "what the fold combines is computed by whoever combines it");
     for (uint32_t i = 0; i < s->n_axes; i++) {
         const struct nest_axis *a = &v->nest->axes.at[s->axes[i]];
         tiles += a->tile != 0;
         if ((a->tile || a->rows) && (s->level != NEST_THREAD || !(POINTS >> s->kind & 1)))
             nest_fault(v, "axis %s is not one of threads", a->name);
-        if (a->rows && a->extent % a->rows)
-            nest_fault(v, "axis %s does not come in %u parts", a->name, a->rows);
+        if (a->segment && s->kind != NEST_SEQ)
+            nest_fault(v, "axis %s is not one of time", a->name);
+        unsigned parts = a->rows ? a->rows : a->segment;
+        if (parts && a->extent % parts)
+            nest_fault(v, "axis %s does not come in %u parts", a->name, parts);
     }
     if (tiles == 1 || tiles > 2)
         nest_fault(v, "%u axes have tiles", tiles);

@@ -155,6 +155,24 @@ static const struct {
             "    put y[i] = %11\n  }\n"),
      false,
      {"par @thread i < 100000 {", "seq @ahead t < 1000"}},
+    {"a tape that no cache holds: computed again, some steps at a time",
+     KERNEL("  local tape: f32[1000]\n  par i < 100000 {\n    %0 = load x[i] : f32\n"
+            "    seq t < 1000 carry %1 = %0 {\n      put tape[t] = %1\n"
+            "      %2 = mul %1, %1 : f32\n      yield %2\n    } -> %3\n"
+            "    seq s < 1000 reverse carry %4 = %3 {\n      %5 = load tape[s] : f32\n"
+            "      %6 = mul %4, %5 : f32\n      yield %6\n    } -> %7\n"
+            "    put y[i] = %7\n  }\n"),
+     false,
+     {"local tape: f32[1000] @again\n", "seq @serial t < 1000 @segment 25 carry"}},
+    {"one that the caches hold is kept",
+     KERNEL("  local tape: f32[1000]\n  par i < 1000 {\n    %0 = load x[i] : f32\n"
+            "    seq t < 1000 carry %1 = %0 {\n      put tape[t] = %1\n"
+            "      %2 = mul %1, %1 : f32\n      yield %2\n    } -> %3\n"
+            "    seq s < 1000 reverse carry %4 = %3 {\n      %5 = load tape[s] : f32\n"
+            "      %6 = mul %4, %5 : f32\n      yield %6\n    } -> %7\n"
+            "    put y[i] = %7\n  }\n"),
+     false,
+     {"local tape: f32[1000]\n", "seq @serial t < 1000 carry"}},
     {"sums over the points of a network",
      "kernel k(x: f32[65536], w: f32[64], g: out f32[64]) {\n  local z: f32[8]\n"
      "  local a: f32[8]\n  fold n < 8192 {\n    map i < 8 {\n"

@@ -219,6 +219,8 @@ START_TEST(equality_sees_everything)
         {"par i", "par @grid i"},
         {"par i", "par @thread i"},
         {"i < 2", "i < 2 @rows 2"},
+        {"i < 2", "i < 2 @segment 2"},
+        {"t: f32[8]", "t: f32[8] @again"},
         {"i < 2", "i < 2 @tile 32"},
         {"t: f32[8]", "t: f64[8]"},
         {"par i", "map i"},

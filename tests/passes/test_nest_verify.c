@@ -283,6 +283,10 @@ static const struct {
     {{"fold @serial a < 8 terms @shared {\nyield reduce_sum %0 sum64\n} -> %5 : f32\n",
       "what the fold combines is computed by whoever combines it"},
      "block 64"},
+    {{"seq @serial a < 8 @segment 4 {\nput t[a] = %0\n}\n", NULL}, "block 64"},
+    {{"seq @serial a < 8 @segment 3 {\n}\n", "axis a does not come in 3 parts"}, "block 64"},
+    {{"map @thread a < 8 @segment 4 {\nput y[a] = %0\n}\n", "axis a is not one of time"},
+     "block 64"},
 };
 
 START_TEST(owners) { check_fault(&owned[_i].fault, owned[_i].words); }

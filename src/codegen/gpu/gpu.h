@@ -237,9 +237,9 @@ void gpu_common_guard(struct gpu_common *c, LLVMValueRef inside);
 // Lowers a statement of its; false: as otherwise.
 bool gpu_common(struct cg_lowering *l, nest_id statement);
 
-// replay.c: loops over time there and back, of the points of a loop, whose tape is not worth keeping;
-// NULL: there are none.
-struct gpu_replay *gpu_replay_find(struct cg_lowering *l, nest_id loop);
+// replay.c: loops over time there and back, of the points of a loop, whose tape is computed again; NULL: there are
+// none.
+struct gpu_replay *gpu_replay_of(struct cg_lowering *l, nest_id loop);
 // Lowers a statement of theirs; false: as otherwise.
 bool gpu_replay(struct cg_lowering *l, nest_id statement);
 

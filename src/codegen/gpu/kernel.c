@@ -42,7 +42,7 @@ static void by_threads(struct cg_lowering *l, nest_id loop, struct cg_kernel_ste
     bool is_warp = p.lanes == 1 && p.count % GPU_WARP == 0 &&
                    l->nest->axes.at[p.axis].extent % GPU_WARP == 0;
     l->gpu->warp_points = is_warp ? &p : NULL;
-    l->gpu->replay = has_time && p.lanes == 1 ? gpu_replay_find(l, loop) : NULL;
+    l->gpu->replay = has_time && p.lanes == 1 ? gpu_replay_of(l, loop) : NULL;
     if (at_once)
         gpu_points_turns(l, &p, i, turns, own);
     for (int64_t k = 0; k < turns && !at_once; k++)

@@ -7,15 +7,10 @@
 //     seq t < T { put x[t] = ... }  ...  seq t < T reverse { ... load x[t] ... }
 #include "codegen/gpu/gpu.h"
 
-#define MOST_STEPS 32          // of a segment
-#define MOST_TAPE 64           // values of a segment
-#define MOST_WORK 1000.0       // operations of a segment, there and back
-#define FITS_CACHES (16 << 20) // bytes of the tapes of all threads
-
 struct gpu_replay {
     nest_id first, second; // the loops
     int64_t segment;       // steps
-    const bool *is_tape;   // by buffer
+    bool *is_tape;         // by buffer
     LLVMValueRef *kept;    // by carry of the first loop: its value before each segment
     struct cg_value *tape; // of a segment, by step and buffer
     int64_t step;          // of the segment
@@ -26,94 +21,23 @@ struct gpu_replay {
     } now;
 };
 
-static const struct nest_term *only_term(const struct nest_index *x)
+struct gpu_replay *gpu_replay_of(struct cg_lowering *l, nest_id loop)
 {
-    return x->constant == 0 && x->count == 1 && !x->terms[0].is_value && x->terms[0].factor == 1
-               ? &x->terms[0]
-               : NULL;
-}
-
-// Whether all that a step does is computing, but for what it puts on tapes, or loads from there.
-static bool is_straight(const struct cg_lowering *l, const struct nest_statement *seq,
-                        enum nest_kind access, bool *is_tape)
-{
-    nest_for_each (s, l->nest, seq->body) {
-        bool moves = s->kind == NEST_LOAD || s->kind == NEST_PUT;
-        if (moves && l->nest->buffers.at[s->buffer].role == NEST_LOCAL) {
-            const struct nest_term *t = only_term(&s->index);
-            if (s->kind != access || s->op || s->guard != NEST_NONE || !t ||
-                t->id != seq->axes[0])
-                return false;
-            is_tape[s->buffer] = true;
-        } else if (s->kind != NEST_OP && s->kind != NEST_CONST && s->kind != NEST_INDEX &&
-                   !(s->kind == NEST_LOAD && gpu_is_read_only(l, s->buffer))) {
-            return false;
-        }
-    }
-    return true;
-}
-
-static int64_t choose_segment(const struct cg_lowering *l, const struct nest_statement *there,
-                              const struct nest_statement *back, int64_t tapes)
-{
-    double work = map_turn_work(l->nest, there->body) + map_turn_work(l->nest, back->body);
-    int64_t n = cg_extent(l, there), steps = MOST_STEPS;
-    while (steps > 1 &&
-           (n % steps || steps * tapes > MOST_TAPE || (double)steps * work > MOST_WORK))
-        steps--;
-    // What is kept is to be much less than the tape.
-    return steps * tapes >= 4 * (int64_t)there->n_in ? steps : 0;
-}
-
-// The two loops, if they are all that the tapes are for.
-static bool is_pair(const struct cg_lowering *l, nest_id loop, struct gpu_replay *r)
-{
-    const struct nest_statement *there = cg_statement(l, r->first),
-                                *back = cg_statement(l, r->second);
-    uint32_t n = l->nest->buffers.count;
-    bool *put = arena_array(l->arena, bool, n + 1), *read = arena_array(l->arena, bool, n + 1);
-    if (there->reverse || !back->reverse || cg_extent(l, there) != cg_extent(l, back) ||
-        !is_straight(l, there, NEST_PUT, put) || !is_straight(l, back, NEST_LOAD, read) ||
-        map_carries_complex(l->nest, there) || map_carries_complex(l->nest, back))
-        return false;
-    int64_t tapes = 0, bytes = 0;
-    for (uint32_t i = 0; i < n; i++) {
-        const struct nest_buffer *b = &l->nest->buffers.at[i];
-        if (put[i] != read[i] || (put[i] && dtype_is_complex(b->dtype)))
-            return false;
-        tapes += put[i];
-        bytes += put[i] ? b->count * (int64_t)jot_dtype_size(b->dtype) : 0;
-    }
-    nest_for_all (s, l->nest) { // by anyone else
-        bool uses = (s->kind == NEST_LOAD || s->kind == NEST_PUT) && put[s->buffer];
-        nest_id axis = uses ? only_term(&s->index) ? only_term(&s->index)->id : NEST_NONE : 0;
-        if (uses && axis != there->axes[0] && axis != back->axes[0])
-            return false;
-    }
-    r->is_tape = put;
-    r->segment = tapes ? choose_segment(l, there, back, tapes) : 0;
-    return r->segment && bytes * cg_extent(l, cg_statement(l, loop)) > FITS_CACHES;
-}
-
-struct gpu_replay *gpu_replay_find(struct cg_lowering *l, nest_id loop)
-{
-    const struct nest_block *b = &l->nest->blocks.at[cg_statement(l, loop)->body];
+    const struct nest *n = l->nest;
     struct gpu_replay *r = arena_array(l->arena, struct gpu_replay, 1);
     r->first = r->second = NEST_NONE;
-    for (uint32_t i = 0; i < b->statements.count; i++) {
-        nest_id id = b->statements.at[i];
-        enum nest_kind kind = cg_statement(l, id)->kind;
-        if (kind > NEST_PUT && kind != NEST_SEQ)
-            return NULL;
-        if (kind == NEST_SEQ && r->second != NEST_NONE)
-            return NULL;
-        if (kind == NEST_SEQ)
-            *(r->first == NEST_NONE ? &r->first : &r->second) = id;
-    }
-    if (r->second == NEST_NONE || !is_pair(l, loop, r))
+    nest_for_each (s, n, cg_statement(l, loop)->body)
+        if (s->kind == NEST_SEQ && r->first != NEST_NONE)
+            r->second = nest_id_of(n, s);
+        else if (s->kind == NEST_SEQ && n->axes.at[s->axes[0]].segment)
+            r->first = nest_id_of(n, s);
+    if (r->first == NEST_NONE)
         return NULL;
-    size_t values = (size_t)r->segment * l->nest->buffers.count;
-    r->tape = arena_array(l->arena, struct cg_value, values + 1);
+    r->segment = n->axes.at[cg_statement(l, r->first)->axes[0]].segment;
+    r->is_tape = arena_array(l->arena, bool, n->buffers.count + 1);
+    for (uint32_t i = 0; i < n->buffers.count; i++)
+        r->is_tape[i] = n->buffers.at[i].space == NEST_AGAIN;
+    r->tape = arena_array(l->arena, struct cg_value, (size_t)r->segment * n->buffers.count + 1);
     r->kept = arena_array(l->arena, LLVMValueRef, cg_statement(l, r->first)->n_in + 1);
     return r;
 }
