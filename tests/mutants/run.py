@@ -88,6 +88,11 @@ MUTANTS = [
      "return CALL(trig_choose, CALL(sin_reduced, r), CALL(cos_reduced, r), IADD(quadrant, KI(3)));"),
     ("pi with a wrong last part", "src/base/math/trig.inc", ["base/math", "golden/golden"],
      "K(-0x1.4442dp-24)", "K(-0x1.4442cp-24)"),
+    # Levels.
+    ("a loop with two owners passes", "src/passes/nest_verify.c", ["passes/nest_verify"],
+     "s->level >= NEST_THREAD && around < NEST_THREAD", "s->level >= NEST_THREAD"),
+    ("locals of a group are each thread's", "src/map/gpu.c", ["map/gpu"],
+     "b->space = NEST_SHARED;", "b->space = NEST_OWN;"),
     # Kernels and machine code.
     ("machine code drops NaN in max", "src/codegen/scalar.c", ["golden/golden"],
      'larger ? "llvm.maximum" : "llvm.minimum"', 'larger ? "llvm.maxnum" : "llvm.minnum"'),
