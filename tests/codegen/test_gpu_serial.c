@@ -18,19 +18,39 @@ static struct arena *arena;
 static void setup(void) { arena = arena_create(); }
 static void teardown(void) { arena_release(arena); }
 
-// What the kernels of the program do by one thread.
-static const char *serial_of(const struct nest_program *p)
+static const char *text_of(const struct nest_program *p, uint32_t want)
 {
     struct strbuf text = strbuf_make(arena);
     nest_program_print(&text, p);
-    struct cg_request request = {
-        .want = CG_WANT_SERIAL, .program = text.text, .target = "cuda sm_90"};
+    struct cg_request request = {.want = want, .program = text.text, .target = "cuda sm_90"};
     struct cg_response r;
     jot_codegen_entry(&request, &r);
     ck_assert_msg(r.status == JOT_OK, "%s", r.message);
     const char *copy = arena_text(arena, r.text);
     r.release(&r);
     return copy;
+}
+
+// Each kernel says who does what, of which the verifier finds no fault.
+static void check_mapped(const struct nest_program *p)
+{
+    struct strbuf report = strbuf_make(arena);
+    struct nest_program *mapped;
+    const char *text = text_of(p, CG_WANT_MAPPED);
+    ck_assert_msg(nest_program_parse(arena, text, &mapped) == JOT_OK, "%s", text);
+    ck_assert_uint_eq(mapped->nests.count, p->nests.count);
+    for (uint32_t i = 0; i < mapped->nests.count; i++) {
+        const struct nest *n = mapped->nests.at[i];
+        ck_assert_msg(!nest_verify(n, &report), "%s%s", report.text, text);
+        ck_assert_msg(n->special || n->threads[NEST_BLOCK_THREADS], "%s", text);
+    }
+}
+
+// What the kernels of the program do by one thread.
+static const char *serial_of(const struct nest_program *p)
+{
+    check_mapped(p);
+    return text_of(p, CG_WANT_SERIAL);
 }
 
 #define SUM(body, value)                                                                       \
@@ -171,6 +191,24 @@ static const struct {
      "0 1000000 terms (a running fold of several values, or of a point)\n"},
 };
 
+// Kernels that are one but for where they begin to read are mapped each.
+START_TEST(equal_kernels_are_mapped)
+{
+    static const char *const text =
+        "jot nest 1\nprogram \"two\" {\n  inputs 1\n  outputs 2 donated -1 -1\n  arena 0\n"
+        "  constants 0\n  memory input 0 : f32[2048] \"x\"\n"
+        "  memory output 0 : f32[1024] \"y\"\n  memory output 1 : f32[1024] \"z\"\n"
+        "  step kernel 0 (0, 1) \"result\"\n  step kernel 1 (0, 2) \"result\"\n}\n"
+        "kernel k0_exp(x: f32[2048], y: out f32[1024]) {\n  par i < 1024 {\n"
+        "    %0 = load x[i] : f32\n    %1 = exp %0 : f32\n    put y[i] = %1\n  }\n}\n"
+        "kernel k1_exp(x: f32[2048], y: out f32[1024]) {\n  par i < 1024 {\n"
+        "    %0 = load x[i + 1024] : f32\n    %1 = exp %0 : f32\n    put y[i] = %1\n  }\n}\n";
+    struct nest_program *p;
+    ck_assert_msg(nest_program_parse(arena, text, &p) == JOT_OK, "%s", jot_error_message());
+    check_mapped(p);
+}
+END_TEST
+
 START_TEST(nests_are_shared_out)
 {
     int n;
@@ -265,6 +303,7 @@ static void add_tests(TCase *c)
 {
     tcase_add_checked_fixture(c, setup, teardown);
     tcase_set_timeout(c, 60);
+    tcase_add_test(c, equal_kernels_are_mapped);
     tcase_add_loop_test(c, nests_are_shared_out, 0, sizeof nests / sizeof *nests);
     tcase_add_loop_test(c, programs_are_shared_out, 0, sizeof graphs / sizeof *graphs);
     tcase_add_test(c, phases_of_long_loops_stay_functions);
