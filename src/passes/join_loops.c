@@ -290,10 +290,29 @@ static int64_t lane_count(struct schedule *s, const struct ir_node *n)
     return axes_product(&l->space, l->lanes);
 }
 
+// Why the call, alone in its graph, is no kernel with the lanes of loops a and b, or NULL.  What is looked at for
+// that is forgotten: most loops are asked with many others.
+static const char *fault_of_call(struct join *j, const struct ir_graph *alone, uint32_t a,
+                                 uint32_t b)
+{
+    const struct ir_node *nodes = j->s.g->nodes.at;
+    struct arena_mark mark = arena_mark(j->s.scratch);
+    struct schedule s = over(&j->s, alone);
+    const struct ir_node *call = &alone->nodes.at[alone->n_params];
+    const char *reason = schedule_residence(&s, call)->reason;
+    int64_t lanes = reason ? 0 : lane_count(&s, call);
+    arena_rewind(j->s.scratch, mark);
+    if (reason)
+        return reason;
+    bool is_same =
+        lanes == lane_count(&j->s, &nodes[a]) && lanes == lane_count(&j->s, &nodes[b]);
+    return is_same ? NULL : "they have different lanes";
+}
+
 // Makes a function of the loops a and b with what is between them; or says why not.
 static const char *join(struct join *j, uint32_t a, uint32_t b)
 {
-    const struct ir_graph *g = j->s.g, *alone;
+    const struct ir_graph *alone;
     if (j->effects[a] != j->effects[b + 1])
         return "an effect stands between them";
     const char *reason = find_members(j, a, b);
@@ -303,15 +322,9 @@ static const char *join(struct join *j, uint32_t a, uint32_t b)
     o.f = make_function(j, &o);
     if (o.f == IR_NONE || !(alone = call_alone(j, &o)))
         return "they cannot be a function";
-    struct schedule s = over(&j->s, alone);
-    const struct ir_node *call = &alone->nodes.at[alone->n_params];
-    reason = schedule_residence(&s, call)->reason;
+    reason = fault_of_call(j, alone, a, b);
     if (reason)
         return reason;
-    int64_t lanes = lane_count(&s, call);
-    if (lanes != lane_count(&j->s, &g->nodes.at[a]) ||
-        lanes != lane_count(&j->s, &g->nodes.at[b]))
-        return "they have different lanes";
     for (uint32_t i = 0; i < j->members.count; i++)
         j->outline_of[j->members.at[i]] = j->outlines.count;
     vec_push(j->s.scratch, &j->outlines, o);
