@@ -460,8 +460,10 @@ static jot_status schedule_program(struct arena *scratch, void *ctx)
         epilogue_products(s->program);
         attention_join(s->program);
     }
-    if (s->options->one_loop)
+    if (s->options->one_loop) {
         schedule_fission(s->program, s->options->large);
+        schedule_loads_first(s->program, s->scratch);
+    }
     schedule_share_kernels(s->program, s->options->large);
     if (!s->options->separate)
         schedule_ranges(s->program, s->scratch);

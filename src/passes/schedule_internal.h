@@ -331,6 +331,10 @@ bool schedule_is_resident(const struct ir_graph *g, const struct ir_node *n);
 bool schedule_resident(struct schedule *s, const struct ir_node *n, struct kernel *out,
                        const char **reason);
 
+// ---- Loads in front of puts, in loops of a GPU (loads_first.c)
+
+void schedule_loads_first(struct nest_program *p, struct arena *scratch);
+
 // ---- Kernels that differ in numbers alone (share_kernels.c)
 
 // Makes one of each eight or more, of each two with `always`.

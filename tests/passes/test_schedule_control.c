@@ -190,6 +190,34 @@ START_TEST(carries_begin_as_one_value)
 }
 END_TEST
 
+// On a GPU what the kernel of a trip reads of a point stands in front of what it puts there.
+START_TEST(loads_stand_first)
+{
+    uint32_t f = loop_of("  %r = exp %a : f32[100]\n  %x = add %r, %a : f32[100]\n"
+                         "  %y = mul %r, %b : f32[100]\n  %z = sub %c, %r : f32[100]\n"
+                         "  return %x, %y, %z\n",
+                         5);
+    struct nest_program *p = schedule_with(
+        f,
+        &(struct schedule_options){.steps = true, .one_loop = true, .no_accumulation = true});
+    uint32_t puts = 0, late = 0;
+    for (uint32_t i = 0; i < p->nests.count; i++) {
+        const struct nest *n = p->nests.at[i];
+        for (uint32_t k = 0; k < n->blocks.count; k++) {
+            bool has_put = false;
+            nest_for_each (s, n, k) {
+                puts += s->kind == NEST_PUT && has_put;
+                has_put |= s->kind == NEST_PUT;
+                late += s->kind == NEST_LOAD && has_put;
+            }
+        }
+    }
+    require_of(puts > 0 && late == 0, "a load behind a put", f, p);
+    check_program(f, p);
+    check_run(f, p, draw_inputs(f, seed));
+}
+END_TEST
+
 // Updates of an element: the copy that brings the operand is the only one, and donation makes it none.
 START_TEST(updates_in_place)
 {
@@ -404,6 +432,7 @@ static void add_tests(TCase *t)
     tcase_add_test(t, lanes_are_spread);
     tcase_add_loop_test(t, carries, 0, BODIES);
     tcase_add_loop_test(t, carries_begin_as_one_value, 0, 2);
+    tcase_add_test(t, loads_stand_first);
     tcase_add_loop_test(t, updates_in_place, 0, 2);
     tcase_add_loop_test(t, kernels_write_over_their_operands, 0, KERNELS);
     tcase_add_loop_test(t, classes, 0, 7);
