@@ -456,6 +456,8 @@ static jot_status schedule_program(struct arena *scratch, void *ctx)
     schedule(s, in, out);
     if (!s->options->separate && !s->options->no_accumulation)
         schedule_points(s->program, s->scratch);
+    if (s->options->one_loop && !s->options->separate)
+        schedule_fuse_maps(s->program, s->scratch);
     if (s->options->rich_gemm) {
         epilogue_products(s->program);
         attention_join(s->program);

@@ -331,6 +331,10 @@ bool schedule_is_resident(const struct ir_graph *g, const struct ir_node *n);
 bool schedule_resident(struct schedule *s, const struct ir_node *n, struct kernel *out,
                        const char **reason);
 
+// ---- Loop fusion of a lane's maps (fuse_maps.c)
+
+void schedule_fuse_maps(struct nest_program *p, struct arena *scratch);
+
 // ---- Loads in front of puts, in loops of a GPU (loads_first.c)
 
 void schedule_loads_first(struct nest_program *p, struct arena *scratch);
