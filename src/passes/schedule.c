@@ -154,7 +154,7 @@ void schedule_step(struct schedule *s, struct nest_step step)
     vec_push(s->program->arena, &s->program->steps, step);
 }
 
-uint32_t schedule_find_nest(struct schedule *s, struct nest *nest)
+static uint32_t find_nest(struct schedule *s, struct nest *nest)
 {
     uint64_t h = nest_hash(nest);
     for (struct hash_probe p = hash_probe(s->kernels, h); hash_next(s->kernels, &p);)
@@ -168,7 +168,7 @@ uint32_t schedule_find_nest(struct schedule *s, struct nest *nest)
 void schedule_kernel_step(struct schedule *s, const struct kernel *k, const char *reason)
 {
     schedule_step(s, (struct nest_step){.kind = NEST_STEP_KERNEL,
-                                        .nest = schedule_find_nest(s, k->nest),
+                                        .nest = find_nest(s, k->nest),
                                         .n_memories = k->n_memories,
                                         .memories = k->memories,
                                         .reason = reason});
@@ -417,8 +417,6 @@ static void schedule(struct schedule *s, const uint32_t *in, const uint32_t *out
     add_steps(s);
     add_copies(s, out);
     schedule_forward_copies(s, first, first_memory);
-    if (!s->options->separate)
-        schedule_put_copies(s, first);
 }
 
 void schedule_body(struct schedule *s, const struct ir_graph *g, const bool *dies,
@@ -456,6 +454,8 @@ static jot_status schedule_program(struct arena *scratch, void *ctx)
     schedule(s, in, out);
     if (!s->options->separate && !s->options->no_accumulation)
         schedule_points(s->program, s->scratch);
+    if (!s->options->separate)
+        schedule_put_copies(s->program);
     if (s->options->one_loop && !s->options->separate)
         schedule_fuse_maps(s->program, s->scratch);
     if (s->options->rich_gemm) {

@@ -141,10 +141,10 @@ static struct nest *with_second(struct arena *arena, const struct nest *n, nest_
 
 // The step that makes what step i copies; NONE where that is no kernel of elements, or where something else has
 // the memory of the copy in between.
-static uint32_t find_maker(const struct nest_program *p, uint32_t first, uint32_t i)
+static uint32_t find_maker(const struct nest_program *p, uint32_t i)
 {
     uint32_t to = p->steps.at[i].memories[0], from = p->steps.at[i].memories[1];
-    while (i-- > first) {
+    while (i-- > 0) {
         const struct nest_step *t = &p->steps.at[i];
         bool makes = false;
         if (nest_step_opens(t) || t->kind == NEST_STEP_CASE || t->kind == NEST_STEP_END)
@@ -171,14 +171,24 @@ static nest_id find_buffer(const struct nest_step *t, const struct nest *n, uint
     return NEST_NONE;
 }
 
-void schedule_put_copies(struct schedule *s, uint32_t first)
+// Its number, or that of an equal one from `first` on.
+static uint32_t add_nest(struct nest_program *p, uint32_t first, struct nest *n)
 {
-    struct nest_program *p = s->program;
-    for (uint32_t i = first; i < p->steps.count; i++) {
+    for (uint32_t i = first; i < p->nests.count; i++)
+        if (nest_equal(p->nests.at[i], n))
+            return i;
+    vec_push(p->arena, &p->nests, n);
+    return p->nests.count - 1;
+}
+
+void schedule_put_copies(struct nest_program *p)
+{
+    uint32_t own = p->nests.count;
+    for (uint32_t i = 0; i < p->steps.count; i++) {
         if (p->steps.at[i].kind != NEST_STEP_COPY)
             continue;
         const uint32_t *copied = p->steps.at[i].memories;
-        uint32_t maker = find_maker(p, first, i);
+        uint32_t maker = find_maker(p, i);
         if (maker == NONE)
             continue;
         struct nest_step *t = &p->steps.at[maker];
@@ -190,7 +200,7 @@ void schedule_put_copies(struct schedule *s, uint32_t first)
         memcpy(memories, t->memories, t->n_memories * sizeof *memories);
         memories[t->n_memories++] = copied[0];
         t->memories = memories;
-        t->nest = schedule_find_nest(s, with_second(p->arena, n, from));
+        t->nest = add_nest(p, own, with_second(p->arena, n, from));
         schedule_remove_step(p, i--);
     }
 }

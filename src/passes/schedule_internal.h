@@ -294,8 +294,6 @@ struct kernel nest_from_group(struct schedule *s, uint32_t group, const char *na
 uint32_t schedule_memory(struct schedule *s, ir_id v);
 uint32_t schedule_add_memory(struct schedule *s, struct nest_memory m);
 void schedule_step(struct schedule *s, struct nest_step step);
-uint32_t schedule_find_nest(struct schedule *s,
-                            struct nest *nest); // its number, or that of an equal one
 void schedule_add_copy(struct schedule *s, uint32_t to, uint32_t from, const char *why,
                        const struct ir_node *by);
 // Adds the step that runs the kernel, or an equal one that the program has.
@@ -355,8 +353,8 @@ void schedule_fission(struct nest_program *p, bool always);
 // Has the steps from `first` on compute values where they are copied to; memories from first_memory
 // on are theirs alone.
 void schedule_forward_copies(struct schedule *s, uint32_t first, uint32_t first_memory);
-// Has the kernels of elements among the steps from `first` on put what is copied of them, where others read it too.
-void schedule_put_copies(struct schedule *s, uint32_t first);
+// Has kernels of elements put what is copied of them, where others read it too.
+void schedule_put_copies(struct nest_program *p);
 // What takes the places of memories first, first + 1, ...: 1 more than its number, or 0.
 struct schedule_renaming {
     uint32_t first, count, *by;
