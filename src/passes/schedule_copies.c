@@ -101,6 +101,9 @@ void schedule_forward_copies(struct schedule *s, uint32_t first, uint32_t first_
 
 // ---- Copies that the kernel puts which makes what is copied
 
+// Memories of a kernel that puts copies: each makes it longer.
+#define MOST_PUTS 32
+
 // Whether the kernel makes elements one by one, without loops inside of its points.
 static bool is_elementwise(const struct nest *n, uint32_t block)
 {
@@ -171,25 +174,27 @@ static nest_id find_buffer(const struct nest_step *t, const struct nest *n, uint
     return NEST_NONE;
 }
 
-// Its number, or that of an equal one from `first` on.
-static uint32_t add_nest(struct nest_program *p, uint32_t first, struct nest *n)
+// Its number, or that of an equal one that was added.
+static uint32_t add_nest(struct nest_program *p, struct hash_table *added, struct nest *n)
 {
-    for (uint32_t i = first; i < p->nests.count; i++)
-        if (nest_equal(p->nests.at[i], n))
-            return i;
+    uint64_t h = nest_hash(n);
+    for (struct hash_probe at = hash_probe(added, h); hash_next(added, &at);)
+        if (nest_equal(p->nests.at[at.id], n))
+            return at.id;
+    hash_insert(p->arena, added, h, p->nests.count);
     vec_push(p->arena, &p->nests, n);
     return p->nests.count - 1;
 }
 
 void schedule_put_copies(struct nest_program *p)
 {
-    uint32_t own = p->nests.count;
+    struct hash_table added = {0};
     for (uint32_t i = 0; i < p->steps.count; i++) {
         if (p->steps.at[i].kind != NEST_STEP_COPY)
             continue;
         const uint32_t *copied = p->steps.at[i].memories;
         uint32_t maker = find_maker(p, i);
-        if (maker == NONE)
+        if (maker == NONE || p->steps.at[maker].n_memories >= MOST_PUTS)
             continue;
         struct nest_step *t = &p->steps.at[maker];
         const struct nest *n = p->nests.at[t->nest];
@@ -200,7 +205,7 @@ void schedule_put_copies(struct nest_program *p)
         memcpy(memories, t->memories, t->n_memories * sizeof *memories);
         memories[t->n_memories++] = copied[0];
         t->memories = memories;
-        t->nest = add_nest(p, own, with_second(p->arena, n, from));
+        t->nest = add_nest(p, &added, with_second(p->arena, n, from));
         schedule_remove_step(p, i--);
     }
 }

@@ -148,7 +148,8 @@ static void check_parts(int n_objects)
             one = expected_long(expected_long(expected_long(5)) ^ 77) ^ 77;
         ck_assert_int_eq(f(5), one);
     }
-    ck_assert_ptr_null(rt_code_find(code, "own"));
+    // What several parts call is known by its name; what one part calls is not.
+    ck_assert_int_eq(rt_code_find(code, "own") != NULL, n_objects > 1);
     rt_code_release(code);
 }
 
