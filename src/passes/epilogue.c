@@ -143,22 +143,6 @@ static bool match(struct epilogue *e)
 
 // ---- The kernel
 
-// The buffer of the nest that is argument `argument` of its step, and back.
-static nest_id buffer_of(const struct nest *n, uint32_t argument)
-{
-    for (nest_id b = 0;; b++)
-        if (n->buffers.at[b].role != NEST_LOCAL && argument-- == 0)
-            return b;
-}
-
-static uint32_t argument_of(const struct nest *n, nest_id buffer)
-{
-    uint32_t argument = 0;
-    for (nest_id b = 0; b < buffer; b++)
-        argument += n->buffers.at[b].role != NEST_LOCAL;
-    return argument;
-}
-
 // One loop over all elements of the matrix, one put of them, and no other structure.
 static bool is_pointwise(struct epilogue *e)
 {
@@ -261,17 +245,17 @@ static bool join_next(struct nest_program *p, uint32_t i)
     uint32_t argument = 0;
     while (kernel->memories[argument] != m)
         argument++;
-    e.product = buffer_of(e.nest, argument);
+    e.product = nest_buffer_of(e.nest, argument);
     if (!is_pointwise(&e) || !match(&e))
         return false;
     uint32_t *memories = arena_array(p->arena, uint32_t, 5), n = 3;
     memories[0] = product->memories[0];
     memories[1] = product->memories[1];
-    memories[2] = kernel->memories[argument_of(e.nest, e.put->buffer)];
+    memories[2] = kernel->memories[nest_argument_of(e.nest, e.put->buffer)];
     if (e.gemm.has_bias)
-        memories[n++] = kernel->memories[argument_of(e.nest, e.bias)];
+        memories[n++] = kernel->memories[nest_argument_of(e.nest, e.bias)];
     if (e.gemm.has_addend)
-        memories[n++] = kernel->memories[argument_of(e.nest, e.addend)];
+        memories[n++] = kernel->memories[nest_argument_of(e.nest, e.addend)];
     // What is put over an operand of the product would be read after it is written.
     if (shows(p, memories[2], memories[0]) || shows(p, memories[2], memories[1]))
         return false;

@@ -75,10 +75,7 @@ static const struct use *find_writer(const struct uses *u, uint32_t m)
 // names it.
 static struct nest_statement *only_put(struct nest *n, uint32_t argument)
 {
-    nest_id buffer = 0;
-    for (uint32_t seen = 0;; buffer++)
-        if (n->buffers.at[buffer].role != NEST_LOCAL && seen++ == argument)
-            break;
+    nest_id buffer = nest_buffer_of(n, argument);
     struct nest_statement *put = NULL;
     for (uint32_t i = 0; i < n->statements.count; i++) {
         struct nest_statement *s = &n->statements.at[i];

@@ -74,7 +74,8 @@
 // Behind its parameters stands how many threads a kernel has: `block 256` a block, `group 32` those that share a
 // point (1: none do), `columns 8` points of a block side by side, `resident 4` blocks of a multiprocessor at once,
 // `grid 1` blocks, where that is not said by the work, `turns 4` vectors of points that a thread has one after the
-// other, or `at_once 2` that it reads before it goes on; or `as network`, the one emitter that it is for.  A local may be `@register`, kept by the threads of a group that put it, or `@shared` by them.
+// other, or `at_once 2` that it reads before it goes on; or `as network`, the one emitter that it is for.  A local
+// may be `@register`, kept by the threads of a group that put it, or `@shared` by them.
 //
 // A contract is c = sum of a b by fused multiply-add, whose terms come one after the other.
 //
@@ -649,6 +650,9 @@ static inline bool nest_memory_is_view(const struct nest_memory *m)
 {
     return m->place == NEST_ROW || m->place == NEST_TURN;
 }
+// The place of a buffer among the memories of a step, which locals have none of, and the buffer of a place.
+uint32_t nest_argument_of(const struct nest *n, nest_id buffer);
+nest_id nest_buffer_of(const struct nest *n, uint32_t argument);
 // Whether memory m is memory `of`, or part of it in some trip.
 bool nest_memory_shows(const struct nest_program *p, uint32_t m, uint32_t of);
 // Whether memories a and b, or parts of them, are one in some trip.

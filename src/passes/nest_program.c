@@ -139,6 +139,21 @@ bool nest_memory_meets(const struct nest_program *p, uint32_t a, uint32_t b)
     return a == b;
 }
 
+uint32_t nest_argument_of(const struct nest *n, nest_id buffer)
+{
+    uint32_t argument = 0;
+    for (nest_id b = 0; b < buffer; b++)
+        argument += n->buffers.at[b].role != NEST_LOCAL;
+    return argument;
+}
+
+nest_id nest_buffer_of(const struct nest *n, uint32_t argument)
+{
+    for (nest_id b = 0;; b++)
+        if (n->buffers.at[b].role != NEST_LOCAL && argument-- == 0)
+            return b;
+}
+
 struct nest_range nest_step_range(const struct nest_program *p, const struct nest_step *t,
                                   uint32_t k)
 {

@@ -168,9 +168,11 @@ static uint32_t find_maker(const struct nest_program *p, uint32_t i)
 // The buffer of all elements that a kernel puts in the memory.
 static nest_id find_buffer(const struct nest_step *t, const struct nest *n, uint32_t memory)
 {
-    for (nest_id i = 0; i < n->buffers.count; i++)
-        if (n->buffers.at[i].role == NEST_OUT && t->memories[i] == memory)
-            return i;
+    for (uint32_t k = 0; k < t->n_memories; k++) {
+        nest_id b = nest_buffer_of(n, k);
+        if (n->buffers.at[b].role == NEST_OUT && t->memories[k] == memory)
+            return b;
+    }
     return NEST_NONE;
 }
 
