@@ -5,23 +5,22 @@
 //     %2 = load carry_2[j] : f32       =>       put next[j] = %1
 //     put next_2[j] = add %2, %3                put next_2[j] = add %2, %3
 //
-// A thread stops at a put whose value it waits for, and in the function of a loop, whose memories take turns, nobody
-// knows that what is read behind it is something else: each load would wait for all those before it.  What a point
-// reads was there before the kernel, so that the order is free.
+// A thread stops at a put until the value is there. In the function of a loop memories take turns, and the assembler
+// does not know that a load behind the put reads another one: each load waits for all those before it. What
+// the kernel only reads may be read first: where a result has the memory of an operand, a point reads its elements
+// before it puts them (plan.h), and so it does after this.
 #include "passes/schedule_internal.h"
 
 #define MOST_AHEAD 32 // values that registers have room for
 
-// Whether the load may stand at place `first` of the block: it needs nothing that is made from there on.
-static bool may_go(const struct nest *n, const struct nest_statement *s, const bool *is_late,
-                   const bool *is_put)
+// Whether the statement reads what no statement of the kernel writes, at a place that is known before what is late.
+static bool may_go(const struct nest *n, const struct nest_statement *s, const bool *is_late)
 {
-    return s->kind == NEST_LOAD && !is_put[s->buffer] && !nest_takes(s, is_late) &&
-           n->buffers.at[s->buffer].role != NEST_LOCAL;
+    return s->kind == NEST_LOAD && n->buffers.at[s->buffer].role == NEST_IN &&
+           !nest_takes(s, is_late);
 }
 
-static void order_block(struct nest *n, struct nest_block *b, struct arena *scratch,
-                        const bool *is_put)
+static void order_block(struct nest *n, struct nest_block *b, struct arena *scratch)
 {
     uint32_t first = 0, ahead = 0;
     while (first < b->statements.count &&
@@ -31,7 +30,7 @@ static void order_block(struct nest *n, struct nest_block *b, struct arena *scra
     for (uint32_t i = first; i < b->statements.count; i++) {
         nest_id id = b->statements.at[i];
         const struct nest_statement *s = nest_statement_at(n, id);
-        if (ahead < MOST_AHEAD && may_go(n, s, is_late, is_put)) {
+        if (ahead < MOST_AHEAD && may_go(n, s, is_late)) {
             memmove(&b->statements.at[first + 1], &b->statements.at[first],
                     (i - first) * sizeof id);
             b->statements.at[first++] = id;
@@ -55,11 +54,7 @@ void schedule_loads_first(struct nest_program *p, struct arena *scratch)
             continue;
         struct nest *n = p->nests.at[t->nest];
         is_done[t->nest] = true;
-        bool *is_put = arena_array(scratch, bool, n->buffers.count + 1);
-        nest_for_all (s, n)
-            if (s->kind == NEST_PUT)
-                is_put[s->buffer] = true;
         for (uint32_t k = 0; k < n->blocks.count; k++)
-            order_block(n, &n->blocks.at[k], scratch, is_put);
+            order_block(n, &n->blocks.at[k], scratch);
     }
 }
