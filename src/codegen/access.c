@@ -8,7 +8,6 @@
 #define STREAMED_BYTES (INT64_C(16) << 20) // arrays that leave the caches before they are read
 #define APART_BYTES (INT64_C(1) << 20)     // the same where lanes put far apart
 #define STEPS_BYTES (INT64_C(8) << 20)     // and where the steps of a loop do
-#define CACHE_LINE 64
 
 LLVMValueRef cg_wide(struct cg_lowering *l, LLVMValueRef v)
 {
@@ -158,7 +157,7 @@ static void store_contiguous(struct cg_lowering *l, LLVMValueRef v, LLVMValueRef
 static void store_past_caches(struct cg_lowering *l, LLVMValueRef v, LLVMValueRef at)
 {
     LLVMValueRef store = LLVMBuildStore(l->m.b, v, at);
-    LLVMSetAlignment(store, CACHE_LINE);
+    LLVMSetAlignment(store, CG_CACHE_LINE);
     LLVMMetadataRef one = LLVMValueAsMetadata(LLVMConstInt(l->module->i32, 1, 0));
     LLVMSetMetadata(store, LLVMGetMDKindIDInContext(l->module->context, "nontemporal", 11),
                     LLVMMetadataAsValue(l->module->context,
@@ -172,7 +171,7 @@ static void store_streamed(struct cg_lowering *l, LLVMValueRef v, LLVMValueRef a
 {
     LLVMBuilderRef b = l->m.b;
     LLVMValueRef place = LLVMBuildPtrToInt(b, at, l->module->i64, "");
-    place = LLVMBuildAnd(b, place, cg_int(l->module, CACHE_LINE - 1), "");
+    place = LLVMBuildAnd(b, place, cg_int(l->module, CG_CACHE_LINE - 1), "");
     struct cg_branch starts =
         cg_if_open(l, LLVMBuildICmp(b, LLVMIntEQ, place, cg_int(l->module, 0), ""));
     store_past_caches(l, v, at);
@@ -505,7 +504,7 @@ static void store_vector(struct cg_lowering *l, LLVMTypeRef lane, LLVMValueRef b
         LLVMValueRef all = v.im ? interleave(l, v.re, v.im) : v.re;
         LLVMValueRef wide_mask = mask && v.im ? interleave(l, mask, mask) : mask;
         LLVMValueRef at = cg_at(l, lane, base, start);
-        if (l->streams && !mask && cg_lanes_of(all) * align % CACHE_LINE == 0)
+        if (l->streams && !mask && cg_lanes_of(all) * align % CG_CACHE_LINE == 0)
             store_streamed(l, all, at, align);
         else
             store_contiguous(l, all, at, align, wide_mask);

@@ -146,8 +146,6 @@ static void find_equal(struct arena *arena, const struct nest_program *program, 
     }
 }
 
-#define LINE 64 // bytes: arrays of the host begin at multiples
-
 // Kernels of different shapes may be one as they are mapped.  A text of the nests has them as they are.
 static jot_status lower_host(struct cg_module *m, struct arena *arena,
                              struct nest_program *program, bool is_text,
@@ -164,7 +162,7 @@ static jot_status lower_host(struct cg_module *m, struct arena *arena,
     if (is_text)
         find_equal(arena, program, of);
     else
-        share_kernels(arena, program, wanted, LINE, of);
+        share_kernels(arena, program, wanted, CG_CACHE_LINE, of);
     for (uint32_t i = 0; i < program->nests.count; i++)
         if (of[i] == i)
             JOT_TRY(cg_kernel_lower(m, arena, program->nests.at[i], (int)i, &kernels[i]));

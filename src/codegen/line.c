@@ -6,7 +6,6 @@
 // line takes the end of the lower one and the beginning of the higher one.
 #include "codegen/lower.h"
 
-#define CACHE_LINE 64
 #define UNROLL 4
 
 // The elements of a line that there are, of a row of which `phase` bytes lie before it.
@@ -14,7 +13,7 @@ static LLVMValueRef line_mask(struct cg_lowering *l, const struct cg_lines *x,
                               LLVMValueRef phase, LLVMValueRef row)
 {
     LLVMBuilderRef b = l->m.b;
-    unsigned n = CACHE_LINE / x->bytes;
+    unsigned n = CG_CACHE_LINE / x->bytes;
     LLVMTypeRef i32 = l->module->i32;
     LLVMValueRef skipped =
         LLVMBuildUDiv(b, LLVMBuildTrunc(b, phase, i32, ""), LLVMConstInt(i32, x->bytes, 0), "");
@@ -40,27 +39,27 @@ static void store_row(struct cg_lowering *l, const struct cg_lines *x, LLVMValue
 {
     LLVMBuilderRef b = l->m.b;
     LLVMTypeRef i64 = l->module->i64, byte = l->module->i8;
-    unsigned n = CACHE_LINE / x->bytes;
+    unsigned n = CG_CACHE_LINE / x->bytes;
     LLVMTypeRef vector = LLVMVectorType(x->lane, n);
     LLVMValueRef at =
         cg_at(l, x->lane, x->outside, LLVMBuildMul(b, row, cg_int(l->module, x->stride), ""));
     LLVMValueRef phase = LLVMBuildAnd(b, LLVMBuildPtrToInt(b, at, i64, ""),
-                                      cg_int(l->module, CACHE_LINE - 1), "");
+                                      cg_int(l->module, CG_CACHE_LINE - 1), "");
     // The line with the lower end of the tile in it, or the one above.
     bool above = x->falls != ends;
-    LLVMValueRef to = LLVMBuildSub(b, cg_int(l->module, above ? CACHE_LINE : 0), phase, "");
+    LLVMValueRef to = LLVMBuildSub(b, cg_int(l->module, above ? CG_CACHE_LINE : 0), phase, "");
     LLVMValueRef places =
-        cg_at(l, byte, x->rows, LLVMBuildMul(b, row, cg_int(l->module, 2 * CACHE_LINE), ""));
-    LLVMValueRef from = LLVMBuildSub(b, cg_int(l->module, CACHE_LINE), phase, "");
+        cg_at(l, byte, x->rows, LLVMBuildMul(b, row, cg_int(l->module, 2 * CG_CACHE_LINE), ""));
+    LLVMValueRef from = LLVMBuildSub(b, cg_int(l->module, CG_CACHE_LINE), phase, "");
     LLVMValueRef v = cg_load_row(l, vector, cg_at(l, byte, places, from), x->bytes, NULL);
-    cg_store_row(l, v, LLVMBuildGEP2(b, byte, at, &to, 1, ""), whole ? CACHE_LINE : x->bytes,
+    cg_store_row(l, v, LLVMBuildGEP2(b, byte, at, &to, 1, ""), whole ? CG_CACHE_LINE : x->bytes,
                  whole ? NULL : line_mask(l, x, phase, row), whole && x->streams);
     if (ends)
         return;
     // What this tile has is what the next one finds.
-    LLVMValueRef high = cg_at(l, byte, places, cg_int(l->module, CACHE_LINE));
-    LLVMValueRef now = cg_load_row(l, vector, x->falls ? places : high, CACHE_LINE, NULL);
-    cg_store_row(l, now, x->falls ? high : places, CACHE_LINE, NULL, false);
+    LLVMValueRef high = cg_at(l, byte, places, cg_int(l->module, CG_CACHE_LINE));
+    LLVMValueRef now = cg_load_row(l, vector, x->falls ? places : high, CG_CACHE_LINE, NULL);
+    cg_store_row(l, now, x->falls ? high : places, CG_CACHE_LINE, NULL, false);
 }
 
 // Lines of which only a part is stored are fetched, all of them at the same time.
@@ -71,7 +70,7 @@ static void ask_for_rows(struct cg_lowering *l, const struct cg_lines *x, bool e
                                        cg_int(l->module, 1));
     LLVMValueRef at = cg_at(l, x->lane, x->outside,
                             LLVMBuildMul(b, loop.index, cg_int(l->module, x->stride), ""));
-    LLVMValueRef further = cg_int(l->module, x->falls != ends ? CACHE_LINE : 0);
+    LLVMValueRef further = cg_int(l->module, x->falls != ends ? CG_CACHE_LINE : 0);
     cg_prefetch_line(l, LLVMBuildGEP2(b, l->module->i8, at, &further, 1, ""), true);
     cg_loop_close(l, &loop);
 }
@@ -96,7 +95,7 @@ void cg_lines_store(struct cg_lowering *l, const struct cg_lines *x, bool ends)
         store_rows(l, x, ends, false);
         return;
     }
-    int64_t both = 2 * CACHE_LINE / x->bytes;
+    int64_t both = 2 * CG_CACHE_LINE / x->bytes;
     LLVMValueRef all =
         LLVMBuildAnd(b, LLVMBuildICmp(b, LLVMIntEQ, x->low, cg_int(l->module, 0), ""),
                      LLVMBuildICmp(b, LLVMIntEQ, x->high, cg_int(l->module, both), ""), "");

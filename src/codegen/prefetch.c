@@ -14,7 +14,6 @@
 
 #include <stdlib.h>
 
-#define CACHE_LINE 64
 #define ROW_BYTES_LEAST 1024
 #define ROW_BYTES_MOST (256 * 1024)
 #define STEPS_AHEAD 16
@@ -85,7 +84,7 @@ void cg_prefetch_ahead(struct cg_lowering *l, const struct nest_statement *s, in
         LLVMBuildAdd(b, cg_index_first(l, &s->index), cg_int(l->module, elements), "");
     LLVMValueRef at = LLVMBuildMul(b, next, cg_int(l->module, size), "");
     at = LLVMBuildGEP2(b, l->module->i8, cg_buffer_base(l, s->buffer), &at, 1, "");
-    for (int64_t byte = 0; byte < size * l->lanes; byte += CACHE_LINE) {
+    for (int64_t byte = 0; byte < size * l->lanes; byte += CG_CACHE_LINE) {
         LLVMValueRef line = cg_int(l->module, byte);
         cg_prefetch_line(l, LLVMBuildGEP2(b, l->module->i8, at, &line, 1, ""), false);
     }

@@ -11,7 +11,6 @@
 // once, and what it reads in them is on its way at once.
 #include "codegen/gpu/gpu.h"
 
-#define CACHE_LINE 64
 #define SHORTEST 8 // loops that are worth it
 #define WIDEST 16  // bytes of an access
 
@@ -53,10 +52,10 @@ static bool lies_across_lines(const struct cg_lowering *l, const struct nest_sta
 {
     const struct nest_buffer *b = &l->nest->buffers.at[s->buffer];
     int64_t bytes = dtype_get(b->dtype)->bytes, steps = cg_stack_steps(l);
-    return s->kind == NEST_PUT && bytes * steps == CACHE_LINE &&
+    return s->kind == NEST_PUT && bytes * steps == CG_CACHE_LINE &&
            cg_is_streamed(l, s->buffer, true) && steps == l->lanes &&
            cg_extent(l, seq) >= 2 * steps && nest_index_factor(&s->index, seq->axes[0]) == 1 &&
-           nest_index_factor(&s->index, l->vector_axis) * bytes % CACHE_LINE != 0;
+           nest_index_factor(&s->index, l->vector_axis) * bytes % CG_CACHE_LINE != 0;
 }
 
 bool cg_stack_find(struct cg_lowering *l, const struct nest_statement *seq)
@@ -74,7 +73,7 @@ bool cg_stack_find(struct cg_lowering *l, const struct nest_statement *seq)
             .memory = cg_scratch(l, n_lanes * (uint64_t)cg_stack_steps(l) * bytes),
             .by_chunk = l->together};
         if (lies_across_lines(l, seq, s))
-            l->stacks[id].lines = cg_scratch(l, n_lanes * 2 * CACHE_LINE);
+            l->stacks[id].lines = cg_scratch(l, n_lanes * 2 * CG_CACHE_LINE);
         any = true;
     }
     return any;
