@@ -74,6 +74,14 @@ static inline LLVMValueRef load(struct gpu_gradient *c, LLVMValueRef at)
     return LLVMBuildLoad2(c->b, c->f32, at, "");
 }
 
+// Where the rows of a turn are in shared memory: of two stages, in turn.
+static inline LLVMValueRef stage_of(struct gpu_gradient *c, int64_t stages, int64_t stage,
+                                    LLVMValueRef turn)
+{
+    LLVMValueRef odd = LLVMBuildAnd(c->b, turn, whole(c, 1), "");
+    return plus(c, times(c, odd, stage), stages);
+}
+
 // Memory of so many f32; sets it.
 LLVMValueRef *gpu_gradient_room(struct gpu_gradient *c, int64_t count);
 void gpu_gradient_set_all(struct gpu_gradient *c, LLVMValueRef *all, int64_t count, double x);

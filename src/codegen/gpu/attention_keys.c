@@ -28,15 +28,9 @@ static void place_all(const struct gpu_gradient *c, struct turned *t)
     t->bytes = t->change + keys * t->change_pitch;
 }
 
-static LLVMValueRef stage_of(struct gpu_gradient *c, const struct turned *t, LLVMValueRef turn)
-{
-    LLVMValueRef odd = LLVMBuildAnd(c->b, turn, whole(c, 1), "");
-    return plus(c, times(c, odd, t->stage), t->stages);
-}
-
 static void fetch_queries(struct gpu_gradient *c, const struct turned *t, LLVMValueRef turn)
 {
-    LLVMValueRef place = stage_of(c, t, turn), query = times(c, turn, STEP);
+    LLVMValueRef place = stage_of(c, t->stages, t->stage, turn), query = times(c, turn, STEP);
     gpu_tensor_fetch(&c->t, &c->q, query, STEP, place);
     gpu_tensor_fetch(&c->t, &c->dy, query, STEP, plus(c, place, STEP * c->q.pitch));
     LLVMValueRef thread = gpu_wide(c->l, c->l->gpu->thread);
@@ -213,7 +207,7 @@ static void add_dq(struct gpu_gradient *c, const struct turned *t)
 static void take_queries(struct gpu_gradient *c, struct turned *t, LLVMValueRef turn,
                          LLVMValueRef is_first)
 {
-    LLVMValueRef stage = stage_of(c, t, turn), query = times(c, turn, STEP);
+    LLVMValueRef stage = stage_of(c, t->stages, t->stage, turn), query = times(c, turn, STEP);
     struct cg_loop parts = cg_loop_open(c->l, whole(c, 0), whole(c, STEP), whole(c, PART));
     take_part(c, t, stage, query, parts.index);
     cg_loop_close(c->l, &parts);

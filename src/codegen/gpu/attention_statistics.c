@@ -93,16 +93,9 @@ static void store_row(struct gpu_gradient *c, struct statistics *s, int row)
 
 // ---- A block of queries
 
-static LLVMValueRef stage_of(struct gpu_gradient *c, const struct statistics *s,
-                             LLVMValueRef turn)
-{
-    LLVMValueRef odd = LLVMBuildAnd(c->b, turn, whole(c, 1), "");
-    return plus(c, times(c, odd, s->stage), s->stages);
-}
-
 static void fetch_keys(struct gpu_gradient *c, const struct statistics *s, LLVMValueRef turn)
 {
-    LLVMValueRef place = stage_of(c, s, turn), key = times(c, turn, STEP);
+    LLVMValueRef place = stage_of(c, s->stages, s->stage, turn), key = times(c, turn, STEP);
     gpu_tensor_fetch(&c->t, &s->k, key, STEP, place);
     gpu_tensor_fetch(&c->t, &s->v, key, STEP, plus(c, place, STEP * s->k.pitch));
 }
@@ -146,7 +139,7 @@ static void multiply(struct gpu_gradient *c, struct statistics *s, LLVMValueRef 
 static void take_keys(struct gpu_gradient *c, struct statistics *s, LLVMValueRef turn)
 {
     struct cg_loop parts = cg_loop_open(c->l, whole(c, 0), whole(c, STEP), whole(c, s->part));
-    multiply(c, s, stage_of(c, s, turn), parts.index);
+    multiply(c, s, stage_of(c, s->stages, s->stage, turn), parts.index);
     LLVMValueRef key = sum_of(c, times(c, turn, STEP), parts.index);
     for (int row = 0; row < s->rows; row++) {
         int from_row = row / 2 * (s->part / 2) + row % 2 * 2;
