@@ -4,6 +4,7 @@
 #include "base/hash.h"
 #include "base/status.h"
 #include "map/map.h"
+#include "support/nest_text.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -153,27 +154,18 @@ void nest_check_end(void)
     n_waiting = 0;
 }
 
-static struct nest *parse(const char *text)
-{
-    struct nest **nests;
-    int count;
-    ck_assert_msg(nest_parse(nest_check_arena, text, &count, &nests) == JOT_OK, "%s\n%s",
-                  jot_error_message(), text);
-    return nests[0];
-}
-
 // The nest with the levels of some processor: it is as legal, has a text, and gives the same bits.
 static void check_mapped(const struct waiting *w, void *const *buffers)
 {
     struct strbuf report = strbuf_make(nest_check_arena);
-    struct nest *n = parse(text_of(w->nest));
+    struct nest *n = nest_of_text(nest_check_arena, text_of(w->nest));
     uint64_t draw = nest_check_random();
     if (map_jam(n))
         nest_collapse(n);
     map_stage(n);
     map_to_host(n, &(struct map_host){16u << draw % 3, draw / 3 % 3});
     ck_assert_msg(!nest_verify(n, &report), "%s\n%s", report.text, text_of(n));
-    ck_assert_msg(nest_equal(n, parse(text_of(n))), "%s", text_of(n));
+    ck_assert_msg(nest_equal(n, nest_of_text(nest_check_arena, text_of(n))), "%s", text_of(n));
     void *mapped[MOST_BUFFERS];
     for (uint32_t i = 0; i < w->program->memories.count; i++) {
         const struct nest_memory *m = &w->program->memories.at[i];

@@ -4,6 +4,7 @@
 #include "map/gpu.h"
 
 #include "base/status.h"
+#include "support/nest_text.h"
 #include "support/suite.h"
 
 #include <string.h>
@@ -184,15 +185,6 @@ static const struct {
      {") as network price "}},
 };
 
-static struct nest *parse(const char *text)
-{
-    struct nest **nests;
-    int count;
-    ck_assert_msg(nest_parse(arena, text, &count, &nests) == JOT_OK, "%s\n%s",
-                  jot_error_message(), text);
-    return nests[0];
-}
-
 static const char *mapped(struct nest *n, bool is_phase)
 {
     bool *is_read_only = arena_array(arena, bool, n->buffers.count + 1);
@@ -213,14 +205,14 @@ static const char *mapped(struct nest *n, bool is_phase)
 
 START_TEST(levels_of_a_gpu)
 {
-    struct nest *n = parse(rows[_i].text);
+    struct nest *n = nest_of_text(arena, rows[_i].text);
     const char *text = mapped(n, rows[_i].is_phase);
     for (int k = 0; k < 3; k++)
         if (rows[_i].has[k])
             ck_assert_msg(strstr(text, rows[_i].has[k]), "%s: no '%s' in\n%s", rows[_i].what,
                           rows[_i].has[k], text);
     // What is written stands in the text alone, and is written anew for another purpose.
-    ck_assert_str_eq(mapped(parse(text), rows[_i].is_phase), text);
+    ck_assert_str_eq(mapped(nest_of_text(arena, text), rows[_i].is_phase), text);
     mapped(n, !rows[_i].is_phase);
     ck_assert_str_eq(mapped(n, rows[_i].is_phase), text);
 }
@@ -229,9 +221,10 @@ END_TEST
 // One block has all of a kernel for longer than all blocks, or than each has a point.
 START_TEST(a_price_sees_who_works)
 {
-    struct nest *all = parse(KERNEL(SUM("k < 16777216", "x[k]", "%1") "    put y[0] = %1\n"));
-    struct nest *one = parse(
-        KERNEL(SUM("k < 16777216", "x[k]", "%1") MAP("i < 64", "i", "i") "  put y[64] = %1\n"));
+    struct nest *all =
+        nest_of_text(arena, KERNEL(SUM("k < 16777216", "x[k]", "%1") "    put y[0] = %1\n"));
+    struct nest *one = nest_of_text(arena, KERNEL(SUM("k < 16777216", "x[k]", "%1") MAP(
+                                               "i < 64", "i", "i") "  put y[64] = %1\n"));
     mapped(all, false);
     mapped(one, false);
     ck_assert_uint_eq(one->threads[NEST_BLOCKS], 1);
@@ -244,14 +237,16 @@ END_TEST
 START_TEST(serial_work_is_found)
 {
     struct map_serial s;
-    struct nest *n = parse(KERNEL(
-        "  scan i < 100000 {\n    %0 = load x[i] : f32\n    scan j < 2 {\n      yield "
-        "reduce_sum %0 serial -> %1 : f32\n    }\n    yield reduce_sum %0 serial -> %2 : f32\n"
-        "    put y[i] = %2\n  }\n"));
+    struct nest *n = nest_of_text(
+        arena,
+        KERNEL("  scan i < 100000 {\n    %0 = load x[i] : f32\n    scan j < 2 {\n      yield "
+               "reduce_sum %0 serial -> %1 : f32\n    }\n    yield reduce_sum %0 serial -> %2 "
+               ": f32\n"
+               "    put y[i] = %2\n  }\n"));
     mapped(n, false);
     map_serial_find(n, &s);
     ck_assert(s.loop != NEST_NONE && s.count == 100000);
-    n = parse(SUMS("i < 4096", "k < 1024", "x[1024*i + k]"));
+    n = nest_of_text(arena, SUMS("i < 4096", "k < 1024", "x[1024*i + k]"));
     mapped(n, false);
     map_serial_find(n, &s);
     ck_assert(s.loop == NEST_NONE);

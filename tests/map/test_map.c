@@ -3,6 +3,7 @@
 #include "map/map.h"
 
 #include "base/status.h"
+#include "support/nest_text.h"
 #include "support/suite.h"
 
 #include <string.h>
@@ -129,15 +130,6 @@ static const struct {
      {"fold k < 20 @vector 32", "fold j < 20 {"}},
 };
 
-static struct nest *parse(const char *text)
-{
-    struct nest **nests;
-    int count;
-    ck_assert_msg(nest_parse(arena, text, &count, &nests) == JOT_OK, "%s\n%s",
-                  jot_error_message(), text);
-    return nests[0];
-}
-
 static const char *print(const struct nest *n)
 {
     struct strbuf s = strbuf_make(arena);
@@ -152,7 +144,7 @@ START_TEST(levels_of_a_processor)
         &s,
         "kernel k(x: f32[65536], d: f64[65536], n: i32[65536], y: inout f32[65536]) {\n%s}\n",
         rows[_i].body);
-    struct nest *n = parse(s.text);
+    struct nest *n = nest_of_text(arena, s.text);
     map_to_host(n, &rows[_i].host);
     const char *text = print(n);
     ck_assert_msg(!nest_verify(n, &report), "%s%s", report.text, text);
@@ -161,8 +153,8 @@ START_TEST(levels_of_a_processor)
                       rows[_i].has[i], text);
     // The price is a part of the text, whole as it is.
     ck_assert_int_gt(n->price, 0);
-    ck_assert_int_eq(parse(text)->price, n->price);
-    ck_assert_str_eq(text, print(parse(text)));
+    ck_assert_int_eq(nest_of_text(arena, text)->price, n->price);
+    ck_assert_str_eq(text, print(nest_of_text(arena, text)));
     // Levels that stand there are replaced.
     map_to_host(n, &(struct map_host){16, MAP_WRITTEN_OUT});
     map_to_host(n, &rows[_i].host);
@@ -188,7 +180,7 @@ START_TEST(guards_by_place_are_free)
     for (int i = 0; i < 3; i++) {
         struct strbuf s = strbuf_make(arena);
         strbuf_printf(&s, "%s%s  }\n}\n", head, bodies[i]);
-        price[i] = map_price(parse(s.text));
+        price[i] = map_price(nest_of_text(arena, s.text));
     }
     ck_assert_int_lt(price[1], price[0] + price[0] / 4);
     ck_assert_int_gt(price[2], price[0] + price[0] / 4);
@@ -274,7 +266,7 @@ static const struct {
 
 START_TEST(elements_go_side_by_side)
 {
-    struct nest *n = parse(jams[_i].text);
+    struct nest *n = nest_of_text(arena, jams[_i].text);
     struct strbuf report = strbuf_make(arena);
     const char *before = print(n);
     ck_assert_int_eq(map_jam(n), jams[_i].has != NULL);
@@ -323,7 +315,7 @@ static const struct {
 
 START_TEST(rows_are_staged)
 {
-    struct nest *n = parse(stages[_i].text);
+    struct nest *n = nest_of_text(arena, stages[_i].text);
     struct strbuf report = strbuf_make(arena);
     const char *before = print(n);
     map_stage(n);

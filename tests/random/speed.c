@@ -23,6 +23,7 @@
 #include "random/programs.h"
 #include "runtime/device.h"
 #include "support/nest_eval.h"
+#include "support/number.h"
 #include "support/run_native.h"
 
 #include <float.h>
@@ -254,12 +255,6 @@ static int by_ratio(const void *x, const void *y)
 {
     double a = ((const struct one *)x)->ratio, b = ((const struct one *)y)->ratio;
     return (a < b) - (a > b);
-}
-
-static uint64_t number_from(const char *name, uint64_t otherwise)
-{
-    const char *text = getenv(name);
-    return text && *text ? strtoull(text, NULL, 10) : otherwise;
 }
 
 // As the code generator maps it.

@@ -11,6 +11,7 @@
 #include "passes/schedule.h"
 #include "random/large.h"
 #include "random/parallelism.h"
+#include "support/number.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -59,12 +60,6 @@ static int by_ratio(const void *x, const void *y)
 {
     double a = ((const struct one *)x)->ratio, b = ((const struct one *)y)->ratio;
     return (a < b) - (a > b);
-}
-
-static uint64_t number_from(const char *name, uint64_t otherwise)
-{
-    const char *text = getenv(name);
-    return text && *text ? strtoull(text, NULL, 10) : otherwise;
 }
 
 // Prints the worst of device k; returns whether it is used as it should be.

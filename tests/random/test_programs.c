@@ -6,6 +6,7 @@
 //     JOT_TEST_ONE=12345 test_programs      one program, and the smallest that fails like it
 #include "harness/isolate.h"
 #include "random/programs.h"
+#include "support/number.h"
 #include "support/suite.h"
 
 #include <check.h>
@@ -18,12 +19,6 @@
 enum { MOST_WORKERS = 256, CHUNK = 50, SECONDS = 120, FAULT_SECONDS = 5, REPORTED = 3 };
 
 static uint64_t seed, start, count, workers;
-
-static uint64_t number_from(const char *name, uint64_t otherwise)
-{
-    const char *text = getenv(name);
-    return text && *text ? strtoull(text, NULL, 0) : otherwise;
-}
 
 // One in four is derivable, one in four has loops, and half of both has both.
 static unsigned kind_of(uint64_t program)
