@@ -105,7 +105,7 @@ MUTANTS = [
      'LLVMBuildICmp(b, LLVMIntSGT, y->v[2], x->v[2], "")'),
     ("a matrix read the wrong way round", "src/passes/gemm.c", ["passes/schedule", "harness/native"],
      "*transpose = column_stride != 1;", "*transpose = column_stride == 1 && row_stride != 1;"),
-    ("updates that meet run side by side", "src/passes/write_place.c", ["passes/schedule"],
+    ("updates that meet run side by side", "src/passes/write_place.c", ["passes/schedule", "passes/schedule_memory"],
      "return v->is_batch[d] || v->component[d] < 0;", "return true;"),
     ("an operand in two memories is one", "src/passes/schedule.c", ["passes/schedule_control"],
      "s->uses[x] != 1)", "s->uses[x] == 0)"),
