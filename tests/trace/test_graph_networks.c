@@ -39,7 +39,8 @@ START_TEST(layers_of_points_are_kernels)
     must(jot_executable_prepare(f, 5, in));
     const char *text = jot_executable_text(f, "schedule");
     ck_assert_ptr_nonnull(text);
-    ck_assert_msg(count(text, "(layers and sums of the same points)") >= 2, "%.800s", text);
+    if (jot_device_kind_of(NULL) == JOT_HOST)
+        ck_assert_msg(count(text, "(layers and sums of the same points)") >= 2, "%.800s", text);
     jot_arrays_release(5, in);
     jot_executable_release(f);
 }
