@@ -155,7 +155,7 @@ bool map_has_terms(const struct nest *n, nest_id fold, int64_t points)
 {
     const struct nest_statement *s = nest_statement_at(n, fold);
     for (uint32_t i = 0; i < s->n_combines; i++)
-        if (dtype_is_complex(s->combines[i].dtype) || s->combines[i].dtype == JOT_BOOL)
+        if (dtype_is_complex(s->combines[i].dtype))
             return false;
     int64_t length = nest_extent(n, s), blocks = points * (length / fold_block(length));
     double work = map_turn_work(n, s->body);

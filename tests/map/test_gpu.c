@@ -92,6 +92,15 @@ static const struct {
             "      yield reduce_sum %4 sum64\n    } -> %5 : f32\n    put y[0] = %5\n"),
      false,
      {"  fold @thread k < 100000 @vector 4 terms @scratch {"}},
+    {"such terms of two types",
+     KERNEL(
+         "    %7 = const 0x00000000 : f32\n"
+         "    fold k < 100000 {\n      %0 = load x[k] : f32\n      %1 = tanh %0 : f32\n"
+         "      %2 = tanh %1 : f32\n      %3 = exp %2 : f32\n      %4 = gt %3, %7 : bool\n"
+         "      yield reduce_sum %3 sum64, reduce_xor %4 free\n    } -> %5 : f32, %6 : bool\n"
+         "    put y[0] = %5 if %6\n"),
+     false,
+     {"  fold @thread k < 100000 @vector 4 terms @scratch {"}},
     {"a short one: one block",
      KERNEL(SUM("k < 1024", "x[k]", "%1") "    put y[0] = %1\n"),
      false,
