@@ -153,19 +153,19 @@ static void find_parts(struct fission *f)
             give_memory(f, i);
 }
 
-static void put_scan_last(struct fission *f)
+static void put_loop_last(struct fission *f, uint32_t block)
 {
-    struct nest_block *b = &f->n->blocks.at[0];
+    struct nest_block *b = &f->n->blocks.at[block];
     uint32_t n = 0;
-    nest_id scan = NEST_NONE;
+    nest_id loop = NEST_NONE;
     for (uint32_t i = 0; i < b->statements.count; i++) {
         nest_id id = b->statements.at[i];
         if (fission_is_loop(fission_statement(f, id)))
-            scan = id;
+            loop = id;
         else
             b->statements.at[n++] = id;
     }
-    b->statements.at[n] = scan;
+    b->statements.at[n] = loop;
 }
 
 // Whether loops that were one, and have one another's axes and statements, are in one kernel.
@@ -241,6 +241,8 @@ static uint32_t write_body(struct fission *f, uint32_t part)
             s = fission_statement(f, old.statements.at[i]);
         }
     }
+    if (fission_wants_loop_last(f, body))
+        put_loop_last(f, body);
     return body;
 }
 
@@ -315,6 +317,19 @@ static uint32_t write_outer(struct fission *f, uint32_t body)
     return outer;
 }
 
+// A map that is the only loop of a kernel, and its last statement, is what threads share.
+static void share_map(struct nest *n)
+{
+    uint32_t loops = 0;
+    nest_id map = NEST_NONE;
+    nest_for_each (s, n, 0) {
+        loops += fission_is_loop(s);
+        map = s->kind == NEST_MAP ? nest_id_of(n, s) : NEST_NONE;
+    }
+    if (loops == 1 && map != NEST_NONE)
+        n->statements.at[map].kind = NEST_PAR;
+}
+
 // The kernel with block `body` alone, and in *out the numbers of its buffers that are no locals.
 // What is not reached from it goes with the text.
 static struct nest *write_kernel(struct fission *f, uint32_t body, uint32_t number,
@@ -359,6 +374,7 @@ static struct nest *write_kernel(struct fission *f, uint32_t body, uint32_t numb
     struct nest **all;
     if (nest_parse(f->arena, text.text, &parsed, &all) != JOT_OK)
         return NULL;
+    share_map(all[0]);
     nest_collapse(all[0]);
     all[0]->place = f->n->place;
     return all[0];
@@ -376,9 +392,13 @@ static struct kernel_parts split_kernel(struct nest_program *p,
 {
     struct kernel_parts made = {.old = p->nests.at[nest], .first = p->nests.count};
     struct nest n = *made.old;
-    struct fission f = {
-        .program = p, .arena = p->arena, .always = always, .n = &n, .steps = steps};
-    fission_find_written(&f, nest);
+    struct fission f = {.program = p,
+                        .arena = p->arena,
+                        .always = always,
+                        .n = &n,
+                        .steps = steps,
+                        .first_step = steps->first[nest]};
+    fission_find_written(&f);
     fission_find_block(&f);
     if (!fission_is_plain(&n) || !fission_is_wanted(&f))
         return made;
@@ -390,9 +410,9 @@ static struct kernel_parts split_kernel(struct nest_program *p,
     for (uint32_t i = 0; i < n.blocks.count; i++)
         COPY(p->arena, n.blocks.at[i].statements);
     drop_dead_puts(&f);
-    bool turns = fission_wants_scan_last(&f);
+    bool turns = fission_wants_loop_last(&f, 0);
     if (turns)
-        put_scan_last(&f);
+        put_loop_last(&f, 0);
     fission_split_folds(&f);
     find_parts(&f);
     if ((f.n_parts < 2 && !fission_is_one_map(&f) && !turns) || are_mixed(&f))
@@ -474,6 +494,7 @@ void schedule_fission(struct nest_program *p, bool always)
     struct kernel_parts *made = arena_array(p->arena, struct kernel_parts, count + 1);
     bool any = false;
     for (uint32_t i = 0; i < count; i++) {
+        share_map(p->nests.at[i]);
         made[i] = split_kernel(p, &steps, i, always);
         any = any || made[i].n;
         for (uint32_t k = 0; k < made[i].n; k++) {

@@ -15,6 +15,7 @@ struct kernel_steps {
 struct fission {
     struct nest_program *program;
     const struct kernel_steps *steps;
+    uint32_t first_step; // of the kernel
     struct arena *arena;
     bool always;    // whatever it gains: for tests
     struct nest *n; // a copy that is worked on
@@ -24,6 +25,7 @@ struct fission {
     uint32_t *part;   // by statement of the block: NO_PART for what may be made again
     bool *is_written; // by buffer, of the first so many: somebody writes its memory
     uint32_t n_known;
+    uint32_t *operand;  // of the kernel's steps, by those; NEST_NONE: a local
     bool *is_crossing;  // by value: made in one part for another
     nest_id *memory_of; // by value that crosses: its buffer
 };
@@ -43,7 +45,7 @@ static inline bool fission_is_loop(const struct nest_statement *s)
 bool fission_is_anchored(const struct fission *f, const struct nest_statement *s);
 // The kernel has nothing but what is known here.
 bool fission_is_plain(const struct nest *n);
-void fission_find_written(struct fission *f, uint32_t nest);
+void fission_find_written(struct fission *f);
 // The body of a par that is all of the kernel but plain statements, or the kernel's.
 void fission_find_block(struct fission *f);
 // The yield of a running fold, in its body.
@@ -57,8 +59,9 @@ bool fission_wants_apart(const struct fission *f, nest_id id, bool *is_along);
 bool fission_is_map_alone(const struct fission *f, uint32_t block);
 // Whether points have one map, and are so few that it is rather a loop of all their elements.
 bool fission_is_one_map(const struct fission *f);
-// Whether all of the kernel is a running fold and what could stand in front of it and stands behind.
-bool fission_wants_scan_last(const struct fission *f);
+// Whether all of the block is a loop that threads share where it is last, and what could stand in front of it and
+// stands behind.
+bool fission_wants_loop_last(const struct fission *f, uint32_t block);
 bool fission_is_wanted(const struct fission *f);
 
 // fission_terms.c: what a statement, or all of a block, uses.

@@ -33,25 +33,31 @@ bool fission_is_plain(const struct nest *n)
     return true;
 }
 
-void fission_find_written(struct fission *f, uint32_t nest)
+// Whether two buffers of the kernel are in the same memory in any of its steps.
+static bool may_meet(const struct fission *f, nest_id a, nest_id b)
 {
-    const struct nest_program *p = f->program;
-    uint32_t *buffers = arena_array(f->arena, uint32_t, f->n->buffers.count + 1), count = 0;
+    bool are_operands = a < f->n_known && b < f->n_known && f->operand[a] != NEST_NONE &&
+                        f->operand[b] != NEST_NONE;
+    for (uint32_t i = f->first_step; are_operands && i != NEST_NONE; i = f->steps->next[i]) {
+        const uint32_t *of = f->program->steps.at[i].memories;
+        if (nest_memory_meets(f->program, of[f->operand[a]], of[f->operand[b]]))
+            return true;
+    }
+    return a == b;
+}
+
+void fission_find_written(struct fission *f)
+{
+    uint32_t count = 0;
     f->n_known = f->n->buffers.count;
     f->is_written = arena_array(f->arena, bool, f->n_known + 1);
-    for (nest_id i = 0; i < f->n->buffers.count; i++) {
-        f->is_written[i] = f->n->buffers.at[i].role != NEST_IN;
+    f->operand = nest_no_numbers(f->arena, f->n_known);
+    for (nest_id i = 0; i < f->n_known; i++)
         if (f->n->buffers.at[i].role != NEST_LOCAL)
-            buffers[count++] = i;
-    }
-    for (uint32_t i = f->steps->first[nest]; i != NEST_NONE; i = f->steps->next[i]) {
-        const struct nest_step *t = &p->steps.at[i];
-        for (uint32_t a = 0; a < count; a++)
-            for (uint32_t b = 0; b < count; b++)
-                f->is_written[buffers[a]] |=
-                    f->n->buffers.at[buffers[b]].role != NEST_IN &&
-                    nest_memory_meets(p, t->memories[a], t->memories[b]);
-    }
+            f->operand[i] = count++;
+    for (nest_id a = 0; a < f->n_known; a++)
+        for (nest_id b = 0; b < f->n_known; b++)
+            f->is_written[a] |= f->n->buffers.at[b].role != NEST_IN && may_meet(f, a, b);
 }
 
 void fission_find_block(struct fission *f)
@@ -133,25 +139,37 @@ uint32_t fission_yield_of(const struct fission *f, const struct nest_statement *
     return at;
 }
 
-static bool reads_written(const struct fission *f, uint32_t block);
-
-// What stands behind the only loop of a kernel, a running fold, and takes nothing of it, may stand in front: threads
-// share a running fold behind which nothing stands.
-bool fission_wants_scan_last(const struct fission *f)
+// Whether what is put there is read or put among the uses.
+static bool uses_memory_of(const struct fission *f, const struct fission_uses *u,
+                           const struct nest_statement *put)
 {
-    const struct nest_block *b = &f->n->blocks.at[0];
-    bool *of_scan = arena_array(f->arena, bool, f->n->values.count + 1), is_behind = false;
+    for (nest_id i = 0; i < f->n->buffers.count; i++)
+        if ((u->loads[i] || u->puts[i]) && may_meet(f, i, put->buffer))
+            return true;
+    return false;
+}
+
+// What stands behind the only loop of a block, points or a running fold, and takes nothing of it, may stand in front:
+// threads share such a loop behind which nothing stands.
+bool fission_wants_loop_last(const struct fission *f, uint32_t block)
+{
+    const struct nest_block *b = &f->n->blocks.at[block];
+    bool *of_loop = arena_array(f->arena, bool, f->n->values.count + 1), is_behind = false;
+    struct fission_uses u = fission_no_uses(f); // of the loop
     if (f->par != NEST_NONE)
         return false;
     for (uint32_t i = 0; i < b->statements.count; i++) {
         const struct nest_statement *s = fission_statement(f, b->statements.at[i]);
-        bool reads = s->kind == NEST_LOAD && fission_is_anchored(f, s);
-        if (reads || (is_behind && takes(f, s, of_scan)) ||
-            (fission_is_loop(s) &&
-             (is_behind || s->kind != NEST_SCAN || reads_written(f, s->body))))
+        bool is_shared = s->kind == NEST_SCAN || s->kind == NEST_MAP || s->kind == NEST_PAR;
+        if ((s->kind == NEST_LOAD && fission_is_anchored(f, s)) ||
+            (is_behind &&
+             (takes(f, s, of_loop) || (s->kind == NEST_PUT && uses_memory_of(f, &u, s)))) ||
+            (fission_is_loop(s) && (is_behind || !is_shared)))
             return false;
+        if (fission_is_loop(s))
+            fission_use(f, b->statements.at[i], &u);
         for (uint32_t k = 0; fission_is_loop(s) && k < s->n_results; k++)
-            of_scan[s->result + k] = true;
+            of_loop[s->result + k] = true;
         is_behind |= fission_is_loop(s);
     }
     return is_behind && !fission_is_loop(fission_statement(f, vec_last(&b->statements)));
@@ -160,7 +178,7 @@ bool fission_wants_scan_last(const struct fission *f)
 static bool reads_written(const struct fission *f, uint32_t block)
 {
     nest_for_each (s, f->n, block) {
-        bool reads = s->kind == NEST_LOAD && f->n->buffers.at[s->buffer].role != NEST_IN;
+        bool reads = s->kind == NEST_LOAD && fission_is_anchored(f, s);
         if (reads || reads_written(f, s->body) || reads_written(f, s->other))
             return true;
     }
@@ -396,6 +414,6 @@ bool fission_is_wanted(const struct fission *f)
                  (elements >= COST_LONG_COLUMN && elements * points >= COST_COLUMNS &&
                   elements * points <= COST_KEPT_TERMS)));
     bool is_much = shared > (has_updates(f->n) ? COST_LAUNCH : COST_OF_KERNEL);
-    return has_terms || fission_wants_scan_last(f) ||
+    return has_terms || fission_wants_loop_last(f, 0) ||
            (loops > 1 && (f->always || is_much || (has_long_scan && scans < loops)));
 }

@@ -205,6 +205,11 @@ static const struct {
      "    %1 = load x[i] : f32\n    yield reduce_sum %1 sum64\n  } -> %2 : f32\n  put z[0] = "
      "%2\n}\n",
      1},
+    {"points, and what could stand in front of them",
+     "kernel k0_map(x: f32[60], y: out f32[60], z: out f32[1]) {\n"
+     "  map i < 60 {\n    %0 = load x[i] : f32\n    %1 = add %0, %0 : f32\n    put y[i] = %1\n"
+     "  }\n  %2 = load x[7] : f32\n  put z[0] = %2\n}\n",
+     1},
     {"one loop with plain statements around",
      "kernel k0_one(x: f32[60], z: out f32[1]) {\n"
      "  fold i < 60 {\n    %0 = load x[i] : f32\n    yield reduce_sum %0 sum64\n  } -> %1 : "
@@ -284,6 +289,19 @@ static char *results(const struct nest_program *p, size_t *out_bytes)
     return all;
 }
 
+// Threads share points that are the only loop of a kernel, and its end.
+static bool ends_in_points(const struct nest *n)
+{
+    uint32_t loops = 0;
+    bool has_points = false, ends = false;
+    nest_for_each (s, n, 0) {
+        ends = s->body != NEST_NONE;
+        loops += ends;
+        has_points |= s->kind == NEST_PAR || s->kind == NEST_MAP;
+    }
+    return ends || loops > 1 || !has_points;
+}
+
 static void split(struct nest_program *p, const char *what, uint32_t kernels)
 {
     struct strbuf report = strbuf_make(arena), text = strbuf_make(arena);
@@ -295,6 +313,8 @@ static void split(struct nest_program *p, const char *what, uint32_t kernels)
                   what, report.text, text.text);
     ck_assert_msg(p->nests.count == kernels, "%s: %u kernels\n%s", what, p->nests.count,
                   text.text);
+    for (uint32_t i = 0; i < p->nests.count; i++)
+        ck_assert_msg(ends_in_points(p->nests.at[i]), "%s: %s", what, text.text);
 }
 
 START_TEST(parts_do_the_same)
