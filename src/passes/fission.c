@@ -13,7 +13,8 @@
 //         yield reduce_sum %1 } -> %2      =>    fold i < N { %1 = load term[i]
 //                                                    yield reduce_sum %1 } -> %2
 //
-// So is a running fold whose terms hold loops.  The same is done in the body of a par of few points, which stands
+// What accumulates over a fold is a fold for each of its elements (fission_accumulations.c).  A running fold whose terms
+// hold loops is two loops as well.  The same is done in the body of a par of few points, which stands
 // around each of the loops then, and where one fold has sums whose terms lie along its points beside sums whose terms
 // lie along itself: no threads have both together.
 // Values that go from one kernel to the next, a number or one for each point, are memories; what is
@@ -168,17 +169,30 @@ static void put_loop_last(struct fission *f, uint32_t block)
     b->statements.at[n] = loop;
 }
 
+// Whether the part opens an axis of the statement's loops again; `of`: by axis, the last part that does.
+static bool opens_again(const struct fission *f, nest_id id, uint32_t part, uint32_t *of)
+{
+    const struct nest_statement *s = fission_statement(f, id);
+    bool is = false;
+    for (uint32_t k = 0; k < s->n_axes; k++) {
+        is |= of[s->axes[k]] == part;
+        of[s->axes[k]] = part;
+    }
+    nest_for_each (t, f->n, s->body)
+        is |= opens_again(f, nest_id_of(f->n, t), part, of);
+    nest_for_each (t, f->n, s->other)
+        is |= opens_again(f, nest_id_of(f->n, t), part, of);
+    return is;
+}
+
 // Whether loops that were one, and have one another's axes and statements, are in one kernel.
 static bool are_mixed(const struct fission *f)
 {
     const struct nest_block *b = &f->n->blocks.at[f->block];
-    for (uint32_t i = 1; i < b->statements.count; i++) {
-        const struct nest_statement *s = fission_statement(f, b->statements.at[i]);
-        const struct nest_statement *before = fission_statement(f, b->statements.at[i - 1]);
-        bool is_part = s->kind == NEST_FOLD || s->kind == NEST_SCAN;
-        if (is_part && s->axes == before->axes && f->part[i] == f->part[i - 1])
+    uint32_t *of = nest_no_numbers(f->arena, f->n->axes.count);
+    for (uint32_t i = 0; i < b->statements.count; i++)
+        if (f->part[i] != NO_PART && opens_again(f, b->statements.at[i], f->part[i], of))
             return true;
-    }
     return false;
 }
 
@@ -400,7 +414,7 @@ static struct kernel_parts split_kernel(struct nest_program *p,
                         .first_step = steps->first[nest]};
     fission_find_written(&f);
     fission_find_block(&f);
-    if (!fission_is_plain(&n) || !fission_is_wanted(&f))
+    if (!fission_is_plain(&f) || !fission_is_wanted(&f))
         return made;
     COPY(p->arena, n.buffers);
     COPY(p->arena, n.axes);

@@ -44,7 +44,7 @@ static inline bool fission_is_loop(const struct nest_statement *s)
 // Whether it has its place among the loops.
 bool fission_is_anchored(const struct fission *f, const struct nest_statement *s);
 // The kernel has nothing but what is known here.
-bool fission_is_plain(const struct nest *n);
+bool fission_is_plain(const struct fission *f);
 void fission_find_written(struct fission *f);
 // The body of a par that is all of the kernel but plain statements, or the kernel's.
 void fission_find_block(struct fission *f);
@@ -64,6 +64,13 @@ bool fission_is_one_map(const struct fission *f);
 bool fission_wants_loop_last(const struct fission *f, uint32_t block);
 bool fission_is_wanted(const struct fission *f);
 
+// fission_accumulations.c: whether all that accumulates does so over folds of the block, in a way that is known here.
+bool fission_knows_accumulations(const struct fission *f);
+// Whether what accumulates over the fold is to be folds of its own.
+bool fission_wants_accumulations(const struct fission *f, nest_id fold);
+// Puts loops of these in the block; whether anything is left of the fold.
+bool fission_part_accumulations(struct fission *f, nest_id fold, uint32_t block);
+
 // fission_terms.c: what a statement, or all of a block, uses.
 struct fission_uses {
     bool *values, *loads, *puts; // by value, by buffer
@@ -72,6 +79,7 @@ struct fission_uses fission_no_uses(const struct fission *f);
 void fission_use(const struct fission *f, nest_id id, struct fission_uses *u);
 void fission_use_block(const struct fission *f, uint32_t block, struct fission_uses *u);
 // Writing.
+struct nest_builder fission_builder_in(struct fission *f, uint32_t block);
 nest_id fission_add_statement(struct fission *f, struct nest_statement s);
 nest_id fission_add_buffer(struct fission *f, jot_dtype dtype, int64_t count);
 uint32_t fission_new_block(struct fission *f);

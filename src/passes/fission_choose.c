@@ -24,13 +24,13 @@ static bool is_network_of_other_folds(const struct nest *n)
     return gives_others;
 }
 
-bool fission_is_plain(const struct nest *n)
+bool fission_is_plain(const struct fission *f)
 {
-    bool is_network = is_network_of_other_folds(n);
-    nest_for_all (s, n)
-        if ((s->kind == NEST_CONTRACT && !is_network) || (s->kind == NEST_PUT && s->op))
+    bool is_network = is_network_of_other_folds(f->n);
+    nest_for_all (s, f->n)
+        if (s->kind == NEST_CONTRACT && !is_network)
             return false;
-    return true;
+    return fission_knows_accumulations(f);
 }
 
 // Whether two buffers of the kernel are in the same memory in any of its steps.
@@ -401,7 +401,7 @@ bool fission_is_wanted(const struct fission *f)
             shared += (double)nest_extent(f->n, s) * nest_work(f->n, s->body);
             elements += nest_extent(f->n, s);
         }
-        has_terms |= fission_wants_terms(f, id);
+        has_terms |= fission_wants_terms(f, id) || fission_wants_accumulations(f, id);
         bool *is_along = arena_array(f->arena, bool, s->n_combines + 1);
         is_apart |= fission_wants_apart(f, id, is_along);
     }

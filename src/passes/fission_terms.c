@@ -85,7 +85,7 @@ struct nest_index fission_place_in(struct fission *f, nest_id outer, uint32_t n,
     return nest_index_make(f->arena, 0, (int)all, terms);
 }
 
-static struct nest_builder builder_in(struct fission *f, uint32_t block)
+struct nest_builder fission_builder_in(struct fission *f, uint32_t block)
 {
     struct nest_builder b = {.nest = f->n};
     vec_push(f->arena, &b.open, block);
@@ -95,14 +95,14 @@ static struct nest_builder builder_in(struct fission *f, uint32_t block)
 void fission_append_put(struct fission *f, uint32_t block, nest_id buffer, struct nest_index at,
                         nest_id value)
 {
-    struct nest_builder b = builder_in(f, block);
+    struct nest_builder b = fission_builder_in(f, block);
     nest_put(&b, buffer, at, value, NEST_NONE);
 }
 
 static nest_id append_load(struct fission *f, uint32_t block, nest_id buffer,
                            struct nest_index at)
 {
-    struct nest_builder b = builder_in(f, block);
+    struct nest_builder b = fission_builder_in(f, block);
     return nest_load(&b, buffer, at, NEST_NONE);
 }
 
@@ -249,21 +249,30 @@ static void append_apart(struct fission *f, nest_id id, const bool *is_along)
     }
 }
 
+static void append_split(struct fission *f, nest_id id)
+{
+    bool *is_along = arena_array(f->arena, bool, fission_statement(f, id)->n_combines + 1);
+    if (fission_wants_apart(f, id, is_along)) {
+        append_apart(f, id, is_along);
+        return;
+    }
+    if (fission_wants_terms(f, id)) {
+        bool is_fold = fission_statement(f, id)->kind == NEST_FOLD;
+        fission_append(f, f->block, is_fold ? make_terms(f, id) : make_scan_terms(f, id));
+    }
+    fission_append(f, f->block, id);
+}
+
 void fission_split_folds(struct fission *f)
 {
     struct nest_block old = f->n->blocks.at[f->block];
     f->n->blocks.at[f->block] = (struct nest_block){0};
     for (uint32_t i = 0; i < old.statements.count; i++) {
         nest_id id = old.statements.at[i];
-        bool *is_along = arena_array(f->arena, bool, fission_statement(f, id)->n_combines + 1);
-        if (fission_wants_apart(f, id, is_along)) {
-            append_apart(f, id, is_along);
-            continue;
-        }
-        if (fission_wants_terms(f, id)) {
-            bool is_fold = fission_statement(f, id)->kind == NEST_FOLD;
-            fission_append(f, f->block, is_fold ? make_terms(f, id) : make_scan_terms(f, id));
-        }
-        fission_append(f, f->block, id);
+        uint32_t behind = fission_new_block(f);
+        if (fission_part_accumulations(f, id, behind))
+            append_split(f, id);
+        for (uint32_t k = 0; k < f->n->blocks.at[behind].statements.count; k++)
+            fission_append(f, f->block, f->n->blocks.at[behind].statements.at[k]);
     }
 }

@@ -204,6 +204,37 @@ static const struct {
      "      put y[j] reduce_sum= %0 in @i sum64\n    }\n"
      "    %1 = load x[i] : f32\n    yield reduce_sum %1 sum64\n  } -> %2 : f32\n  put z[0] = "
      "%2\n}\n",
+     2},
+    {"nothing is left of the fold",
+     "kernel k0_accumulates(x: f32[60], y: out f32[20], z: out f32[1]) {\n"
+     "  fold i < 3 {\n    %0 = load x[i] : f32\n"
+     "    map j < 20 {\n      %1 = load x[20*i + j] : f32\n"
+     "      put y[j] fma= %0, %1 in @i sum64\n    }\n"
+     "    put z[0] fma= %0, %0 in @i sum64\n  }\n}\n",
+     2},
+    {"a sum and a map in a fold over which elements and a number accumulate",
+     "kernel k0_accumulates(x: f32[60], y: out f32[20], z: out f32[1], w: out f32[60]) {\n"
+     "  fold i < 3 {\n    fold k < 20 {\n      %0 = load x[20*i + k] : f32\n"
+     "      yield reduce_sum %0 sum64\n    } -> %1 : f32\n"
+     "    map j < 20 {\n      %2 = load x[20*i + j] : f32\n      %3 = mul %2, %1 : f32\n"
+     "      put w[20*i + j] = %3\n      put y[j] fma= %3, %1 in @i sum64\n    }\n"
+     "    put z[0] reduce_max= %1 in @i free\n  }\n}\n",
+     3},
+    {"the same for each point of a par",
+     "kernel k0_accumulates(x: f32[60], y: out f32[20], z: out f32[4]) {\n"
+     "  par l < 4 {\n    fold i < 3 {\n      fold k < 5 {\n"
+     "        %0 = load x[15*l + 5*i + k] : f32\n        yield reduce_sum %0 sum64\n"
+     "      } -> %1 : f32\n"
+     "      map j < 5 {\n        %2 = load x[15*l + 5*i + j] : f32\n"
+     "        put y[5*l + j] fma= %2, %1 in @i sum64\n      }\n"
+     "      yield reduce_max %1 free\n    } -> %3 : f32\n    put z[l] = %3\n  }\n}\n",
+     3},
+    {"some of what accumulates is left out, so that it stays",
+     "kernel k0_accumulates(x: f32[60], y: out f32[20]) {\n"
+     "  %0 = const 0x00000000 : f32\n"
+     "  fold i < 3 {\n    map j < 20 {\n      %1 = load x[20*i + j] : f32\n"
+     "      %2 = gt %1, %0 : bool\n"
+     "      put y[j] reduce_sum= %1 if %2 in @i sum64\n    }\n  }\n}\n",
      1},
     {"points, and what could stand in front of them",
      "kernel k0_map(x: f32[60], y: out f32[60], z: out f32[1]) {\n"
