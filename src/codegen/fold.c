@@ -60,26 +60,57 @@ static bool is_inner_axis(const struct cg_lowering *l, const nest_id *path, int 
     return false;
 }
 
-// Leaves no places between those that the terms reach, where no two elements of their axes have one place.
-static void close_gaps(const struct cg_lowering *l, struct nest_term *terms, uint32_t n)
+// How many places the axis has: of one of vector lanes whole vectors, so that rows do not begin in the middle of one
+// that has just been put.
+static int64_t places_of(const struct cg_lowering *l, nest_id axis)
 {
-    int64_t reach = 0, closed = 0;
+    const struct nest_axis *a = &l->nest->axes.at[axis];
+    bool is_in_lanes = !l->gpu && a->vector > 1;
+    return is_in_lanes ? (a->extent + a->vector - 1) / a->vector * a->vector : a->extent;
+}
+
+static void sort_terms(struct nest_term *terms, uint32_t n,
+                       bool (*comes_first)(const struct cg_lowering *l, struct nest_term a,
+                                           struct nest_term b),
+                       const struct cg_lowering *l)
+{
     for (uint32_t i = 1; i < n; i++)
-        for (uint32_t k = i; k && llabs(terms[k].factor) < llabs(terms[k - 1].factor); k--) {
+        for (uint32_t k = i; k && comes_first(l, terms[k], terms[k - 1]); k--) {
             struct nest_term t = terms[k];
             terms[k] = terms[k - 1];
             terms[k - 1] = t;
         }
+}
+
+static bool is_nearer(const struct cg_lowering *l, struct nest_term a, struct nest_term b)
+{
+    (void)l;
+    return llabs(a.factor) < llabs(b.factor);
+}
+
+static bool is_of_lanes(const struct cg_lowering *l, struct nest_term a, struct nest_term b)
+{
+    return !l->gpu && l->nest->axes.at[a.id].vector > l->nest->axes.at[b.id].vector;
+}
+
+// Leaves no places between those that the terms reach; false where two elements of their axes may have one place.  Vector
+// lanes lie together.
+static bool close_gaps(const struct cg_lowering *l, struct nest_term *terms, uint32_t n)
+{
+    int64_t reach = 0, closed = 0;
+    sort_terms(terms, n, is_nearer, l);
     for (uint32_t i = 0; i < n; i++) {
         if (llabs(terms[i].factor) <= reach)
-            return;
+            return false;
         reach += llabs(terms[i].factor) * (l->nest->axes.at[terms[i].id].extent - 1);
     }
+    sort_terms(terms, n, is_of_lanes, l);
     for (uint32_t i = 0; i < n; i++) {
         int64_t factor = closed + 1;
-        closed += factor * (l->nest->axes.at[terms[i].id].extent - 1);
-        terms[i].factor = terms[i].factor < 0 ? -factor : factor;
+        closed += factor * (places_of(l, terms[i].id) - 1);
+        terms[i].factor = terms[i].factor < 0 && l->gpu ? -factor : factor;
     }
+    return true;
 }
 
 // The part of a put's index that moves inside the fold, as places from 0 to count - 1.
@@ -102,9 +133,11 @@ static struct nest_index inner_index(const struct cg_lowering *l, const struct c
         if (is_inner_axis(l, path, n, x->terms[i].id))
             terms[kept++] = x->terms[i];
     }
-    close_gaps(l, terms, kept);
+    bool is_closed = close_gaps(l, terms, kept);
     for (uint32_t i = 0; i < kept; i++) {
-        int64_t reach = terms[i].factor * (l->nest->axes.at[terms[i].id].extent - 1);
+        int64_t extent =
+            is_closed ? places_of(l, terms[i].id) : l->nest->axes.at[terms[i].id].extent;
+        int64_t reach = terms[i].factor * (extent - 1);
         low += reach < 0 ? reach : 0;
         high += reach > 0 ? reach : 0;
     }

@@ -52,11 +52,15 @@ static bool is_kept(const struct pricing *p, const struct nest_statement *s)
     return bytes <= p->time.kept;
 }
 
-// Lanes that put at places of their own take longer than one after the other.
+// Lanes that put at places of their own take longer than one after the other.  Those that accumulate have them together
+// until the fold ends, wherever their places are.
 static double put_cost(const struct pricing *p, const struct nest_statement *s, nest_id axis)
 {
-    if (axis != NEST_NONE && !s->op && map_place_varies(&p->variation, &s->index, axis))
+    bool varies = axis != NEST_NONE && map_place_varies(&p->variation, &s->index, axis);
+    if (varies && !s->op)
         return 16;
+    if (axis != NEST_NONE && !varies && s->op && nest_index_factor(&s->index, axis))
+        return 2 / VECTOR;
     return access_cost(p, &s->index, axis) * (s->op ? 2 : 1);
 }
 

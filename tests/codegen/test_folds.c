@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Machine code of folds against the interpreter of nests, bit for bit: every combiner, dtype and awkward length,
 // in every mapping to vector lanes.
+#include "codegen/codegen.h"
 #include "nest_check.h"
 
 #include <stdio.h>
+#include <string.h>
+
+JOT_API void jot_codegen_entry(const struct cg_request *request, struct cg_response *response);
 
 static bool takes(enum ir_op op, jot_dtype d)
 {
@@ -453,6 +457,56 @@ START_TEST(products_of_rows_with_locals)
 }
 END_TEST
 
+// y accumulates over i: rows, columns, from the end.
+static const struct {
+    int j, k;
+    const char *place;
+} accumulated[] = {
+    {10, 10, "10*j + k"}, {7, 33, "j + 7*k"}, {3, 20, "20*j - k + 19"}, {5, 70, "70*j + k"}};
+#define ACCUMULATED ((int)(sizeof accumulated / sizeof *accumulated))
+
+static const char *accumulated_text(int which, int terms)
+{
+    int j = accumulated[which].j, k = accumulated[which].k;
+    struct strbuf s = strbuf_make(nest_check_arena);
+    strbuf_printf(&s,
+                  "kernel rows(x: f32[%d], w: f32[%d], y: out f32[%d]) {\n"
+                  "  fold i < %d {\n    map j < %d, k < %d {\n"
+                  "      %%0 = load x[%d*i + j] : f32\n      %%1 = load w[%d*i + k] : f32\n"
+                  "      put y[%s] fma= %%0, %%1 in @i sum64\n    }\n  }\n}\n",
+                  terms * j, terms * k, j * k, terms, j, k, j, k, accumulated[which].place);
+    return s.text;
+}
+
+START_TEST(accumulated_rows)
+{
+    static const int terms[] = {2, 70, 700, 40000};
+    for (int i = 0; i < 4; i++)
+        nest_check_text(accumulated_text(_i, terms[i]));
+    nest_check_end();
+}
+END_TEST
+
+// Where a row is no whole number of vectors the next one begins behind a whole one all the same: a vector that is read
+// before the cache has what was put into a part of it waits.
+START_TEST(rows_begin_on_vectors)
+{
+    struct strbuf text = strbuf_make(nest_check_arena);
+    strbuf_printf(&text,
+                  "jot nest 1\nprogram \"rows\" {\n  inputs 2\n  outputs 1 donated -1\n"
+                  "  arena 0\n  constants 0\n  memory input 0 : f32[400000]\n"
+                  "  memory input 1 : f32[400000]\n  memory output 0 : f32[100]\n"
+                  "  step kernel 0 (0, 1, 2)\n}\n%s",
+                  accumulated_text(0, 40000));
+    struct cg_request request = {.want = CG_WANT_LLVM, .program = text.text};
+    struct cg_response r;
+    jot_codegen_entry(&request, &r);
+    ck_assert_msg(r.status == JOT_OK, "%s", r.message);
+    ck_assert_msg(strstr(r.llvm, "i64 10, i64 160)"), "%s", r.llvm); // 10 blocks of 10 by 16
+    r.release(&r);
+}
+END_TEST
+
 int main(void)
 {
     nest_check_any = true;
@@ -474,6 +528,8 @@ int main(void)
     tcase_set_timeout(bits, 300);
     tcase_add_loop_test(bits, folds, 0, COMBINERS * DTYPE_COUNT);
     tcase_add_loop_test(bits, accumulations, 0, 5);
+    tcase_add_loop_test(bits, accumulated_rows, 0, ACCUMULATED);
+    tcase_add_test(bits, rows_begin_on_vectors);
     tcase_add_loop_test(bits, numbers_of_rows, 0, 8);
     tcase_add_loop_test(bits, large_fold, 0, 6);
     tcase_add_loop_test(bits, products_of_few_rows, 0, 5);

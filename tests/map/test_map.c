@@ -118,6 +118,12 @@ static const struct {
      "    put y[i] = %2\n  }\n",
      {64, MAP_WRITTEN_OUT},
      {"par i < 4096 @vector"}},
+    {"sums of a fold in rows: lanes are along what is read, wherever the sums lie",
+     "  fold i < 512 {\n    map j < 128, k < 7 {\n      %0 = load x[128*i + j] : f32\n"
+     "      %1 = load d[7*i + k] : f64\n      %2 = convert %1 : f32\n"
+     "      put y[7*j + k] fma= %0, %2 in @i sum64\n    }\n  }\n",
+     {64, MAP_WRITTEN_OUT},
+     {"map j < 128 @vector"}},
     {"loops in lanes, and what a lane that is left alone does in a while",
      "  par i < 256 {\n    %0 = load x[i] : f32\n    %1 = const 0x3f800000 : f32\n"
      "    while carry %2 = %0 {\n      %3 = lt %2, %1 : bool\n      yield %3\n    } do {\n"
