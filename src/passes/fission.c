@@ -17,11 +17,14 @@
 // hold loops is two loops as well.  The same is done in the body of a par of few points, which stands
 // around each of the loops then, and where one fold has sums whose terms lie along its points beside sums whose terms
 // lie along itself: no threads have both together.
+// Parts are split as any other kernel is.
 // Values that go from one kernel to the next, a number or one for each point, are memories; what is
 // made of operands alone is made again, and a local that one loop puts and later ones read is memory.
 #include "passes/fission.h"
 
 #include <string.h>
+
+#define MOST_ROUNDS 4 // in which parts are split again
 
 // A kernel that another one becomes, and which of the buffers it has, in order.
 struct part {
@@ -501,13 +504,16 @@ static struct kernel_steps steps_of_kernels(const struct nest_program *p)
     return all;
 }
 
-void schedule_fission(struct nest_program *p, bool always)
+// Splits the kernels that `is_new` says, and says of the parts that they are; whether there are any.
+static bool split_kernels(struct nest_program *p, bool always, bool **is_new)
 {
     uint32_t count = p->nests.count;
     struct kernel_steps steps = steps_of_kernels(p);
     struct kernel_parts *made = arena_array(p->arena, struct kernel_parts, count + 1);
     bool any = false;
     for (uint32_t i = 0; i < count; i++) {
+        if (!(*is_new)[i])
+            continue;
         share_map(p->nests.at[i]);
         made[i] = split_kernel(p, &steps, i, always);
         any = any || made[i].n;
@@ -518,10 +524,13 @@ void schedule_fission(struct nest_program *p, bool always)
                 p->nests.at[i] = made[i].parts[k].nest;
         }
     }
+    *is_new = arena_array(p->arena, bool, p->nests.count + 1);
+    for (uint32_t i = 0; i < p->nests.count; i++)
+        (*is_new)[i] = i >= count || made[i].n;
     step_list all = {0};
     for (uint32_t k = 0; any && k < p->steps.count; k++) {
         struct nest_step t = p->steps.at[k];
-        if (t.kind == NEST_STEP_KERNEL && made[t.nest].n)
+        if (t.kind == NEST_STEP_KERNEL && t.nest < count && made[t.nest].n)
             add_steps(p, t, &made[t.nest], &all);
         else
             vec_push(p->arena, &all, t);
@@ -530,4 +539,13 @@ void schedule_fission(struct nest_program *p, bool always)
         p->steps.count = p->steps.capacity = 0;
     for (uint32_t k = 0; k < all.count; k++)
         vec_push(p->arena, &p->steps, all.at[k]);
+    return any;
+}
+
+void schedule_fission(struct nest_program *p, bool always)
+{
+    bool *is_new = arena_array(p->arena, bool, p->nests.count + 1);
+    memset(is_new, true, p->nests.count);
+    for (int i = 0; i < MOST_ROUNDS && split_kernels(p, always, &is_new); i++)
+        ;
 }

@@ -105,6 +105,63 @@ static uint32_t axes_of(const struct fission *f, nest_id fold, const struct accu
     return count;
 }
 
+// The last `count` statements of the block go in front of another one.
+static void move_before(struct fission *f, uint32_t block, uint32_t count, nest_id other)
+{
+    struct nest_block *b = &f->n->blocks.at[block];
+    uint32_t end = b->statements.count - count, to = 0;
+    while (b->statements.at[to] != other)
+        to++;
+    nest_id *moved = arena_copy(f->arena, b->statements.at + end, count * sizeof *moved);
+    memmove(b->statements.at + to + count, b->statements.at + to, (end - to) * sizeof *moved);
+    memcpy(b->statements.at + to, moved, count * sizeof *moved);
+}
+
+// The place of an access with other axes.
+static struct nest_index with_axes(struct fission *f, const struct nest_index *x, uint32_t n,
+                                   const nest_id *from, const nest_id *to)
+{
+    struct nest_term *terms = arena_copy(f->arena, x->terms, x->count * sizeof *terms);
+    for (uint32_t i = 0; i < x->count; i++)
+        for (uint32_t k = 0; k < n; k++)
+            if (x->terms[i].id == from[k])
+                terms[i].id = to[k];
+    return nest_index_make(f->arena, x->constant, (int)x->count, terms);
+}
+
+// What a map reads is stored by a map in front of it, along those of its axes alone that the place has; axes: of the
+// fold and of the map.
+static nest_id store_read(struct fission *f, const struct accumulation *a,
+                          const struct nest_statement *load, uint32_t of_fold, uint32_t n,
+                          const nest_id *axes, struct nest_index *at)
+{
+    nest_id *old = arena_array(f->arena, nest_id, n + 1),
+            *own = arena_copy(f->arena, axes, (n + 1) * sizeof *own);
+    struct nest_index from = load->index;
+    uint32_t k = of_fold, block = a->blocks[0];
+    memcpy(old, axes, of_fold * sizeof *old);
+    for (uint32_t i = of_fold; i < n; i++)
+        if (nest_index_factor(&from, axes[i]))
+            old[k++] = axes[i];
+    for (uint32_t i = of_fold; i < k; i++) {
+        vec_push(f->arena, &f->n->axes, f->n->axes.at[old[i]]);
+        own[i] = f->n->axes.count - 1;
+    }
+    int64_t count;
+    *at = fission_place_in(f, f->par, k, old, &count);
+    nest_id source = load->buffer, buffer = fission_add_buffer(f, load->dtype, count);
+    uint32_t before = f->n->blocks.at[block].statements.count;
+    struct nest_builder b = fission_builder_in(f, block);
+    if (k > of_fold)
+        nest_open(&b, NEST_MAP, (int)(k - of_fold), own + of_fold);
+    nest_id value = nest_load(&b, source, with_axes(f, &from, k, old, own), NEST_NONE);
+    nest_put(&b, buffer, fission_place_in(f, f->par, k, own, &count), value, NEST_NONE);
+    if (k > of_fold)
+        nest_close(&b, 0, NULL);
+    move_before(f, block, f->n->blocks.at[block].statements.count - before, a->maps[0]);
+    return buffer;
+}
+
 // Makes the value in the block again: reads it where it was read, or where the fold leaves it.
 static void make_again(struct fission *f, nest_id fold, const struct accumulation *a,
                        nest_id value, uint32_t block)
@@ -113,19 +170,23 @@ static void make_again(struct fission *f, nest_id fold, const struct accumulatio
     if (depth == UINT32_MAX)
         return;
     const struct nest_statement *s = nest_maker_of(f->n, value);
-    bool is_read = s->kind == NEST_LOAD && !fission_is_anchored(f, s) &&
-                   f->n->buffers.at[s->buffer].role == NEST_IN && s->guard == NEST_NONE &&
-                   !nest_index_has_values(&s->index);
-    if (is_read || s->kind == NEST_CONST) {
+    bool is_read =
+        s->kind == NEST_LOAD && s->guard == NEST_NONE && !nest_index_has_values(&s->index);
+    bool is_kept = is_read && f->n->buffers.at[s->buffer].role == NEST_IN;
+    if ((is_kept && !fission_is_anchored(f, s)) || s->kind == NEST_CONST) {
         fission_append(f, block, nest_id_of(f->n, s));
         return;
     }
-    nest_id *axes;
+    nest_id *axes, buffer;
     int64_t count;
     uint32_t n = axes_of(f, fold, a, depth, &axes);
     struct nest_index at = fission_place_in(f, f->par, n, axes, &count);
-    nest_id buffer = fission_add_buffer(f, f->n->values.at[value].dtype, count);
-    fission_append_put(f, a->blocks[depth], buffer, at, value);
+    if (is_read && depth) {
+        buffer = store_read(f, a, s, fission_statement(f, fold)->n_axes, n, axes, &at);
+    } else {
+        buffer = fission_add_buffer(f, f->n->values.at[value].dtype, count);
+        fission_append_put(f, a->blocks[depth], buffer, at, value);
+    }
     fission_append_load_of(f, block, buffer, at, value);
 }
 

@@ -100,7 +100,7 @@ static const struct {
      "      %8 = add %6, %0 : f32\n      yield %8\n    } -> %9\n"
      "    yield reduce_sum %5 sum64, reduce_max %9 free\n  } -> %10 : f32, %11 : f32\n"
      "  put y[0] = %10\n  put z[0] = %11\n}\n",
-     2},
+     3},
     {"a running sum of folds, from the end, of a few points",
      "kernel k0_scan(x: f32[60], y: out f32[60]) {\n  %0 = const 0x3f000000 : f32\n"
      "  par b < 3 {\n    %1 = load x[b] : f32\n    scan i < 20 reverse {\n"
@@ -219,7 +219,7 @@ static const struct {
      "    map j < 20 {\n      %2 = load x[20*i + j] : f32\n      %3 = mul %2, %1 : f32\n"
      "      put w[20*i + j] = %3\n      put y[j] fma= %3, %1 in @i sum64\n    }\n"
      "    put z[0] reduce_max= %1 in @i free\n  }\n}\n",
-     3},
+     5},
     {"the same for each point of a par",
      "kernel k0_accumulates(x: f32[60], y: out f32[20], z: out f32[4]) {\n"
      "  par l < 4 {\n    fold i < 3 {\n      fold k < 5 {\n"
@@ -229,6 +229,13 @@ static const struct {
      "        put y[5*l + j] fma= %2, %1 in @i sum64\n      }\n"
      "      yield reduce_max %1 free\n    } -> %3 : f32\n    put z[l] = %3\n  }\n}\n",
      3},
+    {"products of a row that a fold has with itself, of which the row is kept",
+     "kernel k0_accumulates(x: f32[60], y: out f32[20]) {\n  local t: f32[5]\n"
+     "  fold i < 3 {\n    map j < 5 {\n      %0 = load x[5*i + j] : f32\n"
+     "      %1 = mul %0, %0 : f32\n      put t[j] = %1\n    }\n"
+     "    map k < 4, l < 5 {\n      %2 = load t[k] : f32\n      %3 = load t[l] : f32\n"
+     "      put y[5*k + l] fma= %2, %3 in @i sum64\n    }\n  }\n}\n",
+     4},
     {"some of what accumulates is left out, so that it stays",
      "kernel k0_accumulates(x: f32[60], y: out f32[20]) {\n"
      "  %0 = const 0x00000000 : f32\n"
@@ -357,6 +364,21 @@ START_TEST(parts_do_the_same)
     char *got = results(p, &others);
     ck_assert_uint_eq(bytes, others);
     ck_assert_msg(!memcmp(got, want, bytes), "%s: it does something else", nests[_i].what);
+}
+END_TEST
+
+// What is stored for elements that accumulate has the axes that it varies along, and no others.
+START_TEST(rows_are_kept_as_rows)
+{
+    for (size_t i = 0; i < sizeof nests / sizeof *nests; i++) {
+        struct nest_program *p = program_of(nests[i].text);
+        if (!strstr(nests[i].what, "of which the row is kept"))
+            continue;
+        schedule_fission(p, true);
+        for (uint32_t k = 0; k < p->memories.count; k++)
+            ck_assert(p->memories.at[k].place != NEST_TEMPORARY ||
+                      p->memories.at[k].count <= 15);
+    }
 }
 END_TEST
 
@@ -712,6 +734,7 @@ static void add_tests(TCase *c)
 {
     tcase_add_checked_fixture(c, setup, teardown);
     tcase_add_loop_test(c, parts_do_the_same, 0, sizeof nests / sizeof *nests);
+    tcase_add_test(c, rows_are_kept_as_rows);
     tcase_add_test(c, little_work_stays);
     tcase_add_test(c, dear_terms_of_idle_points);
     tcase_add_test(c, memory_in_place);
