@@ -17,8 +17,7 @@
 #define MANY_THREADS (GPU_MULTIPROCESSORS * 1024) // that keep one busy
 #define FEW_POINTS (GPU_MULTIPROCESSORS * 4)      // of which a block each keeps a GPU busy
 #define FEW_THREADS (GPU_MULTIPROCESSORS * 64)
-#define LEAST_COLUMNS 8      // of a block
-#define SMALL_READ (1 << 20) // elements that the second cache hands out in any order
+#define LEAST_COLUMNS 8 // of a block
 
 bool map_is_loop(enum nest_kind kind)
 {
@@ -197,7 +196,7 @@ bool map_groups_wanted(const struct map_gpu *m, const struct nest_statement *s)
     bool is_alone = length <= fold_block(length) || map_has_locals(m->nest) ||
                     (is_fold && !columns_of(m, s, length));
     bool is_small = length >= FOLD_LANES &&
-                    (points * length <= SMALL_READ || (is_alone && points < FEW_THREADS));
+                    (points * length <= COST_SMALL_READ || (is_alone && points < FEW_THREADS));
     if (length < 16 || (nest_lies_along(lines) && !is_small))
         return false;
     return points < FEW_POINTS * GPU_BLOCK || lines.of_inner < lines.of_points;

@@ -56,6 +56,10 @@ enum cost_constant {
     COST_BLOCK_WORK_PER_US = 150000,
     COST_MULTIPROCESSORS = 132,
     COST_MAPPED_PER_US = 16, // elements of a map that one thread makes
+    // Threads that share one of a block's neighbouring points, at most, but for those that read so few elements that it
+    // does not matter how these lie.
+    COST_POINT_THREADS = 16,
+    COST_SMALL_READ = 1 << 20,
     COST_TOGETHER_US = 2,
     // Microseconds of a kernel that pay for making parts of it beside what devices exchange.
     COST_BESIDE = 3,

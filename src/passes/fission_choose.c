@@ -2,6 +2,8 @@
 // Loop fission (fission.c): which kernels are split.
 #include "passes/fission.h"
 
+#include "base/fold.h"
+
 bool fission_is_anchored(const struct fission *f, const struct nest_statement *s)
 {
     return s->kind == NEST_PUT ||
@@ -345,32 +347,54 @@ bool fission_is_one_map(const struct fission *f)
     const struct nest_block *b = &f->n->blocks.at[f->block];
     const struct nest_statement *map = fission_statement(f, vec_last(&b->statements));
     double points = (double)points_of(f), elements = (double)nest_extent(f->n, map);
-    if (points < COST_POINTS || !nest_lies_along(nest_lines_in(f->n, par)))
-        return points < COST_POINTS;
-    double all = nest_work(f->n, f->block),
-           of_map = elements * (1 + nest_work(f->n, map->body));
+    double all = nest_work(f->n, f->block), of_element = 1 + nest_work(f->n, map->body);
+    double of_map = elements * of_element;
+    // Elements that are much work have a thread or more each, where what stands before is no more.
+    if (points < COST_POINTS || (of_element >= COST_GROUP_WORK && all - of_map <= of_element))
+        return true;
+    if (!nest_lies_along(nest_lines_in(f->n, par)))
+        return false;
     double apart = elements / COST_MAPPED_PER_US;
     double together = points * (of_map + elements * (all - of_map)) / COST_WORK_PER_US;
     return apart > COST_TOGETHER_US + COST_GROUP_BETTER * together;
 }
 
-// Whether points have maps alone, which a thread for each of them makes much later than loops of all their elements.
-static bool are_maps_of_few(const struct fission *f)
+// Threads that share one of so many neighbouring points with such a fold (map/gpu_groups.c).
+static int64_t threads_of(int64_t fold, int64_t longest, int64_t points)
 {
-    double elements = 0, n_loops = 0, points = (double)points_of(f);
+    int64_t threads = 1;
+    if (points * longest <= COST_SMALL_READ)
+        return FOLD_LANES;
+    while (threads < COST_POINT_THREADS && threads * fold_block(fold) < fold)
+        threads *= 2;
+    return threads;
+}
+
+// Whether points have maps, and folds that these wait for, which a thread or a few for each of them make much later than
+// loops of all the maps' elements.
+static bool has_maps_of_few(const struct fission *f)
+{
+    double elements = 0, together = 0;
+    int64_t n_loops = 0, points = points_of(f), fold = 0, longest = 0;
     if (f->par == NEST_NONE ||
         !nest_lies_along(nest_lines_in(f->n, fission_statement(f, f->par))))
         return false;
     nest_for_each (s, f->n, f->block) {
-        if (fission_is_loop(s) && s->kind != NEST_MAP)
+        if (fission_is_loop(s) && s->kind != NEST_MAP && s->kind != NEST_FOLD)
             return false;
-        elements += s->kind == NEST_MAP ? (double)nest_extent(f->n, s) : 0;
+        int64_t extent = fission_is_loop(s) ? nest_extent(f->n, s) : 0;
+        fold = s->kind == NEST_FOLD && extent > fold ? extent : fold;
+        longest = extent > longest ? extent : longest;
+        elements += s->kind == NEST_MAP ? (double)extent : 0;
+        together += s->kind == NEST_MAP ? nest_time_of(f->n, s, points).shared : 0;
         n_loops += fission_is_loop(s) || s->kind == NEST_PUT;
     }
-    double together = points * nest_work(f->n, f->block) / COST_WORK_PER_US;
-    return (f->always && n_loops > 1) ||
-           elements / COST_MAPPED_PER_US >
-               n_loops * COST_TOGETHER_US + COST_GROUP_BETTER * together;
+    if (fold && !has_loops_in_turn(f))
+        return false;
+    int64_t threads = fold ? threads_of(fold, longest, points) : 1;
+    return (f->always && n_loops > 1 && elements > 0) ||
+           elements / (double)threads / COST_MAPPED_PER_US >
+               (double)n_loops * COST_TOGETHER_US + COST_GROUP_BETTER * together;
 }
 
 // Whether what one of its loops puts is read, which leaves all of the kernel to one thread.
@@ -406,7 +430,7 @@ bool fission_is_wanted(const struct fission *f)
         is_apart |= fission_wants_apart(f, id, is_along);
     }
     if (f->par != NEST_NONE)
-        return is_apart || fission_is_one_map(f) || are_maps_of_few(f) ||
+        return is_apart || fission_is_one_map(f) || has_maps_of_few(f) ||
                (loops > 1 && are_few_rows(f)) || (has_terms && points <= COST_PART_POINTS) ||
                (has_long_scan && loops > 1 && points <= COST_PART_SCANS) ||
                (loops > 1 && are_few_columns(f) && has_loops_in_turn(f) &&

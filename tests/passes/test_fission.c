@@ -667,6 +667,49 @@ START_TEST(what_waits_for_nothing_stays)
 }
 END_TEST
 
+// Maps that wait for short folds of neighbouring points are a thread's for each, unless so little is read that groups
+// of threads have a point.
+START_TEST(maps_behind_folds_are_loops_of_all)
+{
+    for (int points = 500; points <= 5000; points *= 10) {
+        struct strbuf s = strbuf_make(arena);
+        strbuf_printf(
+            &s,
+            "jot nest 1\nprogram \"p\" {\n  inputs 1\n  outputs 1 donated -1\n  arena 0\n"
+            "  constants 0\n  memory input 0 : f32[%d] \"x\"\n"
+            "  memory output 0 : f32[%d] \"y\"\n  step kernel 0 (0, 1) \"\"\n}\n",
+            1024 * points, 1024 * points);
+        strbuf_printf(&s,
+                      "kernel k0_distances(x: f32[%d], y: out f32[%d]) {\n  par i < %d {\n"
+                      "    fold j < 128 {\n      %%0 = load x[i + %d*j] : f32\n"
+                      "      yield fma %%0 %%0 sum64\n    } -> %%1 : f32\n    map k < 1024 {\n"
+                      "      %%2 = load x[i + %d*k] : f32\n      %%3 = sub %%2, %%1 : f32\n"
+                      "      put y[i + %d*k] = %%3\n    }\n  }\n}\n",
+                      1024 * points, 1024 * points, points, points, points, points);
+        struct nest_program *p = after_fission(s.text);
+        ck_assert_uint_eq(p->nests.count, points == 500 ? 1 : 2);
+    }
+}
+END_TEST
+
+// Elements of a map that are sums themselves have threads of their own, whatever few points they are of.
+START_TEST(dear_elements_are_points)
+{
+    struct nest_program *p = program_of(
+        "kernel k0_pairs(x: f32[60], y: out f32[20000]) {\n  par i < 100 {\n"
+        "    map j < 200 {\n      fold k < 60 {\n        %0 = load x[k] : f32\n"
+        "        %1 = mul %0, %0 : f32\n        yield fma %0 %1 sum64\n      } -> %2 : f32\n"
+        "      put y[200*i + j] = %2\n    }\n  }\n}\n");
+    schedule_fission(p, false);
+    ck_assert_uint_eq(p->nests.count, 1);
+    ck_assert_int_eq(
+        nest_extent(p->nests.at[0],
+                    nest_statement_at(p->nests.at[0],
+                                      vec_last(&p->nests.at[0]->blocks.at[0].statements))),
+        20000);
+}
+END_TEST
+
 // Sums of rows and of columns, which lie in two directions: whatever threads do, one of the loads is of as many lines
 // of memory as threads.
 START_TEST(sums_go_their_own_way)
@@ -748,6 +791,8 @@ static void add_tests(TCase *c)
     tcase_add_test(c, maps_of_neighbouring_points_are_loops_of_all);
     tcase_add_test(c, dear_terms_of_a_short_scan);
     tcase_add_test(c, what_waits_for_nothing_stays);
+    tcase_add_test(c, maps_behind_folds_are_loops_of_all);
+    tcase_add_test(c, dear_elements_are_points);
 }
 
 int main(void) { return suite_run("fission", add_tests); }
