@@ -158,9 +158,12 @@ bool map_has_terms(const struct nest *n, nest_id fold, int64_t points)
         if (dtype_is_complex(s->combines[i].dtype))
             return false;
     int64_t length = nest_extent(n, s), blocks = points * (length / fold_block(length));
-    double work = map_turn_work(n, s->body);
-    return length >= LEAST_TERMS && ((work >= DEAR_WORK && blocks < FEW_BLOCKS) ||
-                                     (work >= LIGHT_WORK && blocks < LIGHT_BLOCKS));
+    double work = nest_work(n, s->body);
+    struct nest_time time = nest_time_of(n, s, points);
+    bool is_long = length >= LEAST_TERMS ||
+                   time.apart > COST_GROUP_BETTER * time.shared + 2 * COST_TOGETHER_US;
+    return is_long && ((work >= DEAR_WORK && blocks < FEW_BLOCKS) ||
+                       (work >= LIGHT_WORK && blocks < LIGHT_BLOCKS));
 }
 
 // Loads of the block that are beside their neighbours neither along the axis nor the same along it.

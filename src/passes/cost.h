@@ -87,7 +87,7 @@ enum cost_constant {
     // place do, which takes so many at least, and is no less than so many microseconds.  An element that looks at all
     // windows waits as long for so many of them that it is not in, and does so much for each axis.
     COST_TURNS_PER_US = 2,
-    COST_SORTED_TURNS = 256,
+    COST_SORTED_TURNS = 64,
     COST_SORTED_PER_US = 20000,
     COST_SORT_US = 10,
     COST_LOOKS = 8,

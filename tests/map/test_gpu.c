@@ -92,6 +92,12 @@ static const struct {
             "      yield reduce_sum %4 sum64\n    } -> %5 : f32\n    put y[0] = %5\n"),
      false,
      {"  fold @thread k < 100000 @vector 4 terms @scratch {"}},
+    {"so few that one block has them, of sums that keep it longer than a function more",
+     KERNEL("    fold k < 3072 {\n      fold l < 40 {\n        %0 = load x[40*k + l] : f32\n"
+            "        %1 = load w[l] : f32\n        yield fma %0 %1 sum64\n      } -> %2 : f32\n"
+            "      yield reduce_sum %2 sum64\n    } -> %5 : f32\n    put y[0] = %5\n"),
+     false,
+     {"  fold @thread k < 3072 terms @scratch {"}},
     {"such terms of two types",
      KERNEL(
          "    %7 = const 0x00000000 : f32\n"
@@ -133,6 +139,10 @@ static const struct {
      UPDATES("  seq i < 1000 {\n  seq j < 1000 {\n" UPDATE("1000*i + j") "  }\n  }\n"),
      false,
      {"seq @place i < 1000 {", "seq @serial j < 1000 {"}},
+    {"a hundred of them: a thread would take longer than a sort",
+     UPDATES("  seq j < 100 {\n" UPDATE("j") "  }\n"),
+     false,
+     {"block 256 price ", "seq @place j < 100 {"}},
     {"few of them: one thread",
      UPDATES("  seq j < 10 {\n" UPDATE("j") "  }\n"),
      false,
