@@ -495,7 +495,8 @@ static void choose(const struct map_gpu *m, struct nest *n)
         choose_points(m, n, c.last);
     else if (c.count == 1 && map_is_network(n, c.last))
         n->special = NEST_NETWORK;
-    else if (c.count && c.count == c.scans && c.end && !map_has_updates(n))
+    else if (c.count && c.count == c.scans && c.end && !map_has_updates(n) &&
+             !map_has_locals(n))
         choose_scans(m, n);
     else
         choose_one(m, n, c.count == 1 ? c.last : NEST_NONE);

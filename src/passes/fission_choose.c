@@ -408,6 +408,15 @@ static bool has_updates(const struct nest *n)
     return false;
 }
 
+// Whether loops of the kernel have a row in common, which warps that share running folds do not.
+static bool has_rows(const struct fission *f)
+{
+    for (uint32_t i = 0; i < f->n->buffers.count; i++)
+        if (f->n->buffers.at[i].role == NEST_LOCAL)
+            return true;
+    return false;
+}
+
 // Steps of a loop over time are for one thread in a kernel of their own as well: what counts is what
 // stands beside them.
 bool fission_is_wanted(const struct fission *f)
@@ -439,5 +448,6 @@ bool fission_is_wanted(const struct fission *f)
                   elements * points <= COST_KEPT_TERMS)));
     bool is_much = shared > (has_updates(f->n) ? COST_LAUNCH : COST_OF_KERNEL);
     return has_terms || fission_wants_loop_last(f, 0) ||
-           (loops > 1 && (f->always || is_much || (has_long_scan && scans < loops)));
+           (loops > 1 &&
+            (f->always || is_much || (has_long_scan && (scans < loops || has_rows(f)))));
 }

@@ -593,6 +593,25 @@ START_TEST(dear_terms_of_a_short_scan)
 }
 END_TEST
 
+// Warps share each of several long running folds, but no row that these have in common.
+START_TEST(long_scans_of_a_row)
+{
+#define SCANS(local, put, load)                                                                \
+    "kernel k0_scan(x: f32[60], y: out f32[60], z: out f32[60]) {\n" local                     \
+    "  scan i < 5000 {\n    %0 = load x[i] : f32\n" put                                        \
+    "    yield reduce_max %0 free -> %1 : f32\n    put y[i] = %1\n  }\n"                       \
+    "  scan j < 5000 {\n    %2 = load " load "[j] : f32\n"                                     \
+    "    yield reduce_min %2 free -> %3 : f32\n    put z[j] = %3\n  }\n}\n"
+    static const char *const scans[] = {
+        SCANS("", "", "x"), SCANS("  local row: f32[5000]\n", "    put row[i] = %0\n", "row")};
+    for (uint32_t i = 0; i < 2; i++) {
+        struct nest_program *p = program_of(scans[i]);
+        schedule_fission(p, false);
+        ck_assert_uint_eq(p->nests.count, 1 + i);
+    }
+}
+END_TEST
+
 // Maps of a trip, and how many of them there are once those of elements alone are one: what is read at another place,
 // put at another place, or read of what a map has put behind it, stays behind.
 static const struct {
@@ -790,6 +809,7 @@ static void add_tests(TCase *c)
     tcase_add_loop_test(c, maps_of_a_trip_are_one, 0, sizeof trips / sizeof *trips);
     tcase_add_test(c, maps_of_neighbouring_points_are_loops_of_all);
     tcase_add_test(c, dear_terms_of_a_short_scan);
+    tcase_add_test(c, long_scans_of_a_row);
     tcase_add_test(c, what_waits_for_nothing_stays);
     tcase_add_test(c, maps_behind_folds_are_loops_of_all);
     tcase_add_test(c, dear_elements_are_points);
