@@ -109,7 +109,7 @@ static unsigned lanes_of(const struct nest *n, const struct nest_statement *s, n
     if (s->kind == NEST_FOLD && s->n_axes > 1 && extent % COST_ACCUMULATORS &&
         width > host->vector_bytes / bytes)
         width = host->vector_bytes / bytes;
-    if (n->choices & NEST_MORE_LANES)
+    if (n->choices & NEST_MORE_LANES && width < COST_ACCUMULATORS)
         width *= 2;
     if (n->choices & NEST_FEWER_LANES && width > 2)
         width /= 2;

@@ -168,6 +168,19 @@ START_TEST(levels_of_a_processor)
 }
 END_TEST
 
+// A fold has no more lanes than accumulators, and what verifies has no more anywhere.
+START_TEST(lanes_have_an_end)
+{
+    struct strbuf s = strbuf_make(arena), report = strbuf_make(arena);
+    strbuf_printf(&s, "kernel k(x: f32[65536], y: inout f32[65536]) more_lanes {\n%s}\n",
+                  SUM_OF_ROWS("      %0 = load x[256*i + k] : f32\n"));
+    struct nest *n = nest_of_text(arena, s.text);
+    map_to_host(n, &(struct map_host){64, MAP_WRITTEN_OUT});
+    ck_assert_msg(!nest_verify(n, &report), "%s%s", report.text, print(n));
+    ck_assert(strstr(print(n), "fold k < 256 @vector 64 {"));
+}
+END_TEST
+
 // What the place alone decides is decided once for a range of places: it costs nothing.
 START_TEST(guards_by_place_are_free)
 {
@@ -343,6 +356,7 @@ static void add_tests(TCase *t)
     tcase_add_loop_test(t, levels_of_a_processor, 0, (int)(sizeof rows / sizeof *rows));
     tcase_add_loop_test(t, elements_go_side_by_side, 0, (int)(sizeof jams / sizeof *jams));
     tcase_add_loop_test(t, rows_are_staged, 0, (int)(sizeof stages / sizeof *stages));
+    tcase_add_test(t, lanes_have_an_end);
     tcase_add_test(t, guards_by_place_are_free);
 }
 
