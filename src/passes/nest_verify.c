@@ -512,6 +512,15 @@ static void check_block(struct verifier *v, uint32_t block,
         v->path.count--;
 }
 
+// A tape is made again by the loop over time whose steps come in segments.
+static bool has_segments(const struct nest *n)
+{
+    for (uint32_t i = 0; i < n->axes.count; i++)
+        if (n->axes.at[i].segment)
+            return true;
+    return false;
+}
+
 static void check_buffers(struct verifier *v)
 {
     for (uint32_t i = 0; i < v->nest->buffers.count; i++) {
@@ -520,6 +529,8 @@ static void check_buffers(struct verifier *v)
             nest_fault(v, "buffer %s has no size, type or place", b->name);
         else if (b->space && (b->role != NEST_LOCAL || b->space == NEST_SCRATCH))
             nest_fault(v, "buffer %s is in memory", b->name);
+        else if (b->space == NEST_AGAIN && !has_segments(v->nest))
+            nest_fault(v, "%s is made again by no loop", b->name);
     }
 }
 

@@ -4,6 +4,8 @@
 #include "base/hash.h"
 #include "base/status.h"
 #include "map/map.h"
+#include "support/map_nest.h"
+#include "support/nest_eval.h"
 #include "support/nest_text.h"
 
 #include <math.h>
@@ -154,34 +156,57 @@ void nest_check_end(void)
     n_waiting = 0;
 }
 
-// The nest with the levels of some processor: it is as legal, has a text, and gives the same bits.
-static void check_mapped(const struct waiting *w, void *const *buffers)
+// Memory as `buffers` has it where it is read, and else as it was before.
+static void run_again(const struct waiting *w, const struct nest *n, void *const *buffers,
+                      void **out)
+{
+    for (uint32_t i = 0; i < w->program->memories.count; i++) {
+        const struct nest_memory *m = &w->program->memories.at[i];
+        out[i] = buffers[i];
+        if (m->place == NEST_INPUT)
+            continue;
+        out[i] = memory_of(m);
+        memcpy(out[i], w->out[m->index], run_native_bytes(m));
+    }
+    ck_assert_msg(nest_eval(n, out) == JOT_OK, "interpreter: %s\n%s", jot_error_message(),
+                  text_of(n));
+}
+
+// The mapped nest is as legal, has a text, and gives the bits of the other one.
+static void check_mapped(const struct waiting *w, struct nest *n, void *const *buffers,
+                         void *const *want)
 {
     struct strbuf report = strbuf_make(nest_check_arena);
+    void *got[MOST_BUFFERS];
+    ck_assert_msg(!nest_verify(n, &report), "%s\n%s", report.text, text_of(n));
+    ck_assert_msg(nest_equal(n, nest_of_text(nest_check_arena, text_of(n))), "%s", text_of(n));
+    run_again(w, n, buffers, got);
+    for (uint32_t i = 0; i < w->program->memories.count; i++) {
+        const struct nest_memory *m = &w->program->memories.at[i];
+        ck_assert_msg(nest_check_differs(m->dtype, m->count, got[i], want[i]) < 0,
+                      "%s differs:\n%s", m->name, text_of(n));
+    }
+}
+
+// With the levels of some processor, and, of every other one, of a GPU.
+static void check_maps(const struct waiting *w, void *const *buffers)
+{
     struct nest *n = nest_of_text(nest_check_arena, text_of(w->nest));
     uint64_t draw = nest_check_random();
+    n->choices = draw / 16 % (1u << NEST_CHOICES);
     if (map_jam(n))
         nest_collapse(n);
     map_stage(n);
     map_to_host(n, &(struct map_host){16u << draw % 3, draw / 3 % 3});
-    ck_assert_msg(!nest_verify(n, &report), "%s\n%s", report.text, text_of(n));
-    ck_assert_msg(nest_equal(n, nest_of_text(nest_check_arena, text_of(n))), "%s", text_of(n));
-    void *mapped[MOST_BUFFERS];
-    for (uint32_t i = 0; i < w->program->memories.count; i++) {
-        const struct nest_memory *m = &w->program->memories.at[i];
-        mapped[i] = buffers[i];
-        if (m->place == NEST_INPUT)
-            continue;
-        mapped[i] = memory_of(m);
-        memcpy(mapped[i], w->out[m->index], run_native_bytes(m));
-    }
-    ck_assert_msg(nest_eval(n, mapped) == JOT_OK, "interpreter: %s\n%s", jot_error_message(),
-                  text_of(n));
-    for (uint32_t i = 0; i < w->program->memories.count; i++) {
-        const struct nest_memory *m = &w->program->memories.at[i];
-        ck_assert_msg(nest_check_differs(m->dtype, m->count, mapped[i], buffers[i]) < 0,
-                      "%s differs:\n%s", m->name, text_of(n));
-    }
+    check_mapped(w, n, buffers, buffers);
+    if (draw >> 31 & 1)
+        return;
+    n = nest_of_text(nest_check_arena, text_of(w->nest));
+    n->choices = draw / 16 % (1u << NEST_CHOICES);
+    map_nest_as_if_longer(nest_check_arena, n, draw >> 32);
+    void *plain[MOST_BUFFERS];
+    run_again(w, nest_without_levels(nest_check_arena, n), buffers, plain);
+    check_mapped(w, n, buffers, plain);
 }
 
 void nest_check(struct nest *n)
@@ -205,7 +230,7 @@ void nest_check(struct nest *n)
     }
     ck_assert_msg(nest_eval(n, buffers) == JOT_OK, "interpreter: %s\n%s", jot_error_message(),
                   text_of(n));
-    check_mapped(w, buffers);
+    check_maps(w, buffers);
     if (n_waiting == KERNELS_A_PROGRAM)
         nest_check_end();
 }

@@ -4,6 +4,8 @@
 #include "map/gpu.h"
 
 #include "base/status.h"
+#include "map/gpu_nests.h"
+#include "support/map_nest.h"
 #include "support/nest_text.h"
 #include "support/suite.h"
 
@@ -14,209 +16,10 @@ static struct arena *arena;
 static void setup(void) { arena = arena_create(); }
 static void teardown(void) { arena_release(arena); }
 
-#define KERNEL(body)                                                                           \
-    "kernel k(x: f32[134217728], w: f32[256], y: inout f32[134217728]) {\n" body "}\n"
-#define UPDATES(body)                                                                          \
-    "kernel k(x: f32[1048576], n: i32[1048576], y: inout f32[1000]) {\n"                       \
-    "  %0 = const 0x0000000000000000 : i64\n  %1 = const 0x00000000000003e7 : i64\n" body      \
-    "}\n"
-#define UPDATE(at)                                                                             \
-    "    %2 = load n[" at "] : i32\n    %3 = convert %2 : i64\n    %4 = max %3, %0 : i64\n"    \
-    "    %5 = min %4, %1 : i64\n    %6 = load x[" at "] : f32\n    %7 = load y[%5] : f32\n"    \
-    "    %8 = add %7, %6 : f32\n    put y[%5] = %8\n"
-#define SUM(loop, load, result)                                                                \
-    "    fold " loop " {\n      %0 = load " load " : f32\n"                                    \
-    "      yield reduce_sum %0 sum64\n    } -> " result " : f32\n"
-#define SUMS(points, loop, load)                                                               \
-    KERNEL("  par " points " {\n" SUM(loop, load, "%1") "    put y[i] = %1\n  }\n")
-#define MAP(points, place, to)                                                                 \
-    "  par " points " {\n    %10 = load x[" place "] : f32\n    %11 = exp %10 : f32\n"         \
-    "    put y[" to "] = %11\n  }\n"
-
-static const struct {
-    const char *what, *text;
-    bool is_phase;
-    const char *has[3];
-} rows[] = {
-    {"points: some neighbours for a thread",
-     KERNEL(MAP("i < 1048576", "i", "i")),
-     false,
-     {") block 256 price ", "par @thread i < 1048576 @vector 4 {"}},
-    {"few points: one",
-     KERNEL(MAP("i < 1000", "i", "i")),
-     false,
-     {") block 256 price ", "par @thread i < 1000 {"}},
-    {"a transposed read: tiles",
-     KERNEL(MAP("i < 1024, j < 1024", "i + 1024*j", "1024*i + j")),
-     false,
-     {") block 256 resident 8 price ", "par @thread i < 1024 @tile 32, j < 1024 @tile 32 {"}},
-    {"many tiles: wide ones",
-     KERNEL(MAP("i < 16384, j < 8192", "i + 16384*j", "8192*i + j")),
-     false,
-     {") block 1024 resident 2 price ", "i < 16384 @tile 64, j < 8192 @tile 64 {"}},
-    {"of a phase narrow ones",
-     KERNEL(MAP("i < 16384, j < 8192", "i + 16384*j", "8192*i + j")),
-     true,
-     {"i < 16384 @tile 32, j < 8192 @tile 32 {"}},
-    {"rows that lie together: a group has one",
-     SUMS("i < 4096", "k < 1024", "x[1024*i + k]"),
-     false,
-     {"block 256 group 32 resident 4 price ", "par @group i < 4096 {",
-      "fold @thread k < 1024 @vector 4 {"}},
-    {"rows of neighbours: columns",
-     SUMS("i < 65536", "k < 1024", "x[i + 65536*k]"),
-     false,
-     {" columns 32 price ", "par @group i < 65536 @vector 4 {", "fold @thread k < 1024 {"}},
-    {"few of them: parts of the folds",
-     SUMS("i < 1024", "k < 4096", "x[i + 1024*k]"),
-     false,
-     {"block 256 group 4 columns 64 price ", "par @grid i < 1024 @vector 4 {",
-      "fold @thread k < 4096 {"}},
-    {"few points with long folds: blocks share each",
-     SUMS("i < 4", "k < 1048576", "x[1048576*i + k]"),
-     false,
-     {"block 64 group 64 price ", "par @grid i < 4 {", "fold @thread k < 1048576 @vector 4 {"}},
-    {"a long fold: all blocks",
-     KERNEL(SUM("k < 16777216", "x[k]", "%1") "    put y[0] = %1\n"),
-     false,
-     {"block 256 group 256 price ", "  fold @thread k < 16777216 @vector 4 {"}},
-    {"terms that are dear: threads make them for the block",
-     KERNEL("    fold k < 500000 {\n      %0 = load x[k] : f32\n      %1 = tanh %0 : f32\n"
-            "      %2 = tanh %1 : f32\n      %3 = exp %2 : f32\n      %4 = tanh %3 : f32\n"
-            "      yield reduce_sum %4 sum64\n    } -> %5 : f32\n    put y[0] = %5\n"),
-     false,
-     {"  fold @thread k < 500000 @vector 4 terms @shared {"}},
-    {"few blocks of such: a function makes them",
-     KERNEL("    fold k < 100000 {\n      %0 = load x[k] : f32\n      %1 = tanh %0 : f32\n"
-            "      %2 = tanh %1 : f32\n      %3 = exp %2 : f32\n      %4 = tanh %3 : f32\n"
-            "      yield reduce_sum %4 sum64\n    } -> %5 : f32\n    put y[0] = %5\n"),
-     false,
-     {"  fold @thread k < 100000 @vector 4 terms @scratch {"}},
-    {"so few that one block has them, of sums that keep it longer than a function more",
-     KERNEL("    fold k < 3072 {\n      fold l < 40 {\n        %0 = load x[40*k + l] : f32\n"
-            "        %1 = load w[l] : f32\n        yield fma %0 %1 sum64\n      } -> %2 : f32\n"
-            "      yield reduce_sum %2 sum64\n    } -> %5 : f32\n    put y[0] = %5\n"),
-     false,
-     {"  fold @thread k < 3072 terms @scratch {"}},
-    {"such terms of two types",
-     KERNEL(
-         "    %7 = const 0x00000000 : f32\n"
-         "    fold k < 100000 {\n      %0 = load x[k] : f32\n      %1 = tanh %0 : f32\n"
-         "      %2 = tanh %1 : f32\n      %3 = exp %2 : f32\n      %4 = gt %3, %7 : bool\n"
-         "      yield reduce_sum %3 sum64, reduce_xor %4 free\n    } -> %5 : f32, %6 : bool\n"
-         "    put y[0] = %5 if %6\n"),
-     false,
-     {"  fold @thread k < 100000 @vector 4 terms @scratch {"}},
-    {"a short one: one block",
-     KERNEL(SUM("k < 1024", "x[k]", "%1") "    put y[0] = %1\n"),
-     false,
-     {" grid 1 price ", "  fold @thread k < 1024 @vector 4 {"}},
-    {"loops side by side: one block",
-     KERNEL(MAP("i < 64", "i", "i") SUM("k < 64", "x[k]", "%9") "    put y[64] = %9\n"),
-     false,
-     {" grid 1 price ", "par @thread i < 64 @vector 2 {", "fold @thread k < 64 @vector 2 {"}},
-    {"a long running fold: warps have parts",
-     KERNEL("  scan i < 100000 {\n    %0 = load x[i] : f32\n"
-            "    yield reduce_sum %0 serial -> %1 : f32\n    put y[i] = %1\n  }\n"),
-     false,
-     {"block 256 price ", "scan @thread i < 100000 @vector 4 {"}},
-    {"a short one: one thread",
-     KERNEL("  scan i < 100 {\n    %0 = load x[i] : f32\n"
-            "    yield reduce_sum %0 serial -> %1 : f32\n    put y[i] = %1\n  }\n"),
-     false,
-     {" grid 1 price ", "scan @serial i < 100 {"}},
-    {"one of each of few points",
-     KERNEL("  par j < 8 {\n    scan i < 100000 {\n      %0 = load x[100000*j + i] : f32\n"
-            "      yield reduce_sum %0 serial -> %1 : f32\n      put y[100000*j + i] = %1\n"
-            "    }\n  }\n"),
-     false,
-     {"par @grid j < 8 {", "scan @thread i < 100000 @vector 4 {"}},
-    {"updates at places that are data: places",
-     UPDATES("  seq j < 1000000 {\n" UPDATE("j") "  }\n"),
-     false,
-     {"block 256 price ", "seq @place j < 1000000 {"}},
-    {"loops of them in one another are one",
-     UPDATES("  seq i < 1000 {\n  seq j < 1000 {\n" UPDATE("1000*i + j") "  }\n  }\n"),
-     false,
-     {"seq @place i < 1000 {", "seq @serial j < 1000 {"}},
-    {"a hundred of them: a thread would take longer than a sort",
-     UPDATES("  seq j < 100 {\n" UPDATE("j") "  }\n"),
-     false,
-     {"block 256 price ", "seq @place j < 100 {"}},
-    {"few of them: one thread",
-     UPDATES("  seq j < 10 {\n" UPDATE("j") "  }\n"),
-     false,
-     {"block 1 group 1 grid 1 price ", "seq @serial j < 10 {"}},
-    {"a row of a group is shared, or kept by the threads that put it",
-     KERNEL("  local t: f32[1024]\n  local u: f32[1024]\n  par i < 4096 {\n"
-            "    map k < 1024 {\n      %0 = load x[1024*i + k] : f32\n      put t[k] = %0\n"
-            "      put u[k] = %0\n    }\n"
-            "    fold l < 1024 {\n      %6 = load t[l] : f32\n      yield reduce_sum %6 "
-            "sum64\n    } -> %1 : f32\n"
-            "    map j < 1024 {\n      %2 = load t[j] : f32\n      %3 = load u[1023 - j] "
-            ": f32\n      %4 = sub %2, %1 : f32\n      %5 = mul %4, %3 : f32\n"
-            "      put y[1024*i + j] = %5\n    }\n  }\n"),
-     false,
-     {"local t: f32[1024] @register\n", "local u: f32[1024] @shared\n",
-      "map @thread j < 1024"}},
-    {"a small product: rows for a thread",
-     KERNEL("  par i < 65536, j < 16, k < 16 {\n    fold l < 16 {\n"
-            "      %0 = load x[256*i + 16*j + l] : f32\n      %1 = load w[16*l + k] : f32\n"
-            "      yield fma %0 %1 sum64\n    } -> %2 : f32\n"
-            "    put y[256*i + 16*j + k] = %2\n  }\n"),
-     false,
-     {"block 64 price ", " @rows 2, ", "k < 16 @vector 4 {"}},
-    {"what of a loop over time is the same for all points: a warp more",
-     KERNEL("  %0 = const 0x3f800000 : f32\n  par i < 100000 {\n    %1 = load x[i] : f32\n"
-            "    seq t < 1000 carry %2 = %1, %3 = %0 {\n      %4 = exp %3 : f32\n"
-            "      %5 = tanh %4 : f32\n      %6 = tanh %5 : f32\n      %7 = tanh %6 : f32\n"
-            "      %8 = tanh %7 : f32\n      %9 = tanh %8 : f32\n"
-            "      %10 = fma %2, %9, %9 : f32\n      yield %10, %9\n    } -> %11, %12\n"
-            "    put y[i] = %11\n  }\n"),
-     false,
-     {"par @thread i < 100000 {", "seq @ahead t < 1000"}},
-    {"a tape that no cache holds: computed again, some steps at a time",
-     KERNEL("  local tape: f32[1000]\n  par i < 100000 {\n    %0 = load x[i] : f32\n"
-            "    seq t < 1000 carry %1 = %0 {\n      put tape[t] = %1\n"
-            "      %2 = mul %1, %1 : f32\n      yield %2\n    } -> %3\n"
-            "    seq s < 1000 reverse carry %4 = %3 {\n      %5 = load tape[s] : f32\n"
-            "      %6 = mul %4, %5 : f32\n      yield %6\n    } -> %7\n"
-            "    put y[i] = %7\n  }\n"),
-     false,
-     {"local tape: f32[1000] @again\n", "seq @serial t < 1000 @segment 25 carry"}},
-    {"one that the caches hold is kept",
-     KERNEL("  local tape: f32[1000]\n  par i < 1000 {\n    %0 = load x[i] : f32\n"
-            "    seq t < 1000 carry %1 = %0 {\n      put tape[t] = %1\n"
-            "      %2 = mul %1, %1 : f32\n      yield %2\n    } -> %3\n"
-            "    seq s < 1000 reverse carry %4 = %3 {\n      %5 = load tape[s] : f32\n"
-            "      %6 = mul %4, %5 : f32\n      yield %6\n    } -> %7\n"
-            "    put y[i] = %7\n  }\n"),
-     false,
-     {"local tape: f32[1000]\n", "seq @serial t < 1000 carry"}},
-    {"sums over the points of a network",
-     "kernel k(x: f32[65536], w: f32[64], g: out f32[64]) {\n  local z: f32[8]\n"
-     "  local a: f32[8]\n  fold n < 8192 {\n    map i < 8 {\n"
-     "      %0 = load x[8*n + i] : f32\n      put a[i] = %0\n    }\n"
-     "    contract z[j] = a[k], w[8*j + k] for j < 8 over k < 8\n    map l < 8, m < 8 {\n"
-     "      %1 = load z[l] : f32\n      %2 = load a[m] : f32\n"
-     "      put g[8*l + m] fma= %1, %2 in @n sum64\n    }\n  }\n}\n",
-     false,
-     {") as network price "}},
-};
-
 static const char *mapped(struct nest *n, bool is_phase)
 {
-    bool *is_read_only = arena_array(arena, bool, n->buffers.count + 1);
-    for (uint32_t i = 0; i < n->buffers.count; i++)
-        is_read_only[i] = n->buffers.at[i].role == NEST_IN;
-    const struct map_gpu m = {.nest = n,
-                              .arena = arena,
-                              .uses = arena_new(arena, struct map_uses),
-                              .is_phase = is_phase,
-                              .is_read_only = is_read_only,
-                              .code = COST_CODE};
     struct strbuf s = strbuf_make(arena), report = strbuf_make(arena);
-    map_to_gpu(&m, n);
+    map_nest_to_gpu(arena, n, is_phase);
     nest_print(&s, n);
     ck_assert_msg(!nest_verify(n, &report), "%s%s", report.text, s.text);
     return s.text;
@@ -224,16 +27,16 @@ static const char *mapped(struct nest *n, bool is_phase)
 
 START_TEST(levels_of_a_gpu)
 {
-    struct nest *n = nest_of_text(arena, rows[_i].text);
-    const char *text = mapped(n, rows[_i].is_phase);
+    struct nest *n = nest_of_text(arena, gpu_nests[_i].text);
+    const char *text = mapped(n, gpu_nests[_i].is_phase);
     for (int k = 0; k < 3; k++)
-        if (rows[_i].has[k])
-            ck_assert_msg(strstr(text, rows[_i].has[k]), "%s: no '%s' in\n%s", rows[_i].what,
-                          rows[_i].has[k], text);
+        if (gpu_nests[_i].has[k])
+            ck_assert_msg(strstr(text, gpu_nests[_i].has[k]), "%s: no '%s' in\n%s",
+                          gpu_nests[_i].what, gpu_nests[_i].has[k], text);
     // What is written stands in the text alone, and is written anew for another purpose.
-    ck_assert_str_eq(mapped(nest_of_text(arena, text), rows[_i].is_phase), text);
-    mapped(n, !rows[_i].is_phase);
-    ck_assert_str_eq(mapped(n, rows[_i].is_phase), text);
+    ck_assert_str_eq(mapped(nest_of_text(arena, text), gpu_nests[_i].is_phase), text);
+    mapped(n, !gpu_nests[_i].is_phase);
+    ck_assert_str_eq(mapped(n, gpu_nests[_i].is_phase), text);
 }
 END_TEST
 
@@ -275,7 +78,7 @@ END_TEST
 static void add_tests(TCase *t)
 {
     tcase_add_checked_fixture(t, setup, teardown);
-    tcase_add_loop_test(t, levels_of_a_gpu, 0, (int)(sizeof rows / sizeof *rows));
+    tcase_add_loop_test(t, levels_of_a_gpu, 0, (int)GPU_NESTS);
     tcase_add_test(t, a_price_sees_who_works);
     tcase_add_test(t, serial_work_is_found);
 }

@@ -33,6 +33,9 @@ uint32_t check_final(struct checker *c, uint32_t f);
 bool check_outputs(struct checker *c, const char *what, const struct ir_tensor *got);
 // Whether running it takes no longer than so many statements.
 bool check_is_quick(const struct nest_program *p, double limit);
+// Runs the steps of a program for the graph.
+jot_status check_interpret(struct checker *c, const struct nest_program *p,
+                           struct ir_tensor **out);
 // Which parameters of g are f64, and derivatives are taken in.
 bool *check_floats(struct checker *c, const struct ir_graph *g);
 
@@ -45,5 +48,6 @@ bool check_keeps(struct checker *c);
 bool check_machine(struct checker *c);
 bool check_compiles(struct checker *c);
 bool check_devices(struct checker *c);
+bool check_shares(struct checker *c);
 
 #endif

@@ -47,8 +47,9 @@ enum program_property {
         1u << 14, // code generators take it and its gradient, the host's and a GPU's
     PROGRAM_UNSHARDS = 1u << 15, // lanes side by side give what their map gives
     PROGRAM_DEVICES = 1u << 16,  // devices of the host give what the whole gives
-    PROGRAM_FAULT = 1u << 17,    // agrees with a copy that is wrong: fails on purpose
-    PROGRAM_PROPERTIES = 18,
+    PROGRAM_SHARES = 1u << 17,   // the levels of a GPU's or a processor's mapping give the bits
+    PROGRAM_FAULT = 1u << 18,    // agrees with a copy that is wrong: fails on purpose
+    PROGRAM_PROPERTIES = 19,
 };
 extern const char *const program_property_names[PROGRAM_PROPERTIES];
 

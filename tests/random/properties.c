@@ -6,9 +6,9 @@
 #include "support/nest_eval.h"
 
 const char *const program_property_names[PROGRAM_PROPERTIES] = {
-    "verifies", "prints",     "canonical", "simplifies", "schedules", "separate",
-    "native",   "transposes", "maps",      "commutes",   "unrolls",   "keeps",
-    "machine",  "checks",     "compiles",  "unshards",   "devices",   "fault",
+    "verifies",   "prints",   "canonical", "simplifies", "schedules", "separate", "native",
+    "transposes", "maps",     "commutes",  "unrolls",    "keeps",     "machine",  "checks",
+    "compiles",   "unshards", "devices",   "shares",     "fault",
 };
 
 bool check_refuse(struct checker *c, const char *what)
@@ -116,6 +116,22 @@ uint32_t check_final(struct checker *c, uint32_t f)
     return pass_simplify(c->m, pass_count_trips(c->m, f));
 }
 
+jot_status check_interpret(struct checker *c, const struct nest_program *p,
+                           struct ir_tensor **out)
+{
+    void **in = arena_array(c->m->arena, void *, c->g->n_params + 1);
+    void **data = arena_array(c->m->arena, void *, c->g->outputs.count + 1);
+    *out = arena_array(c->m->arena, struct ir_tensor, c->g->outputs.count + 1);
+    for (uint32_t i = 0; i < c->g->n_params; i++)
+        in[i] = c->in[i].data;
+    for (uint32_t i = 0; i < c->g->outputs.count; i++) {
+        (*out)[i] = c->out[i];
+        (*out)[i].data = data[i] =
+            arena_allocate(c->m->arena, check_bytes(c->m, c->out[i].type) + 64);
+    }
+    return nest_program_eval(p, in, data);
+}
+
 // stops: what the check that fails says, or NULL.
 static bool schedules(struct checker *c, uint32_t f, bool separate, const char *stops)
 {
@@ -130,17 +146,8 @@ static bool schedules(struct checker *c, uint32_t f, bool separate, const char *
     }
     if (!check_is_quick(p, 2e6) || nest_program_has_routines(p))
         return true;
-    void **in = arena_array(c->m->arena, void *, g->n_params + 1);
-    void **data = arena_array(c->m->arena, void *, g->outputs.count + 1);
-    struct ir_tensor *out = arena_array(c->m->arena, struct ir_tensor, g->outputs.count + 1);
-    for (uint32_t i = 0; i < g->n_params; i++)
-        in[i] = c->in[i].data;
-    for (uint32_t i = 0; i < g->outputs.count; i++) {
-        out[i] = c->out[i];
-        out[i].data = data[i] =
-            arena_allocate(c->m->arena, check_bytes(c->m, out[i].type) + 64);
-    }
-    jot_status status = nest_program_eval(p, in, data);
+    struct ir_tensor *out;
+    jot_status status = check_interpret(c, p, &out);
     if (stops && status == JOT_ERR_CHECK && !strcmp(jot_error_message(), stops))
         return true;
     if (stops || status != JOT_OK) {
@@ -259,6 +266,8 @@ static bool holds(struct checker *c, unsigned property)
         return unshards(c);
     case PROGRAM_DEVICES:
         return check_devices(c);
+    case PROGRAM_SHARES:
+        return check_shares(c);
     default:
         return agrees_with_wrong_copy(c);
     }

@@ -50,6 +50,8 @@ static unsigned properties_of(uint64_t program)
         p |= PROGRAM_SCHEDULES;
     if (program % 9 == 1)
         p |= PROGRAM_SEPARATE;
+    if (program % 7 == 1 && !(kind & PROGRAM_RECORDS))
+        p |= PROGRAM_SHARES;
     if (program % 5 == 2)
         p |= PROGRAM_CHECKS;
     if (program % 8 == 2 || program % 16 == 7)

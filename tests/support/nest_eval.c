@@ -3,9 +3,6 @@
 #include "nest_eval.h"
 #include "nest_eval_memory.h"
 
-static jot_status run_block(struct machine_state *m, struct lane *l, uint32_t block);
-static jot_status run_statement(struct machine_state *m, struct lane *l, nest_id id);
-
 static const struct nest_statement *statement(const struct machine_state *m, nest_id id)
 {
     return &m->nest->statements.at[id];
@@ -16,35 +13,31 @@ static jot_dtype dtype_of(const struct machine_state *m, nest_id value)
     return m->nest->values.at[value].dtype;
 }
 
-static struct eval_number wide(const struct machine_state *m, const struct lane *l, nest_id v)
+struct eval_number wide_value(const struct machine_state *m, const struct lane *l, nest_id v)
 {
     return eval_load_wide(dtype_of(m, v), l->values[v].bytes, 0);
 }
 
-static void set(const struct machine_state *m, struct lane *l, nest_id v, struct eval_number x)
+void set_value(const struct machine_state *m, struct lane *l, nest_id v, struct eval_number x)
 {
     eval_store(dtype_of(m, v), l->values[v].bytes, 0, x);
 }
 
-static void set_integer(const struct machine_state *m, struct lane *l, nest_id v, int64_t x)
+void set_integer(const struct machine_state *m, struct lane *l, nest_id v, int64_t x)
 {
     jot_dtype d = dtype_of(m, v);
     scalar s = scalar_from_bits(d, (uint64_t)x);
-    set(m, l, v, (struct eval_number){s, {0, d}});
+    set_value(m, l, v, (struct eval_number){s, {0, d}});
 }
 
-static bool is_true(const struct lane *l, nest_id v)
-{
-    return v == NEST_NONE || l->values[v].bytes[0];
-}
-
-static int64_t index_at(const struct machine_state *m, const struct lane *l,
-                        const struct nest_index *x)
+int64_t index_at(const struct machine_state *m, const struct lane *l,
+                 const struct nest_index *x)
 {
     uint64_t at = (uint64_t)x->constant;
     for (uint32_t i = 0; i < x->count; i++) {
         const struct nest_term *t = &x->terms[i];
-        uint64_t value = t->is_value ? wide(m, l, t->id).re.bits : (uint64_t)l->axes[t->id];
+        uint64_t value =
+            t->is_value ? wide_value(m, l, t->id).re.bits : (uint64_t)l->axes[t->id];
         at += (uint64_t)t->factor * value;
     }
     return (int64_t)at;
@@ -78,12 +71,12 @@ static void run_op(struct machine_state *m, struct lane *l, nest_id id)
     for (uint32_t i = 0; i < s->n_in; i++)
         x[i] = scalar_is_on_storage(op)
                    ? eval_load(dtype_of(m, s->in[i]), l->values[s->in[i]].bytes, 0)
-                   : wide(m, l, s->in[i]);
+                   : wide_value(m, l, s->in[i]);
     jot_dtype last = dtype_of(m, s->in[s->n_in - 1]);
     struct machine machine = {.dtype = last, .attrs = m->attrs[id]};
-    set(m, l, s->result,
-        op == IR_convert ? eval_convert(last, s->dtype, x[0])
-                         : eval_scalar(&machine, op, x[0], x[1], x[2]));
+    set_value(m, l, s->result,
+              op == IR_convert ? eval_convert(last, s->dtype, x[0])
+                               : eval_scalar(&machine, op, x[0], x[1], x[2]));
 }
 
 static jot_status run_load(struct machine_state *m, struct lane *l,
@@ -97,12 +90,6 @@ static jot_status run_load(struct machine_state *m, struct lane *l,
     JOT_TRY(touch_read(m, l, s->buffer, index_at(m, l, &s->index), &from));
     memcpy(to->bytes, from, dtype_get(s->dtype)->bytes);
     return JOT_OK;
-}
-
-static void combine(struct eval_number *to, enum ir_op op, jot_dtype d, struct eval_number x)
-{
-    struct machine machine = {.dtype = d};
-    *to = eval_scalar(&machine, op, *to, x, x);
 }
 
 static jot_status run_put(struct machine_state *m, struct lane *l, nest_id id)
@@ -120,9 +107,10 @@ static jot_status run_put(struct machine_state *m, struct lane *l, nest_id id)
         if (guarded)
             return JOT_OK;
         if (s->op == IR_fma)
-            multiply_add(to, wide(m, l, s->in[0]), wide(m, l, s->in[1]), dtype_is_complex(d));
+            multiply_add(to, wide_value(m, l, s->in[0]), wide_value(m, l, s->in[1]),
+                         dtype_is_complex(d));
         else
-            combine(to, (enum ir_op)s->op, d, wide(m, l, s->in[0]));
+            combine_number(to, (enum ir_op)s->op, d, wide_value(m, l, s->in[0]));
         return JOT_OK;
     }
     if (!is_true(l, s->guard))
@@ -136,7 +124,7 @@ static jot_status run_put(struct machine_state *m, struct lane *l, nest_id id)
 // --- loops
 
 // An iteration of the loop begins: locals that belong to it are new.
-static void forget_locals(struct machine_state *m, struct lane *l, nest_id loop)
+void forget_locals(struct machine_state *m, struct lane *l, nest_id loop)
 {
     for (uint32_t b = 0; b < m->nest->buffers.count; b++) {
         if (m->nest->buffers.at[b].role != NEST_LOCAL || m->scope[b] != loop)
@@ -169,7 +157,6 @@ struct step {
     nest_id loop;
     uint32_t width;
     struct lane *lanes;
-    uint32_t *point;      // by lane
     int64_t *iterations;  // by lane: its number in the sequence
     uint32_t first, last; // accumulations of the loop
 };
@@ -182,7 +169,6 @@ static struct step step_make(struct machine_state *m, struct lane *l, nest_id id
     nest_id axis = nest_vector_axis(nest, s);
     struct step t = {.loop = id, .width = axis == NEST_NONE ? 1 : nest->axes.at[axis].vector};
     t.lanes = arena_array(m->arena, struct lane, t.width);
-    t.point = arena_array(m->arena, uint32_t, t.width);
     t.iterations = arena_array(m->arena, int64_t, t.width);
     for (uint32_t p = 0; p < t.width; p++) {
         t.lanes[p] = *l;
@@ -224,12 +210,13 @@ static uint32_t step_begin(struct machine_state *m, struct step *t, int64_t othe
 }
 
 // Each statement is done for all lanes before the next one.
-static jot_status step_run(struct machine_state *m, struct step *t, uint32_t count)
+static jot_status step_run(struct machine_state *m, struct step *t, const struct turns *turns,
+                           const struct turn *turn, uint32_t count)
 {
     const struct nest_block *b = &m->nest->blocks.at[statement(m, t->loop)->body];
     for (uint32_t i = 0; i < b->statements.count; i++)
         for (uint32_t p = 0; p < count; p++) {
-            m->point = t->point[p];
+            turn_begin(m, turns, turn, p);
             for (uint32_t a = t->first; a < t->last; a++)
                 m->accumulations.at[a].position = t->iterations[p];
             JOT_TRY(run_statement(m, &t->lanes[p], b->statements.at[i]));
@@ -237,213 +224,77 @@ static jot_status step_run(struct machine_state *m, struct step *t, uint32_t cou
     return JOT_OK;
 }
 
-static jot_status run_points(struct machine_state *m, struct lane *l, nest_id id)
+static bool is_one_worker(const struct turn *a, const struct turn *b)
+{
+    return a->who.block == b->who.block && a->who.thread == b->who.thread;
+}
+
+// What the fold combines in an iteration, computed before by whoever does that: to and from memory.
+static void move_terms(struct machine_state *m, struct lane *l, nest_id fold, struct cell *at,
+                       bool is_kept)
+{
+    const struct nest_statement *s = statement(m, fold);
+    for (uint32_t k = 0; k < s->n_combines; k++)
+        for (uint32_t i = 0; i < s->combines[k].n; i++, at++)
+            *(is_kept ? at : &l->values[s->combines[k].value[i]]) =
+                *(is_kept ? &l->values[s->combines[k].value[i]] : at);
+}
+
+// Points, or a fold, of which each worker combines what it has.
+static jot_status run_turns(struct machine_state *m, nest_id id, struct step *t,
+                            const struct turns *turns)
 {
     const struct nest_statement *s = statement(m, id);
-    nest_id axis = nest_vector_axis(m->nest, s);
-    int64_t n = volume(m, s->n_axes, s->axes), along = axis == NEST_NONE ? 1 : extent(m, axis);
-    bool outermost = s->kind == NEST_PAR && !m->in_points;
-    uint32_t before = m->point;
-    if (outermost)
-        m->first_point = m->last_point + 1;
-    m->in_points |= s->kind == NEST_PAR;
-    struct step t = step_make(m, l, id);
-    for (int64_t other = 0; n && other < n / along; other++)
-        for (int64_t place = 0; place < along; place += t.width) {
-            uint32_t count = step_begin(m, &t, other, place);
-            for (uint32_t p = 0; p < count; p++)
-                t.point[p] = outermost ? ++m->last_point : before;
-            JOT_TRY(step_run(m, &t, count));
-        }
-    m->point = before;
-    if (outermost)
-        m->in_points = false;
+    bool is_fold = s->kind == NEST_FOLD, has_terms = turns->is_shared && s->terms;
+    uint32_t size = 2 * s->n_combines + 1;
+    int64_t n = nest_extent(m->nest, s);
+    struct cell *terms = has_terms ? arena_array(m->arena, struct cell, n * size) : NULL;
+    struct turn last = {0};
+    for (int64_t i = 0; i < turns->count; i++) {
+        struct turn turn = turns_at(turns, i);
+        uint32_t count = step_begin(m, t, turn.other, turn.place);
+        if (is_fold && i && !is_one_worker(&turn, &last))
+            fold_leave(m, id);
+        last = turn;
+        JOT_TRY(step_run(m, t, turns, &turn, count));
+        for (uint32_t p = 0; is_fold && p < count; p++)
+            if (has_terms)
+                move_terms(m, &t->lanes[p], id, &terms[t->iterations[p] * size], true);
+            else
+                fold_take(m, &t->lanes[p], id, t->iterations[p]);
+    }
+    for (int64_t i = 0; has_terms && i < n; i++) {
+        move_terms(m, &t->lanes[0], id, &terms[i * size], false);
+        fold_take(m, &t->lanes[0], id, i);
+    }
+    if (is_fold)
+        fold_leave(m, id);
     return JOT_OK;
 }
 
-static bool is_arg(uint16_t op) { return nest_combine_results(op) == 2; }
-
-static void take(struct machine_state *m, struct lane *l, struct running *r,
-                 const struct nest_combine *c, int64_t position)
+static jot_status run_points(struct machine_state *m, struct lane *l, nest_id id)
 {
-    jot_dtype d = dtype_of(m, c->value[0]);
-    struct eval_number x = wide(m, l, c->value[0]);
-    if (is_arg(c->op)) {
-        struct machine machine = {.dtype = d};
-        if (position == 0 ||
-            eval_scalar(&machine, (enum ir_op)c->op, x, r->best, r->best).re.bits) {
-            r->best = x;
-            r->place = position;
-        }
-        return;
-    }
-    int64_t lane = c->order == NEST_SUM64 ? position % r->fold.block % FOLD_LANES : 0;
-    struct eval_number *to = &r->fold.lanes[lane];
-    if (c->op == IR_fma)
-        multiply_add(to, x, wide(m, l, c->value[1]), dtype_is_complex(d));
-    else
-        combine(to, (enum ir_op)c->op, d, x);
-}
-
-// The combiners of a fold; a fold is never inside itself, so they are made once.
-static struct running *running_of(struct machine_state *m, nest_id id, int64_t n)
-{
-    const struct nest_statement *s = statement(m, id);
-    if (m->running[id])
-        return m->running[id];
-    struct running *state = arena_array(m->arena, struct running, s->n_combines + 1);
-    for (uint32_t k = 0; k < s->n_combines; k++) {
-        const struct nest_combine *c = &s->combines[k];
-        enum ir_op op = c->op == IR_fma ? IR_reduce_sum : (enum ir_op)c->op;
-        if (!is_arg(c->op))
-            state[k].fold = eval_fold_make(m->arena, op, dtype_of(m, c->value[0]), n);
-    }
-    return m->running[id] = state;
-}
-
-static void combine_iteration(struct machine_state *m, struct lane *l,
-                              const struct nest_statement *s, struct running *state, int64_t i,
-                              int64_t n)
-{
-    for (uint32_t k = 0; k < s->n_combines; k++) {
-        bool arg = is_arg(s->combines[k].op);
-        int64_t block = state[k].fold.block;
-        if (!arg && i % block == 0)
-            eval_fold_open_block(&state[k].fold);
-        take(m, l, &state[k], &s->combines[k], i);
-        if (!arg && (i + 1 == n || (i + 1) % block == 0))
-            eval_fold_close_block(&state[k].fold);
-    }
+    struct step t = step_make(m, l, id);
+    struct turns turns = turns_open(m, id, t.width);
+    jot_status status = run_turns(m, id, &t, &turns);
+    turns_close(m, &turns);
+    return status;
 }
 
 static jot_status run_fold(struct machine_state *m, struct lane *l, nest_id id)
 {
-    const struct nest_statement *s = statement(m, id);
-    int64_t n = volume(m, s->n_axes, s->axes), last = extent(m, s->axes[s->n_axes - 1]);
-    struct running *state = running_of(m, id, n);
-    uint32_t point = m->point;
+    int64_t n = nest_extent(m->nest, statement(m, id));
+    fold_open(m, id, n);
     struct step t = step_make(m, l, id);
     t.first = m->accumulations.count;
     accumulations_open(m, id, n);
     t.last = m->accumulations.count;
-    int64_t along = nest_vector_axis(m->nest, s) == NEST_NONE ? 1 : last;
-    for (int64_t other = 0; n && other < n / along; other++)
-        for (int64_t place = 0; place < along; place += t.width) {
-            uint32_t count = step_begin(m, &t, other, place);
-            for (uint32_t p = 0; p < count; p++)
-                t.point[p] = point;
-            JOT_TRY(step_run(m, &t, count));
-            for (uint32_t p = 0; p < count; p++)
-                combine_iteration(m, &t.lanes[p], s, state, t.iterations[p], n);
-        }
-    nest_id result = s->result;
-    for (uint32_t k = 0; k < s->n_combines; k++) {
-        if (is_arg(s->combines[k].op)) {
-            set(m, l, result++, state[k].best);
-            set_integer(m, l, result++, state[k].place);
-        } else {
-            set(m, l, result++, eval_fold_finish(&state[k].fold));
-        }
-    }
+    struct turns turns = turns_open(m, id, t.width);
+    jot_status status = run_turns(m, id, &t, &turns);
+    turns_close(m, &turns);
+    JOT_TRY(status);
+    fold_close(m, l, id);
     return accumulations_close(m, l, id);
-}
-
-// The first element is its own running value; what runs is not rounded to a half type.
-static void run_yield(struct machine_state *m, struct lane *l, nest_id id)
-{
-    const struct nest_statement *s = statement(m, id);
-    if (!m->running[id])
-        m->running[id] = arena_array(m->arena, struct running, s->n_combines + 1);
-    for (uint32_t k = 0; k < s->n_combines; k++) {
-        struct running *r = &m->running[id][k];
-        struct eval_number x = wide(m, l, s->combines[k].value[0]);
-        if (m->scan_starts)
-            r->best = x;
-        else
-            combine(&r->best, (enum ir_op)s->combines[k].op,
-                    dtype_of(m, s->combines[k].value[0]), x);
-        set(m, l, s->result + k, r->best);
-    }
-}
-
-static jot_status run_scan(struct machine_state *m, struct lane *l, nest_id id)
-{
-    const struct nest_statement *s = statement(m, id);
-    int64_t n = extent(m, s->axes[0]);
-    bool outer = m->scan_starts;
-    for (int64_t i = 0; i < n; i++) {
-        l->axes[s->axes[0]] = s->reverse ? n - 1 - i : i;
-        const struct nest_block *body = &m->nest->blocks.at[s->body];
-        forget_locals(m, l, id);
-        for (uint32_t k = 0; k < body->statements.count; k++) {
-            m->scan_starts = i == 0; // A scan before the yield may have changed it.
-            JOT_TRY(run_statement(m, l, body->statements.at[k]));
-        }
-    }
-    m->scan_starts = outer;
-    return JOT_OK;
-}
-
-// --- loops with state
-
-// to[0 .. n) = from, all at once.
-static void copy_values(struct machine_state *m, struct lane *l, uint32_t n, nest_id to,
-                        const nest_id *from)
-{
-    struct arena_mark mark = arena_mark(m->arena);
-    struct cell *values = arena_array(m->arena, struct cell, n);
-    for (uint32_t i = 0; i < n; i++)
-        values[i] = l->values[from[i]];
-    for (uint32_t i = 0; i < n; i++)
-        l->values[to + i] = values[i];
-    arena_rewind(m->arena, mark);
-}
-
-// to[0 .. n) = first[0 .. n).
-static void move_values(struct lane *l, uint32_t n, nest_id to, nest_id first)
-{
-    if (n)
-        memmove(&l->values[to], &l->values[first], n * sizeof(struct cell));
-}
-
-static jot_status run_seq(struct machine_state *m, struct lane *l,
-                          const struct nest_statement *s)
-{
-    int64_t n = extent(m, s->axes[0]);
-    copy_values(m, l, s->n_in, s->first_carry, s->in);
-    for (int64_t i = 0; i < n; i++) {
-        l->axes[s->axes[0]] = s->reverse ? n - 1 - i : i;
-        JOT_TRY(run_block(m, l, s->body));
-        copy_values(m, l, s->n_in, s->first_carry, s->yields);
-    }
-    move_values(l, s->n_in, s->result, s->first_carry);
-    return JOT_OK;
-}
-
-static jot_status run_while(struct machine_state *m, struct lane *l,
-                            const struct nest_statement *s)
-{
-    copy_values(m, l, s->n_in, s->first_carry, s->in);
-    for (;;) {
-        JOT_TRY(run_block(m, l, s->body));
-        if (!is_true(l, s->yields[0]))
-            break;
-        JOT_TRY(run_block(m, l, s->other));
-        copy_values(m, l, s->n_in, s->first_carry, s->yields + 1);
-    }
-    move_values(l, s->n_in, s->result, s->first_carry);
-    return JOT_OK;
-}
-
-static jot_status run_if(struct machine_state *m, struct lane *l,
-                         const struct nest_statement *s)
-{
-    bool first = is_true(l, s->in[0]);
-    uint32_t block = first ? s->body : s->other;
-    if (block != NEST_NONE)
-        JOT_TRY(run_block(m, l, block));
-    copy_values(m, l, s->n_results, s->result, s->yields + (first ? 0 : s->n_results));
-    return JOT_OK;
 }
 
 // --- contracts
@@ -486,7 +337,7 @@ static jot_status run_contract(struct machine_state *m, struct lane *l,
 
 // --- the walk
 
-static jot_status run_statement(struct machine_state *m, struct lane *l, nest_id id)
+jot_status run_statement(struct machine_state *m, struct lane *l, nest_id id)
 {
     const struct nest_statement *s = statement(m, id);
     switch (s->kind) {
@@ -514,7 +365,7 @@ static jot_status run_statement(struct machine_state *m, struct lane *l, nest_id
         run_yield(m, l, id);
         return JOT_OK;
     case NEST_SEQ:
-        return run_seq(m, l, s);
+        return run_seq(m, l, id);
     case NEST_WHILE:
         return run_while(m, l, s);
     case NEST_IF:
@@ -526,7 +377,7 @@ static jot_status run_statement(struct machine_state *m, struct lane *l, nest_id
     }
 }
 
-static jot_status run_block(struct machine_state *m, struct lane *l, uint32_t block)
+jot_status run_block(struct machine_state *m, struct lane *l, uint32_t block)
 {
     const struct nest_block *b = &m->nest->blocks.at[block];
     for (uint32_t i = 0; i < b->statements.count; i++)
@@ -570,7 +421,13 @@ static jot_status run(struct arena *arena, const struct nest *n, void *const *bu
         .scope = arena_array(arena, nest_id, n->buffers.count + 1),
         .attrs = arena_array(arena, const struct ir_attrs *, n->statements.count + 1),
         .running = arena_array(arena, struct running *, n->statements.count + 1),
+        .again.loop = NEST_NONE,
+        .shared_loop = NEST_NONE,
+        .is_mapped = n->threads[NEST_BLOCK_THREADS] && !n->special,
     };
+    m.is_grid = m.is_mapped && n->threads[NEST_BLOCKS] != 1;
+    m.team = !m.is_mapped ? 1 : m.is_grid ? 0 : n->threads[NEST_GROUP_THREADS];
+    m.who.thread = m.team == 1 ? 0 : EVERY_THREAD;
     struct lane lane = {
         .values = arena_array(arena, struct cell, n->values.count + 1),
         .axes = arena_array(arena, int64_t, n->axes.count + 1),

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nest_eval_memory.h"
 
+#include <stdio.h>
+
 static const struct nest_buffer *buffer_of(const struct machine_state *m, nest_id b)
 {
     return &m->nest->buffers.at[b];
@@ -43,9 +45,48 @@ static void *address(const struct machine_state *m, const struct instance *i, ne
 }
 
 // Whether what `other` did is not ordered with what is done now.
-static bool races(const struct machine_state *m, uint32_t other)
+static bool races(const struct machine_state *m, const struct touch *other)
 {
-    return m->in_points && other >= m->first_point && other != m->point;
+    if (other->who.block != m->who.block || other->is_of_several)
+        return (m->who.block || m->is_grid) && other->who.block >= m->first_block;
+    return other->who.thread != m->who.thread && other->loop == m->loop;
+}
+
+// Whether a thread finds in its own copy, or in that of its block, what `other` has put.
+static bool is_at_hand(const struct machine_state *m, enum nest_space space,
+                       const struct worker *other)
+{
+    bool same_block = other->block == m->who.block || other->block == m->point;
+    if (other->thread == EVERY_THREAD)
+        return same_block || !other->block;
+    return same_block && (space == NEST_SHARED || other->thread == m->who.thread);
+}
+
+// "thread 3", and of a loop that threads share its axis.
+static jot_status fail_between(const struct machine_state *m, nest_id buffer, int64_t at,
+                               const char *what, const struct worker *other)
+{
+    char who[2][64];
+    const struct worker *w[2] = {&m->who, other};
+    for (int i = 0; i < 2; i++)
+        if (w[i]->thread == EVERY_THREAD)
+            snprintf(who[i], sizeof who[i], "all threads");
+        else if (w[i]->thread == SEVERAL_THREADS)
+            snprintf(who[i], sizeof who[i], "several");
+        else
+            snprintf(who[i], sizeof who[i], "thread %u of block %u", w[i]->thread, w[i]->block);
+    const struct nest_statement *s =
+        m->shared_loop == NEST_NONE ? NULL : &m->nest->statements.at[m->shared_loop];
+    return status_fail(JOT_ERR_INTERNAL, "kernel %s: %s[%lld] is %s: %s, after %s, in %s %s",
+                       m->nest->name, buffer_of(m, buffer)->name, (long long)at, what, who[0],
+                       who[1], s ? "the loop over" : "no loop",
+                       s ? m->nest->axes.at[s->axes[0]].name : "that is shared");
+}
+
+// A local of a thread, or of a block, is another one for others.
+static bool is_private(const struct machine_state *m, nest_id buffer)
+{
+    return m->is_mapped && buffer_of(m, buffer)->role == NEST_LOCAL;
 }
 
 jot_status touch_read(struct machine_state *m, struct lane *l, nest_id buffer, int64_t at,
@@ -54,21 +95,31 @@ jot_status touch_read(struct machine_state *m, struct lane *l, nest_id buffer, i
     JOT_TRY(check_place(m, buffer, at));
     struct instance *i = instance_of(m, l, buffer);
     *out = address(m, i, buffer, at);
-    if (!i->elements)
+    if (!i->elements || m->is_looking)
         return JOT_OK;
     struct element *e = &i->elements[at];
-    const char *name = buffer_of(m, buffer)->name;
-    if (!e->is_written && buffer_of(m, buffer)->role != NEST_INOUT)
+    const struct nest_buffer *b = buffer_of(m, buffer);
+    if (!e->is_written && b->role != NEST_INOUT)
         return status_fail(JOT_ERR_INTERNAL, "kernel %s: %s[%lld] is read and nothing wrote it",
-                           m->nest->name, name, (long long)at);
-    if (i == &m->shared[buffer] && races(m, e->writer))
-        return status_fail(JOT_ERR_INTERNAL,
-                           "kernel %s: %s[%lld] is read while another point writes it",
-                           m->nest->name, name, (long long)at);
-    // A reader that is not the last one is forgotten: the number of no point stands for several.
-    bool several = e->is_read && races(m, e->reader);
+                           m->nest->name, b->name, (long long)at);
+    bool is_own = is_private(m, buffer) && b->space != NEST_SHARED;
+    if (is_private(m, buffer) && !is_at_hand(m, b->space, &e->writer.who))
+        return fail_between(m, buffer, at, "read by a thread that has not put it",
+                            &e->writer.who);
+    if (i == &m->shared[buffer] && !is_own && e->is_written && races(m, &e->writer))
+        return fail_between(m, buffer, at, "read while another point or thread writes it",
+                            &e->writer.who);
+    // A reader that is not the last one is forgotten, but that there were several.
+    struct touch now = {.who = m->who, .loop = m->loop};
+    if (e->is_read && races(m, &e->reader)) {
+        bool same_block = e->reader.who.block == m->who.block;
+        now.is_of_several = e->reader.is_of_several || !same_block;
+        now.who.thread = SEVERAL_THREADS;
+        if (e->reader.who.block > now.who.block)
+            now.who.block = e->reader.who.block;
+    }
     e->is_read = true;
-    e->reader = several ? UINT32_MAX : m->point;
+    e->reader = now;
     return JOT_OK;
 }
 
@@ -79,17 +130,15 @@ jot_status touch_write(struct machine_state *m, struct lane *l, nest_id buffer, 
     struct instance *i = instance_of(m, l, buffer);
     *out = address(m, i, buffer, at);
     struct element *e = &i->elements[at];
-    const char *name = buffer_of(m, buffer)->name;
-    bool shared = i == &m->shared[buffer];
-    if (shared && e->is_written && races(m, e->writer))
-        return status_fail(JOT_ERR_INTERNAL, "kernel %s: two points write %s[%lld]",
-                           m->nest->name, name, (long long)at);
-    if (shared && e->is_read && races(m, e->reader))
-        return status_fail(JOT_ERR_INTERNAL,
-                           "kernel %s: %s[%lld] is written while another point reads it",
-                           m->nest->name, name, (long long)at);
+    bool is_own = is_private(m, buffer) && buffer_of(m, buffer)->space != NEST_SHARED;
+    bool is_common = i == &m->shared[buffer] && !is_own;
+    if (is_common && e->is_written && races(m, &e->writer))
+        return fail_between(m, buffer, at, "written by two points or threads", &e->writer.who);
+    if (is_common && e->is_read && races(m, &e->reader))
+        return fail_between(m, buffer, at, "written while another point or thread reads it",
+                            &e->reader.who);
     e->is_written = true;
-    e->writer = m->point;
+    e->writer = (struct touch){.who = m->who, .loop = m->loop};
     return JOT_OK;
 }
 

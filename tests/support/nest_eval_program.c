@@ -155,7 +155,7 @@ static jot_status run_step(const struct program_run *r, const struct nest_step *
 static jot_status run_steps(const struct program_run *r, uint32_t first, uint32_t end);
 
 // A test between the steps ends them.
-static jot_status run_while(const struct program_run *r, uint32_t first, uint32_t end)
+static jot_status run_while_steps(const struct program_run *r, uint32_t first, uint32_t end)
 {
     const struct nest_step *loop = &r->p->steps.at[first];
     for (int64_t *trip = &r->trip[loop->loop]; *trip != loop->trips; (*trip)++)
@@ -201,7 +201,7 @@ static jot_status run_steps(const struct program_run *r, uint32_t first, uint32_
             r->trip[s->loop] = 0;
             r->trips[s->loop] = s->trips;
             if (s->kind == NEST_STEP_WHILE)
-                JOT_TRY(run_while(r, i, last));
+                JOT_TRY(run_while_steps(r, i, last));
             for (; s->kind == NEST_STEP_LOOP && r->trip[s->loop] < s->trips; r->trip[s->loop]++)
                 JOT_TRY(run_steps(r, i + 1, last));
         } else {

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// The mapping of a nest by itself.
+#ifndef SUPPORT_MAP_NEST_H
+#define SUPPORT_MAP_NEST_H
+
+#include "map/gpu.h"
+
+// Nothing writes what it reads; is_phase: it is a function of a kernel that is a loop.
+static inline void map_nest_to_gpu(struct arena *a, struct nest *n, bool is_phase)
+{
+    bool *is_read_only = arena_array(a, bool, n->buffers.count + 1);
+    for (uint32_t i = 0; i < n->buffers.count; i++)
+        is_read_only[i] = n->buffers.at[i].role == NEST_IN;
+    const struct map_gpu m = {.nest = n,
+                              .arena = a,
+                              .uses = arena_new(a, struct map_uses),
+                              .is_phase = is_phase,
+                              .is_read_only = is_read_only,
+                              .code = COST_CODE};
+    map_to_gpu(&m, n);
+}
+
+// The same as if loops were so many times as long, for threads are many: levels hold for fewer elements as well, but for
+// parts that do not come out even.
+static inline void map_nest_as_if_longer(struct arena *a, struct nest *n, uint64_t random)
+{
+    static const int64_t longer[] = {1, 1, 64, 4096};
+    const int64_t times[] = {longer[random % 4],
+                             longer[random / 4 % 4]}; // of points, of the rest
+    bool *is_longer = arena_array(a, bool, n->axes.count + 1);
+    int64_t *extents = arena_array(a, int64_t, n->axes.count + 1);
+    for (uint32_t i = 0; i < n->axes.count; i++)
+        extents[i] = n->axes.at[i].extent;
+    nest_for_all (s, n) {
+        int64_t by = times[s->kind != NEST_PAR];
+        for (uint32_t k = 0; k < s->n_axes && s->kind != NEST_CONTRACT; k++) {
+            if (!is_longer[s->axes[k]] && (k == 0 || by < 4096))
+                n->axes.at[s->axes[k]].extent *= by;
+            is_longer[s->axes[k]] = true;
+        }
+    }
+    map_nest_to_gpu(a, n, random / 16 % 4 == 0);
+    for (uint32_t i = 0; i < n->axes.count; i++) {
+        struct nest_axis *x = &n->axes.at[i];
+        x->extent = extents[i];
+        x->rows = x->rows && x->extent % x->rows ? 0 : x->rows;
+        x->segment = x->segment && x->extent % x->segment ? 1 : x->segment;
+    }
+}
+
+#endif
