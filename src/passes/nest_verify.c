@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What must hold of a nest: scopes and the shape of statements.  nest_verify_values.c has what must
-// hold of types, nest_verify_access.c of buffers.
+// hold of types, nest_verify_access.c of buffers, nest_verify_levels.c of who does what.
 #include "passes/nest_verify.h"
 
 #include <stdarg.h>
@@ -141,87 +141,6 @@ static void check_put(struct verifier *v, const struct nest_statement *s)
 static void check_block(struct verifier *v, uint32_t block,
                         void (*at_end)(struct verifier *, nest_id), nest_id owner);
 
-#define MOST_LANES 64
-#define BIT(kind) (1u << (kind))
-#define POINTS (BIT(NEST_PAR) | BIT(NEST_MAP))
-
-// Who shares the loop of a GPU around the statement, of those that divide work.
-static enum nest_level level_around(const struct verifier *v)
-{
-    enum nest_level level = NEST_NO_LEVEL;
-    for (uint32_t i = 0; i < v->path.count; i++) {
-        enum nest_level own = v->nest->statements.at[v->path.at[i]].level;
-        level = own && own != NEST_SERIALLY ? own : level;
-    }
-    return level;
-}
-
-// An element has one owner, and no two threads put what comes one after the other: levels go inwards, from the
-// grid to a thread, and loops that have an order are of whoever goes through all of it.
-static void check_owner(struct verifier *v, const struct nest_statement *s)
-{
-    static const unsigned kinds[NEST_LEVELS] = {
-        [NEST_GRID] = POINTS,
-        [NEST_GROUP] = POINTS,
-        [NEST_THREAD] = POINTS | BIT(NEST_FOLD) | BIT(NEST_SCAN),
-        [NEST_PLACE] = BIT(NEST_SEQ),
-        [NEST_AHEAD] = BIT(NEST_SEQ),
-        [NEST_SERIALLY] = POINTS | BIT(NEST_FOLD) | BIT(NEST_SCAN) | BIT(NEST_SEQ),
-    };
-    enum nest_level around = level_around(v);
-    unsigned tiles = 0;
-    if (s->level) {
-        const char *name = nest_level_names[s->level];
-        // Threads look ahead in a point of theirs; all else is shared once.
-        bool may = s->level == NEST_SERIALLY || around == NEST_NO_LEVEL ||
-                   (s->level == NEST_AHEAD ? around == NEST_THREAD
-                                           : s->level >= NEST_THREAD && around < NEST_THREAD);
-        if (!(kinds[s->level] >> s->kind & 1))
-            nest_fault(v, "elements of such a loop are not shared out @%s", name);
-        else if (!may)
-            nest_fault(v, "@%s stands in a loop @%s", name, nest_level_names[around]);
-        if (!v->nest->threads[NEST_BLOCK_THREADS] && !v->nest->special)
-            nest_fault(v, "@%s, and no block of threads", name);
-        if (s->level == NEST_THREAD && nest_accumulates(v->nest, nest_id_of(v->nest, s)))
-            nest_fault(v, "what accumulates over a loop is for one thread");
-    }
-    if (s->terms &&
-        (s->level != NEST_THREAD || s->terms == NEST_REGISTER || s->terms == NEST_AGAIN))
-        nest_fault(v, "what the fold combines is computed by whoever combines it");
-    for (uint32_t i = 0; i < s->n_axes; i++) {
-        const struct nest_axis *a = &v->nest->axes.at[s->axes[i]];
-        tiles += a->tile != 0;
-        if ((a->tile || a->rows) && (s->level != NEST_THREAD || !(POINTS >> s->kind & 1)))
-            nest_fault(v, "axis %s is not one of threads", a->name);
-        if (a->segment && s->kind != NEST_SEQ)
-            nest_fault(v, "axis %s is not one of time", a->name);
-        unsigned parts = a->rows ? a->rows : a->segment;
-        if (parts && a->extent % parts)
-            nest_fault(v, "axis %s does not come in %u parts", a->name, parts);
-    }
-    if (tiles == 1 || tiles > 2)
-        nest_fault(v, "%u axes have tiles", tiles);
-}
-
-// Loops that have an order go element by element, and lanes of a fold are neighbours in its sequence.
-static void check_levels(struct verifier *v, const struct nest_statement *s)
-{
-    uint32_t first = s->kind == NEST_FOLD ? s->n_axes - 1 : 0, with = 0;
-    bool may = s->kind == NEST_PAR || s->kind == NEST_MAP || s->kind == NEST_FOLD ||
-               (s->kind == NEST_SCAN && s->level == NEST_THREAD);
-    for (uint32_t i = 0; i < s->n_axes; i++) {
-        const struct nest_axis *a = &v->nest->axes.at[s->axes[i]];
-        with += a->vector != 0;
-        if (a->vector && (!may || i < first))
-            nest_fault(v, "elements of axis %s go one by one", a->name);
-        if (a->vector & (a->vector - 1) || a->vector == 1 || a->vector > MOST_LANES)
-            nest_fault(v, "there are no vectors of %u lanes", a->vector);
-    }
-    if (with > 1)
-        nest_fault(v, "%u axes have lanes", with);
-    check_owner(v, s);
-}
-
 static bool open_axes(struct verifier *v, const struct nest_statement *s)
 {
     for (uint32_t i = 0; i < s->n_axes; i++) {
@@ -239,7 +158,7 @@ static bool open_axes(struct verifier *v, const struct nest_statement *s)
             nest_fault(v, "axis %s has a negative extent", v->nest->axes.at[a].name);
         v->axis_open[a] = 1;
     }
-    check_levels(v, s);
+    verify_levels(v, s);
     return true;
 }
 
@@ -289,7 +208,7 @@ static void check_loop(struct verifier *v, const struct nest_statement *s)
     nest_id id = v->statement;
     if (!open_axes(v, s))
         return;
-    if (s->kind == NEST_PAR && is_inside(v, BIT(NEST_MAP) | BIT(NEST_FOLD) | BIT(NEST_SCAN)))
+    if (s->kind == NEST_PAR && is_inside(v, 1u << NEST_MAP | 1u << NEST_FOLD | 1u << NEST_SCAN))
         nest_fault(v, "a par is not inside an inner loop");
     if (s->kind == NEST_SCAN)
         check_scan(v, s);
@@ -512,41 +431,13 @@ static void check_block(struct verifier *v, uint32_t block,
         v->path.count--;
 }
 
-// A tape is made again by the loop over time whose steps come in segments.
-static bool has_segments(const struct nest *n)
-{
-    for (uint32_t i = 0; i < n->axes.count; i++)
-        if (n->axes.at[i].segment)
-            return true;
-    return false;
-}
-
 static void check_buffers(struct verifier *v)
 {
     for (uint32_t i = 0; i < v->nest->buffers.count; i++) {
         const struct nest_buffer *b = &v->nest->buffers.at[i];
         if (!dtype_is_valid((int)b->dtype) || b->count < 0 || (unsigned)b->role > NEST_LOCAL)
             nest_fault(v, "buffer %s has no size, type or place", b->name);
-        else if (b->space && (b->role != NEST_LOCAL || b->space == NEST_SCRATCH))
-            nest_fault(v, "buffer %s is in memory", b->name);
-        else if (b->space == NEST_AGAIN && !has_segments(v->nest))
-            nest_fault(v, "%s is made again by no loop", b->name);
     }
-}
-
-#define MOST_THREADS 1024
-
-// Threads of a block are whole groups, or columns of them.
-static void check_threads(struct verifier *v)
-{
-    const unsigned *t = v->nest->threads;
-    unsigned block = t[NEST_BLOCK_THREADS], group = t[NEST_GROUP_THREADS];
-    if (block > MOST_THREADS)
-        nest_fault(v, "there are no blocks of %u threads", block);
-    if (group && (!block || block % group))
-        nest_fault(v, "a block of %u threads has no groups of %u", block, group);
-    if (t[NEST_COLUMNS] && group && t[NEST_COLUMNS] * group != block)
-        nest_fault(v, "a block of %u threads has no %u columns", block, t[NEST_COLUMNS]);
 }
 
 int nest_verify(const struct nest *n, struct strbuf *report)
@@ -564,11 +455,13 @@ int nest_verify(const struct nest *n, struct strbuf *report)
         .statement_seen = arena_allocate(n->arena, n->statements.count + 1),
     };
     check_buffers(&v);
-    check_threads(&v);
+    verify_threads(&v);
     if (!v.faults)
         check_block(&v, 0, NULL, NEST_NONE);
     if (!v.faults)
         nest_verify_accesses(&v);
+    if (!v.faults)
+        nest_verify_sharing(&v);
     if (!shares)
         arena_rewind(n->arena, mark);
     return v.faults;

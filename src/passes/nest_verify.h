@@ -59,4 +59,10 @@ void verify_define_combines(struct verifier *v, const struct nest_statement *s);
 // what other points write, reads of what nothing wrote.
 void nest_verify_accesses(struct verifier *v);
 
+// nest_verify_levels.c: who does what of a loop, and with how many threads; after the walk, that no thread reads what
+// only another one has put.
+void verify_levels(struct verifier *v, const struct nest_statement *s);
+void verify_threads(struct verifier *v);
+void nest_verify_sharing(struct verifier *v);
+
 #endif

@@ -233,6 +233,8 @@ FAULT_TEST(levels, {"map a < 8 @vector 8 {\nput y[a] = %0\n}\n", NULL},
 #define ROWS(level) "map " level "a < 8 {\n"
 #define SQUARE(a, b) "map @thread a < 8" a ", b < 8" b " {\nput y[8*a + b] = %0\n}\n"
 
+#define FILLS(level) "map " level " a < 8 {\nput t[a] = %0\n}\n"
+
 static const struct {
     struct fault fault;
     const char *words;
@@ -285,6 +287,23 @@ static const struct {
      "block 64"},
     {{"seq @serial a < 8 @segment 4 {\nput t[a] = %0\n}\n", NULL}, "block 64"},
     {{"seq @serial a < 8 @segment 3 {\n}\n", "axis a does not come in 3 parts"}, "block 64"},
+    {{FILLS("@thread") "map @thread b < 8 {\n%6 = load t[b] : f32\nput y[b] = %6\n}\n", NULL},
+     "block 32 group 32 grid 1"},
+    {{FILLS("@thread") "map @thread b < 8 {\n%6 = load t[-b + 7] : f32\nput y[b] = %6\n}\n",
+      "each thread has its own t, and reads what another one puts"},
+     "block 32 group 32 grid 1"},
+    {{FILLS("@thread") "map @thread b < 4 {\n%6 = load t[b] : f32\nput y[b] = %6\n}\n", NULL},
+     "block 32 group 32 grid 1"},
+    {{FILLS("@thread") "%6 = load t[5] : f32\nput y[0] = %6\n",
+      "each thread has its own t, and reads what another one puts"},
+     "block 32 group 32 grid 1"},
+    {{FILLS("@serial") "%6 = load t[5] : f32\nput y[0] = %6\n", NULL},
+     "block 32 group 32 grid 1"},
+    {{FILLS(
+          "@thread") "scan @thread b < 8 {\n%6 = load t[b] : f32\nyield reduce_max %6 free -> "
+                     "%7 : f32\nput y[b] = %7\n}\n",
+      "t is put by blocks of threads that do not wait for one another"},
+     "block 256"},
     {{"map @thread a < 8 @segment 4 {\nput y[a] = %0\n}\n", "axis a is not one of time"},
      "block 64"},
 };
