@@ -16,7 +16,9 @@
 #define LEAST_TERMS 4096
 #define LEAST_WORK (1 << 18) // elements that are worth a function more
 #define MOST_COLUMNS 4096    // of which parts of folds keep a GPU busier than whole ones
-#define PARTS_COLUMNS 64     // of a block
+#define MOST_RAGGED                                                                            \
+    (GPU_MULTIPROCESSORS * 128) // the same where blocks cannot have columns whole
+#define PARTS_COLUMNS 64        // of a block
 
 // ---- Tiles
 
@@ -166,15 +168,30 @@ bool map_has_terms(const struct nest *n, nest_id fold, int64_t points)
                        (work >= LIGHT_WORK && blocks < LIGHT_BLOCKS));
 }
 
-// Loads of the block that are beside their neighbours neither along the axis nor the same along it.
-static uint32_t count_apart(const struct nest *n, uint32_t block, nest_id axis)
+// Loads of the block that are beside their neighbours neither along the loop's last axis nor the same along it; by
+// value, what differs along it.
+static uint32_t count_apart(const struct nest *n, uint32_t block, nest_id axis,
+                            const bool *varies)
 {
     uint32_t count = 0;
     nest_for_each (s, n, block) {
         int64_t factor = s->kind == NEST_LOAD ? nest_index_factor(&s->index, axis) : 0;
-        count += factor < -1 || factor > 1;
+        bool is_apart = factor < -1 || factor > 1;
+        for (uint32_t k = 0; s->kind == NEST_LOAD && k < s->index.count; k++)
+            is_apart |= s->index.terms[k].is_value && varies[s->index.terms[k].id];
+        count += is_apart;
     }
     return count;
+}
+
+// Of what the fold reads, along the last axis of a loop.
+static uint32_t reads_apart(const struct map_gpu *m, const struct nest_statement *fold,
+                            const struct nest_statement *loop)
+{
+    nest_id axis = loop->axes[loop->n_axes - 1];
+    const bool *varies =
+        map_varies(m->nest, m->arena, m->uses, nest_id_of(m->nest, loop), axis);
+    return count_apart(m->nest, fold->body, axis, varies);
 }
 
 static bool is_map_apart(const struct nest *n, const struct nest_statement *map,
@@ -213,7 +230,6 @@ bool map_parts_choose(const struct map_gpu *m, struct nest *n, nest_id loop)
     if (only == NEST_NONE || map_has_locals(n))
         return false;
     const struct nest_statement *fold = nest_statement_at(n, only);
-    nest_id along = s->axes[s->n_axes - 1], inside = fold->axes[fold->n_axes - 1];
     struct map_gpu asked = map_gpu_of_columns(m);
     struct map_points p = map_points_make(&asked, loop);
     if (n->axes.at[p.axis].extent % p.lanes) {
@@ -221,9 +237,9 @@ bool map_parts_choose(const struct map_gpu *m, struct nest *n, nest_id loop)
         p.count = nest_extent(n, s);
     }
     int64_t length = nest_extent(n, fold);
-    if (length < 8 * FOLD_LANES || length * nest_extent(n, s) < LEAST_WORK ||
-        p.count > MOST_COLUMNS ||
-        count_apart(n, fold->body, inside) <= count_apart(n, fold->body, along))
+    int64_t most = map_has_columns(m, s) ? MOST_COLUMNS : MOST_RAGGED;
+    if (length < 8 * FOLD_LANES || length * nest_extent(n, s) < LEAST_WORK || p.count > most ||
+        reads_apart(m, fold, fold) <= reads_apart(m, fold, s))
         return false;
     unsigned columns = 1;
     while (columns < PARTS_COLUMNS && columns < p.count)

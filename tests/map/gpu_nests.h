@@ -63,6 +63,20 @@ static const struct gpu_nest {
      false,
      {"block 256 group 4 columns 64 price ", "par @grid i < 1024 @vector 4 {",
       "fold @thread k < 4096 {"}},
+    {"more of them, where no block has whole ones",
+     SUMS("i < 4099", "k < 4096", "x[i + 4099*k]"),
+     false,
+     {"block 256 group 4 columns 64 price ", "par @grid i < 4099 {",
+      "fold @thread k < 4096 {"}},
+    {"rows that lie where data say",
+     "kernel k(x: f32[1048576], n: i32[1048576], y: inout f32[1000]) {\n"
+     "  %0 = const 0x0000000000000000 : i64\n  %1 = const 0x00000000000003e7 : i64\n"
+     "  par i < 8 {\n    fold j < 40000 {\n      %2 = load n[j] : i32\n"
+     "      %3 = convert %2 : i64\n      %4 = max %3, %0 : i64\n      %5 = min %4, %1 : i64\n"
+     "      %6 = load x[i + 8*%5] : f32\n      yield reduce_sum %6 sum64\n    } -> %7 : f32\n"
+     "    put y[i] = %7\n  }\n}\n",
+     false,
+     {"par @grid i < 8 @vector 4 {", "fold @thread j < 40000 {"}},
     {"few points with long folds: blocks share each",
      SUMS("i < 4", "k < 1048576", "x[1048576*i + k]"),
      false,
