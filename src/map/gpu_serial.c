@@ -19,25 +19,39 @@ static const char *reason(const struct nest *n, const struct nest_statement *s)
     return "no other thread has a share of it";
 }
 
-// The loop with the most work below the block that threads of a group do not share.
-static void look(const struct nest *n, uint32_t block, bool is_group, struct map_serial *out)
+// Whether threads share a loop in the block.
+static bool is_shared(const struct nest *n, uint32_t block)
+{
+    nest_for_each (s, n, block)
+        if (s->level == NEST_THREAD || is_shared(n, s->body) || is_shared(n, s->other))
+            return true;
+    return false;
+}
+
+// The loop with the most work below the block that threads of a group do not share; times: of the block.
+static void look(const struct nest *n, uint32_t block, bool is_group, double times,
+                 struct map_serial *out)
 {
     nest_for_each (s, n, block) {
         if (!map_is_loop(s->kind) || s->level == NEST_THREAD)
             continue;
-        // Threads of a group walk through loops over time together.
-        if (is_group && (s->kind == NEST_SEQ || s->kind == NEST_WHILE || s->kind == NEST_IF)) {
-            look(n, s->body, true, out);
-            look(n, s->other, true, out);
+        double turns = times * (double)nest_extent(n, s), work = nest_work(n, s->body);
+        if (s->kind == NEST_WHILE) { // some trips
+            work = nest_work(n, s->other);
+            turns *= 64;
+        }
+        // Threads of a group walk through loops over time together, where they share what is inside.
+        bool is_walked = (s->kind == NEST_SEQ || s->kind == NEST_WHILE) &&
+                         (is_shared(n, s->body) || is_shared(n, s->other));
+        if (is_group && (is_walked || s->kind == NEST_IF)) {
+            look(n, s->body, true, turns, out);
+            look(n, s->other, true, turns, out);
             continue;
         }
-        double turns = (double)nest_extent(n, s), work = nest_work(n, s->body);
-        if (s->kind == NEST_WHILE) // some trips
-            work = nest_work(n, s->other) * 64;
         if (turns * work > MUCH && turns * work > out->work)
             *out = (struct map_serial){.loop = nest_id_of(n, s),
                                        .work = turns * work,
-                                       .count = nest_extent(n, s),
+                                       .count = (int64_t)(times * (double)nest_extent(n, s)),
                                        .why = reason(n, s)};
     }
 }
@@ -47,10 +61,10 @@ void map_serial_find(const struct nest *n, struct map_serial *out)
     bool is_group = n->threads[NEST_GROUP_THREADS] > 1;
     *out = (struct map_serial){.loop = NEST_NONE};
     if (n->threads[NEST_BLOCKS] == 1)
-        look(n, 0, is_group, out);
+        look(n, 0, is_group, 1, out);
     else if (!n->threads[NEST_COLUMNS])
         nest_for_each (s, n, 0)
             if ((s->level == NEST_THREAD || s->level == NEST_GROUP) &&
                 (s->kind == NEST_PAR || s->kind == NEST_MAP) && nest_extent(n, s) < FEW_POINTS)
-                look(n, s->body, is_group, out);
+                look(n, s->body, is_group, 1, out);
 }

@@ -72,6 +72,17 @@ START_TEST(serial_work_is_found)
     mapped(n, false);
     map_serial_find(n, &s);
     ck_assert(s.loop == NEST_NONE);
+    // Steps in the steps of a group, which it shares nothing of, beside a map that it shares.
+    n = nest_of_text(arena,
+                     KERNEL("  local t: f32[256]\n  %0 = const 0x00000000 : f32\n"
+                            "  seq i < 1000 {\n    seq j < 200 carry %1 = %0 {\n"
+                            "      %2 = load x[200*i + j] : f32\n      %3 = add %1, %2 : f32\n"
+                            "      put t[j] = %3\n      yield %3\n    } -> %4\n"
+                            "    map k < 200 {\n      %5 = load t[k] : f32\n"
+                            "      put y[k] = %5\n    }\n  }\n"));
+    mapped(n, false);
+    map_serial_find(n, &s);
+    ck_assert(s.loop != NEST_NONE && s.count == 200000);
 }
 END_TEST
 
