@@ -7,9 +7,11 @@
 //         where body returns d as it came                      d is d0
 //     c = scan {body} [1, a | c0]                   becomes    c = scan {body'} [a | c0], with 1 in body'
 //         and so is a constant of a few elements
+//     ys = scan {body} [a | rows repeat x]          becomes    ys = scan {body'} [a, x]
+//     ys = scan {f a} [a]                           becomes    ys = repeat (f a)
 //
 // All are exact.  What a body does with its parameters alone is simplified in the body; what
-// depends on consts alone stays in it.
+// depends on consts alone stays in it, but for rows.
 #include "passes/transform.h"
 
 #include "ir/control.h"
@@ -108,6 +110,7 @@ struct loop {
     uint32_t *place; // by operand: the operand that it is the same as, or itself
     bool *fixed;     // by carry
     bool *known;     // by operand: a number that a body has itself
+    ir_id *repeated; // by operand: of rows that are all one value, that value; else IR_NONE
 };
 
 // A number that a value is filled with, or a constant of a few elements, which a body need not be told.
@@ -127,6 +130,25 @@ static ir_id number_again(struct ir_builder *b, const struct ir_graph *g, ir_id 
     return ir_rebuild(b, g, n, &x);
 }
 
+// The value that every row of x is, or IR_NONE.
+static ir_id repeated_row(struct ir_builder *b, ir_id x)
+{
+    const struct ir_node *n = ir_node_in(b, x);
+    struct ir_type t = ir_type_in(b, x);
+    if (n->op != IR_broadcast_in_dim)
+        return IR_NONE;
+    int count;
+    const int64_t *axes = ir_attr_ints(n->attrs, IR_KEY_axes, &count);
+    int64_t inner[IR_MAX_RANK];
+    for (int i = 0; i < count; i++) {
+        if (axes[i] == 0)
+            return IR_NONE;
+        inner[i] = axes[i] - 1;
+    }
+    return ir_broadcast_in_dim(b, ir_operand(b->graph, n, 0), t.rank - 1,
+                               ir_dims(b->module, t) + 1, inner);
+}
+
 // Whether there is anything to do.
 static bool find_repeats(struct loop *l, int step)
 {
@@ -141,7 +163,9 @@ static bool find_repeats(struct loop *l, int step)
             if (l->c->in[k] == l->c->in[i])
                 l->place[i] = k;
         l->known[i] = i < l->n_consts && is_known(l->c->b, l->c->in[i]);
-        any = any || l->place[i] != i || l->known[i];
+        if (i >= l->n_consts + l->n_carry && l->place[i] == i)
+            l->repeated[i] = repeated_row(l->c->b, l->c->in[i]);
+        any = any || l->place[i] != i || l->known[i] || l->repeated[i] != IR_NONE;
     }
     for (uint32_t i = 0; i < l->n_carry; i++) {
         l->fixed[i] = f->outputs.at[i] == l->n_consts + i;
@@ -150,18 +174,19 @@ static bool find_repeats(struct loop *l, int step)
     return any;
 }
 
-// Appends parameters for the operands first .. end - 1 that stay, or those operands.
-static int take_kept(const struct loop *l, uint32_t first, uint32_t end, struct body *w,
-                     ir_id *in)
+// Appends parameters for the operands first .. end - 1 that stay, or those operands; of rows those that
+// repeat a value, or the others.
+static int take_kept(const struct loop *l, uint32_t first, uint32_t end, bool repeated,
+                     struct body *w, ir_id *in)
 {
     int n = 0;
     for (uint32_t i = first; i < end; i++) {
-        if (l->place[i] != i || l->known[i])
+        if (l->place[i] != i || l->known[i] || (l->repeated[i] != IR_NONE) != repeated)
             continue;
         if (w)
             body_take(w, i);
         else
-            in[n] = l->c->in[i];
+            in[n] = repeated ? l->repeated[i] : l->c->in[i];
         n++;
     }
     return n;
@@ -186,12 +211,14 @@ static int take_carries(const struct loop *l, bool fixed, struct body *w, ir_id 
 // Consts, carries that do not change | carries that do | rows: as operands, or as parameters of w.
 static int arrange(const struct loop *l, struct body *w, ir_id *in, int *n_consts, int *n_carry)
 {
-    int n = take_kept(l, 0, l->n_consts, w, in);
+    uint32_t rows = l->n_consts + l->n_carry;
+    int n = take_kept(l, 0, l->n_consts, false, w, in);
     n += take_carries(l, true, w, in + n);
+    n += take_kept(l, rows, l->n_in, true, w, in + n);
     *n_consts = n;
     *n_carry = take_carries(l, false, w, in + n);
     n += *n_carry;
-    return n + take_kept(l, l->n_consts + l->n_carry, l->n_in, w, in + n);
+    return n + take_kept(l, rows, l->n_in, false, w, in + n);
 }
 
 static uint32_t arrange_body(const struct loop *l, int k, bool is_test)
@@ -225,7 +252,8 @@ static struct loop make_loop(struct control *c, int n_consts, uint32_t n_carry)
                          .n_in = c->n->n_in,
                          .place = arena_array(m->arena, uint32_t, c->n->n_in + 1),
                          .fixed = body_mask(m, n_carry),
-                         .known = body_mask(m, c->n->n_in)};
+                         .known = body_mask(m, c->n->n_in),
+                         .repeated = pass_no_values(m, c->n->n_in)};
 }
 
 // No trips: carries as they are, no rows.
@@ -238,18 +266,27 @@ static void skip_scan(struct control *c, const struct ir_scan *s)
                         : ir_zeros(c->b, ir_type_stack(m, body_result(body(c, 0), i), 0));
 }
 
-// Rows out that are rows in, or a const in every trip, or other rows out.
+// Rows out that are rows in, or made of consts alone and the same in every trip, or other rows out.
 static void take_plain_rows(struct control *c, const struct ir_scan *s)
 {
-    uint32_t n_consts = (uint32_t)s->n_consts, first = n_consts + (uint32_t)s->n_carry;
-    for (uint32_t i = (uint32_t)s->n_carry; i < c->n->n_out; i++) {
-        ir_id v = body(c, 0)->outputs.at[i];
-        if (v >= first && v < c->n->n_in)
+    const struct ir_graph *f = body(c, 0);
+    uint32_t n_consts = (uint32_t)s->n_consts, n_carry = (uint32_t)s->n_carry;
+    bool *is_invariant = pass_find_invariant(f, n_consts),
+         *wanted = body_mask(c->b->module, f->values.count);
+    for (uint32_t i = n_carry; i < c->n->n_out; i++)
+        wanted[f->outputs.at[i]] = is_invariant[f->outputs.at[i]];
+    ir_id *map = pass_no_values(c->b->module, f->values.count);
+    for (uint32_t i = 0; i < n_consts; i++)
+        map[i] = c->in[i];
+    body_copy_wanted(c->b, f, wanted, map);
+    for (uint32_t i = n_carry; i < c->n->n_out; i++) {
+        ir_id v = f->outputs.at[i];
+        if (v >= n_consts + n_carry && v < c->n->n_in)
             c->out[i] = c->in[v];
-        else if (v < n_consts)
-            c->out[i] = batch_repeat(c->b, c->in[v], s->length);
-        for (uint32_t k = (uint32_t)s->n_carry; k < i; k++)
-            if (body(c, 0)->outputs.at[k] == v)
+        else if (is_invariant[v])
+            c->out[i] = batch_repeat(c->b, map[v], s->length);
+        for (uint32_t k = n_carry; k < i; k++)
+            if (f->outputs.at[k] == v)
                 c->out[i] = c->out[k];
     }
 }

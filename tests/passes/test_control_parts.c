@@ -407,6 +407,33 @@ START_TEST(supports_go_through_shard_maps)
 }
 END_TEST
 
+// Rows out that no trip changes are made once; rows in that repeat a value are a const.
+START_TEST(invariant_rows_are_one_value)
+{
+    uint32_t f = only("jot ir 1\n"
+                      "function @0(%a: f64[2], %x: f64[2], %s: f64[2], %t: f64[2]) {\n"
+                      "  %p = mul %a, %s : f64[2]\n"
+                      "  %q = add %x, %p : f64[2]\n"
+                      "  %r = mul %q, %t : f64[2]\n"
+                      "  %u = sin %s : f64[2]\n"
+                      "  %v = mul %a, %u : f64[2]\n"
+                      "  %i = iota {dtype=f64, dims=[2], axis=0} : f64[2]\n"
+                      "  return %r, %v, %i\n"
+                      "}\n"
+                      "function @1 f(%a: f64[2], %x: f64[2], %w: f64[2], %t: f64[5,2]) {\n"
+                      "  %s = broadcast_in_dim %w {dims=[5, 2], axes=[1]} : f64[5,2]\n"
+                      "  %1, %2, %3 = scan %a, %x, %s, %t {length=5, n_consts=1, n_carry=1, "
+                      "functions=[@0]} : f64[2], f64[5,2], f64[5,2]\n"
+                      "  return %1, %2, %3\n"
+                      "}\n",
+                      7);
+    struct ir_node n = loop_of(f, IR_scan);
+    ck_assert_int_eq(ir_scan_of(&n).n_consts, 2);
+    ck_assert_int_eq(n.n_in, 4);
+    ck_assert_int_eq(n.n_out, 1);
+}
+END_TEST
+
 START_TEST(simple_loops_go)
 {
     uint32_t f = only(control_programs[3].text, 3);
@@ -494,6 +521,7 @@ static void add_tests(TCase *t)
     tcase_add_test(t, unread_parts_go);
     tcase_add_test(t, shard_maps_are_simplified);
     tcase_add_test(t, supports_go_through_shard_maps);
+    tcase_add_test(t, invariant_rows_are_one_value);
     tcase_add_test(t, simple_loops_go);
 }
 
