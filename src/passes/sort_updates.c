@@ -19,7 +19,7 @@
 
 enum {
     MOST_OPS = 16,   // of an element of an update that are done where it is added
-    TRIP = 4,        // updates that a lane reads together
+    TRIP = 8,        // updates that a lane reads together, where they are plain
     LANE_BYTES = 16, // of a row that a lane has
     MOST_LEAVES = 2 * MOST_OPS + 2,
     MOST_OPERANDS = 3 * MOST_LEAVES + 3
@@ -411,7 +411,10 @@ static ir_id read_value(const struct updates *u, struct ir_builder *b, ir_id v, 
 static int trip_of(const struct updates *u)
 {
     int64_t work = (u->ops + 2 * u->n_leaves + 2) * u->width;
-    return work * TRIP <= COST_SORTED_CODE ? TRIP : 1;
+    int trip = TRIP;
+    while (trip > 1 && work * trip > COST_SORTED_CODE)
+        trip /= 2;
+    return trip;
 }
 
 // (ends, what leaves read | numbers of the order, sums), all by lane: a builder with these parameters
