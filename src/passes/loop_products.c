@@ -4,14 +4,17 @@
 //     scan {c = f(c, x w)}(w, c, xs)              becomes    zs = xs w; scan {c = f(c, z)}(c, zs)
 //     scan {c = f(c); y = c w}(w, c)              becomes    cs = scan {c = f(c)}(c); ys = cs w
 //     scan {s = s + x^T f(c); c = g(c)}(s, c, xs) becomes    fs = scan {f(c); c = g(c)}(c, xs); s = s + xs^T fs
+//     scan {c = c + x - sum x}(c, xs)             becomes    ss = sums xs; scan {c = c + x - s}(c, xs, ss)
 //
 // In front of the loop: a product of what the rows alone make with what does not change.  Behind it: one that
 // no carry wants, and what is added to a carry that nothing else reads, whose sum over the trips is that of
 // the product.  Only where the product of all trips is one for a library, and what is kept for it, or of it,
-// is no more than what a trip would read again.  After all differentiation.
+// is no more than what a trip would read again.  Folds of rows go in front where nothing else mixes the lanes of
+// the loop (lanes.h).  After all differentiation.
 #include "ir/control.h"
 #include "passes/body.h"
 #include "passes/cost.h"
+#include "passes/lanes.h"
 
 #include "base/status.h"
 
@@ -205,22 +208,12 @@ static jot_status make_outside(struct loop *l, uint32_t n_stacks, const struct s
 
 // ---- In front
 
-// Products of rows, which become rows.
-static jot_status move_in_front(struct loop *l)
+// The loop with n values of the body, made of rows, as rows.
+static jot_status move_values(struct loop *l, uint32_t n, const ir_id *moved)
 {
     const struct ir_graph *g = l->g;
-    uint32_t n_rows = g->n_params - first_row(l), n = 0;
-    ir_id *moved = pass_no_values(l->m, g->values.count);
+    uint32_t n_rows = g->n_params - first_row(l);
     struct stack *rows = arena_array(l->m->arena, struct stack, n_rows + 1);
-    ir_for_each_node (g, k) {
-        struct product p;
-        uint32_t side = l->of_rows[k->out] ? changing_side(l, k, &p) : 2;
-        if (side < 2 && is_worth(l, k, &p, ir_count_of(g, ir_operand(g, k, 1 - side)),
-                                 ir_count_of(g, k->out)))
-            moved[n++] = k->out;
-    }
-    if (!n)
-        return JOT_OK;
     for (uint32_t i = 0; i < n_rows; i++)
         rows[i] = (struct stack){first_row(l) + i, l->in[first_row(l) + i]};
     JOT_TRY(make_outside(l, n_rows, rows, n, moved, l->in + l->n_in));
@@ -234,6 +227,57 @@ static jot_status move_in_front(struct loop *l)
     pass_copy_outputs(&b, g, map);
     JOT_TRY(pass_finish(&b, &l->s.body));
     look(l);
+    return JOT_OK;
+}
+
+static jot_status move_products(struct loop *l)
+{
+    const struct ir_graph *g = l->g;
+    ir_id *moved = pass_no_values(l->m, g->values.count);
+    uint32_t n = 0;
+    ir_for_each_node (g, k) {
+        struct product p;
+        uint32_t side = l->of_rows[k->out] ? changing_side(l, k, &p) : 2;
+        if (side < 2 && is_worth(l, k, &p, ir_count_of(g, ir_operand(g, k, 1 - side)),
+                                 ir_count_of(g, k->out)))
+            moved[n++] = k->out;
+    }
+    return n ? move_values(l, n, moved) : JOT_OK;
+}
+
+// Whether lanes are lost in a scan of the body with these operands, as one of a graph of its own.
+static bool mixes_lanes(const struct loop *l)
+{
+    struct ir_builder b = ir_builder_make(l->m, "loop", IR_BUILD_PLAIN);
+    ir_id *in = pass_no_values(l->m, l->n_in);
+    for (uint32_t i = 0; i < l->n_in; i++)
+        in[i] = ir_param(&b, ir_type_in(l->b, l->in[i]));
+    const struct ir_node *n = ir_node_in(&b, ir_scan(&b, &l->s, (int)l->n_in, in));
+    struct schedule space = {.scratch = l->m->arena, .g = b.graph};
+    return lanes_lost_to(lanes_of(&space, n));
+}
+
+// Folds of rows, where lanes are not mixed without them.
+static jot_status move_folds(struct loop *l)
+{
+    const struct ir_graph *g = l->g;
+    ir_id *moved = pass_no_values(l->m, g->values.count);
+    uint32_t n = 0;
+    ir_for_each_node (g, k) {
+        if (ir_op_class((enum ir_op)k->op) != IR_CLASS_REDUCE || l->invariant[k->out])
+            continue;
+        ir_id x = ir_operand(g, k, 0);
+        if (l->of_rows[x] && ir_count_of(g, x) <= COST_TRIP_FOLD &&
+            ir_rank_of(g, x) < IR_MAX_RANK)
+            moved[n++] = k->out;
+    }
+    if (!n || !l->s.n_carry || !mixes_lanes(l))
+        return JOT_OK;
+    struct loop without = *l;
+    without.in = arena_copy(l->m->arena, l->in, (l->n_in + g->values.count) * sizeof *l->in);
+    JOT_TRY(move_values(&without, n, moved));
+    if (!mixes_lanes(&without))
+        *l = without;
     return JOT_OK;
 }
 
@@ -420,7 +464,8 @@ static jot_status distribute(struct ir_builder *b, const struct ir_scan *s, uint
     l.in = pass_no_values(l.m, n_in + ir_function(l.m, s->body)->values.count);
     memcpy(l.in, in, n_in * sizeof *in);
     look(&l);
-    JOT_TRY(move_in_front(&l));
+    JOT_TRY(move_products(&l));
+    JOT_TRY(move_folds(&l));
     return move_behind(&l, y);
 }
 

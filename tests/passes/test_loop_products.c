@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products of all trips of a loop: what comes out of it, what stays, and that values are what they were
-// but for the order of sums.
+// Products and folds of all trips of a loop: what comes out of it, what stays, and that values are what they
+// were but for the order of sums.
 #include "control_support.h"
 
-// How many products stand in the loop afterwards, and how many around it.
+// How many products or folds stand in the loop afterwards, and how many around it.
 struct row {
     const char *what, *text;
     int inside, around;
+    enum ir_op op;
 };
 
 #define HEAD                                                                                   \
@@ -20,68 +21,79 @@ struct row {
     "  %" to " = dot_general %" x ", %" y " {lhs_contract=[" of_x "], rhs_contract=[" of_y     \
     "], lhs_batch=[], rhs_batch=[]} : " type "\n"
 #define NEXT "  %t = tanh %c : f64[8,16]\n  %n = add %t, %x : f64[8,16]\n"
+#define FOLD(x)                                                                                \
+    "  %u = reduce_sum %" x " {axes=[0]} : f64[16]\n"                                          \
+    "  %v = broadcast_in_dim %u {dims=[8, 16], axes=[1]} : f64[8,16]\n"
 #define SUM DOT("p", "x", "d", "0", "0", "f64[16,32]")
 
 static const struct row rows[] = {
     {"a product of rows, in front",
      HEAD DOT("z", "x", "w", "1", "0", "f64[8,32]") NEXT
      "  return %s, %n, %z\n" TAIL("64", "0", "%a, %b, %y", ", f64[64,8,32]"),
-     0, 1},
+     0, 1, IR_dot_general},
     {"a row of what other ops make of rows, from the end",
      HEAD "  %e = sin %x : f64[8,16]\n" DOT("z", "w", "e", "0", "1", "f64[32,8]") NEXT
      "  %q = exp %z : f64[32,8]\n  return %s, %n, %q\n" TAIL("64", "1", "%a, %b, %y",
                                                              ", f64[64,32,8]"),
-     0, 1},
+     0, 1, IR_dot_general},
     {"a product of a carry, behind",
      HEAD NEXT DOT("z", "n", "w", "1", "0", "f64[8,32]") "  return %s, %n, %z\n" TAIL(
          "64", "0", "%a, %b, %y", ", f64[64,8,32]"),
-     0, 1},
+     0, 1, IR_dot_general},
     {"a sum of products of rows and carries, with another term",
      HEAD NEXT DOT("z", "c", "w", "1", "0",
                    "f64[8,32]") "  %d = tanh %z : f64[8,32]\n" SUM
                                 "  %k = cos %w : f64[16,32]\n  %l = add %k, %s : f64[16,32]\n"
                                 "  %m = add %p, %l : f64[16,32]\n  return %m, %n\n" TAIL(
                                     "64", "1", "%a, %b", ""),
-     1, 1},
+     1, 1, IR_dot_general},
     {"two sums of products in one",
      HEAD NEXT DOT("z", "c", "w", "1", "0", "f64[8,32]") "  %d = tanh %z : f64[8,32]\n" SUM DOT(
          "q", "n", "d", "0", "0", "f64[16,32]") "  %l = add %s, %p : f64[16,32]\n"
                                                 "  %m = add %l, %q : f64[16,32]\n"
                                                 "  return %m, %n\n" TAIL("64", "0", "%a, %b",
                                                                          ""),
-     1, 2},
+     1, 2, IR_dot_general},
     {"a sum that a trip reads stays",
      HEAD NEXT DOT("z", "c", "s", "1", "0",
                    "f64[8,32]") "  %d = tanh %z : f64[8,32]\n" SUM
                                 "  %m = add %s, %p : f64[16,32]\n  return %m, %n\n" TAIL(
                                     "64", "0", "%a, %b", ""),
-     2, 0},
+     2, 0, IR_dot_general},
     {"a sum that is given in each trip stays",
      HEAD NEXT DOT("z", "c", "w", "1", "0",
                    "f64[8,32]") "  %d = tanh %z : f64[8,32]\n" SUM
                                 "  %m = add %s, %p : f64[16,32]\n  return %m, %n, %m\n" TAIL(
                                     "64", "0", "%a, %b, %y", ", f64[64,16,32]"),
-     2, 0},
+     2, 0, IR_dot_general},
     {"a product that the carry is made of stays",
      HEAD DOT("z", "c", "w", "1", "0", "f64[8,32]")
          DOT("q", "z", "w", "1", "1", "f64[8,16]") "  %n = add %q, %x : f64[8,16]\n  return "
                                                    "%s, %n, %z\n" TAIL("64", "0", "%a, %b, %y",
                                                                        ", f64[64,8,32]"),
-     2, 0},
+     2, 0, IR_dot_general},
     {"a product of rows with rows stays",
      HEAD NEXT DOT("z", "x", "x", "1", "1", "f64[8,8]") "  return %s, %n, %z\n" TAIL(
          "64", "0", "%a, %b, %y", ", f64[64,8,8]"),
-     1, 0},
+     1, 0, IR_dot_general},
+    {"a fold of rows that mixes lanes, in front",
+     HEAD FOLD("x") NEXT
+     "  %o = add %n, %v : f64[8,16]\n  return %s, %o\n" TAIL("64", "0", "%a, %b", ""),
+     0, 1, IR_reduce_sum},
+    {"a fold of rows where carries mix lanes as well",
+     HEAD FOLD("x") "  %t = cumsum %c {axis=0, reverse=0} : f64[8,16]\n"
+                    "  %n = add %t, %v : f64[8,16]\n  return %s, %n\n" TAIL("64", "0", "%a, %b",
+                                                                            ""),
+     1, 0, IR_reduce_sum},
+    {"a fold of a carry stays",
+     HEAD FOLD("c") NEXT
+     "  %o = add %n, %v : f64[8,16]\n  return %s, %o\n" TAIL("64", "0", "%a, %b", ""),
+     1, 0, IR_reduce_sum},
     {"few trips",
      HEAD DOT("z", "x", "w", "1", "0", "f64[8,32]") NEXT
      "  return %s, %n, %z\n" TAIL("4", "0", "%a, %b, %y", ", f64[4,8,32]"),
-     1, 0},
+     1, 0, IR_dot_general},
 };
-
-static int products_inside(uint32_t f)
-{
-    return count_op((uint32_t)ir_scan_of(find_op(f, IR_scan)).body, IR_dot_general);
-}
 
 START_TEST(products_of_all_trips)
 {
@@ -89,9 +101,10 @@ START_TEST(products_of_all_trips)
     uint32_t f = parse(r->text), g = pass_simplify(module, pass_loop_products(module, f));
     uint64_t state = seed;
     struct ir_tensor *in = draw_inputs(f, &state), *a = evaluate(f, in), *b = evaluate(g, in);
-    ck_assert_msg(products_inside(g) == r->inside && count_op(g, IR_dot_general) == r->around,
-                  "%s: %d inside and %d around", r->what, products_inside(g),
-                  count_op(g, IR_dot_general));
+    int inside = count_op((uint32_t)ir_scan_of(find_op(g, IR_scan)).body, r->op),
+        around = count_op(g, r->op);
+    ck_assert_msg(inside == r->inside && around == r->around, "%s: %d inside and %d around",
+                  r->what, inside, around);
     for (uint32_t i = 0; i < graph(f)->outputs.count; i++)
         ck_assert_msg(distance(a[i], b[i]) < 1e-12, "%s: result %u is %g away: seed %" PRIu64,
                       r->what, i, distance(a[i], b[i]), seed);
