@@ -382,6 +382,14 @@ static void choose_turns(const struct map_gpu *m, struct nest *n, const struct m
         n->threads[NEST_TURNS] = turns;
 }
 
+// Threads of a block that has points with loops over time: a thread waits for itself, and few of them go to all
+// multiprocessors.
+static unsigned spread_block(double points)
+{
+    double warps = ceil(points / (GPU_MULTIPROCESSORS * GPU_WARP));
+    return (unsigned)fmin(warps * GPU_WARP, GPU_BLOCK);
+}
+
 static void choose_threads(const struct map_gpu *m, struct nest *n, nest_id loop)
 {
     const struct nest_statement *s = nest_statement_at(n, loop);
@@ -392,6 +400,8 @@ static void choose_threads(const struct map_gpu *m, struct nest *n, nest_id loop
     map_points_widen(&asked, &p);
     unsigned *block = &n->threads[NEST_BLOCK_THREADS];
     *block = !m->is_phase && is_long(m, s->body) ? SMALL_BLOCK : GPU_BLOCK;
+    if (!m->is_phase && nest_has_time(n, s->body))
+        *block = spread_block((double)nest_extent(n, s) / p.lanes);
     if (ahead)
         *block = map_ahead_threads(nest_extent(n, s)) + GPU_WARP;
     else if (p.rows > 1)
