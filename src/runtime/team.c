@@ -11,6 +11,7 @@
 #include "runtime/host/pool.h"
 #include "runtime/steps.h"
 
+#include <assert.h>
 #include <limits.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -605,21 +606,32 @@ static jot_status run_segment(struct team_call *c)
     return JOT_OK;
 }
 
-// All collectives that can be done; lists the devices that go on.
+static bool is_before_segment(const struct team_call *c)
+{
+    for (uint32_t d = 0; d < c->team->count; d++)
+        if (segment_at(c, d))
+            return true;
+    return false;
+}
+
+// All segments and collectives that can be done; lists the devices that go on.  A segment may begin behind a collective,
+// or behind another segment.
 static jot_status meet(struct team_call *c)
 {
-    size_t met = 1;
-    JOT_TRY(run_segment(c));
-    while (met) {
-        met = 0;
+    do {
+        size_t met = 1;
+        JOT_TRY(run_segment(c));
+        while (met) {
+            met = 0;
+            for (uint32_t d = 0; d < c->team->count; d++)
+                if (is_at_collective(c, d) && !segment_at(c, d))
+                    JOT_TRY(meet_at(c, c->at[d], &met));
+        }
+        c->n_running = 0;
         for (uint32_t d = 0; d < c->team->count; d++)
-            if (is_at_collective(c, d) && !segment_at(c, d))
-                JOT_TRY(meet_at(c, c->at[d], &met));
-    }
-    c->n_running = 0;
-    for (uint32_t d = 0; d < c->team->count; d++)
-        if (c->at[d] < plan_of(c->team)->step_count && !is_waiting(c, d))
-            c->running[c->n_running++] = d;
+            if (c->at[d] < plan_of(c->team)->step_count && !is_waiting(c, d))
+                c->running[c->n_running++] = d;
+    } while (!c->n_running && is_before_segment(c));
     return JOT_OK;
 }
 
@@ -640,13 +652,15 @@ static uint32_t find_missing(const struct team_call *c, uint32_t d)
 static jot_status check_end(const struct team_call *c)
 {
     const struct rt_plan *p = plan_of(c->team);
-    for (uint32_t d = 0; d < c->team->count; d++)
+    for (uint32_t d = 0; d < c->team->count; d++) {
         if (is_at_collective(c, d))
             return status_fail(JOT_ERR_ARGUMENT,
                                "%s has come to the collective %s, and %s has not: what decides "
                                "about loops and branches around it is to be the same there",
                                c->team->devices[d]->name, p->text + p->steps[c->at[d]].name,
                                c->team->devices[find_missing(c, d)]->name);
+        assert(c->at[d] == p->step_count);
+    }
     return JOT_OK;
 }
 

@@ -85,10 +85,10 @@ static inline void plan_kernel(struct team_plan *p, uint32_t to, uint32_t from,
               2, from, to);
 }
 
-static inline void plan_sum(struct team_plan *p, uint32_t to, uint32_t from,
-                            enum collective_combiner combiner, int axis)
+static inline void plan_reduce(struct team_plan *p, uint32_t to, uint32_t from,
+                               enum collective_combiner combiner, jot_dtype dtype, int axis)
 {
-    const int64_t params[] = {COLLECTIVE_ALL_REDUCE, combiner, JOT_F32, 1, axis};
+    const int64_t params[] = {COLLECTIVE_ALL_REDUCE, combiner, dtype, 1, axis};
     plan_step(p,
               (struct rt_step){.kind = RT_STEP_COLLECTIVE,
                                .name = 8,
@@ -97,6 +97,12 @@ static inline void plan_sum(struct team_plan *p, uint32_t to, uint32_t from,
               2, to, from);
     for (int i = 0; i < 5; i++)
         p->params[p->plan.param_count++] = params[i];
+}
+
+static inline void plan_sum(struct team_plan *p, uint32_t to, uint32_t from,
+                            enum collective_combiner combiner, int axis)
+{
+    plan_reduce(p, to, from, combiner, JOT_F32, axis);
 }
 
 static inline void plan_loop(struct team_plan *p, int64_t trips)

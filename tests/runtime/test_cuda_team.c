@@ -197,6 +197,42 @@ START_TEST(sums_beside_kernels)
 }
 END_TEST
 
+// A collective that no graph takes stands in front of steps that one does: a maximum of f16s without NCCL.
+START_TEST(captures_behind_what_is_not)
+{
+    enum { GPUS = 2, N = 1000 };
+    use_fake_without("libnccl.so.2");
+    use_devices(GPUS);
+    struct team_plan p;
+    struct arrays a;
+    plan_open(&p, 1, &(int64_t){GPUS}, N);
+    const struct rt_buffer arena = {.place = RT_PLACE_ARENA, .bytes = N * sizeof(float)};
+    uint32_t most = plan_buffer(&p, arena), more = plan_buffer(&p, arena);
+    p.buffers[more].offset = 4096;
+    p.plan.arena_bytes = 8192;
+    plan_reduce(&p, most, 0, COLLECTIVE_MAX, JOT_F16, 0); // all have the same
+    plan_kernel(&p, more, most, N, 64);
+    plan_sum(&p, 1, more, COLLECTIVE_SUM, 0);
+    struct rt_team *team = load(GPUS, &p.plan);
+    open_arrays(&a, GPUS);
+    for (int i = 0; i < 3; i++) {
+        OK(call(team, &a));
+        for (int d = 0; d < GPUS; d++) {
+            float x[N], y[N];
+            OK(rt_cuda_type.download(jot_cuda(d), x, a.x[d]->data, sizeof x));
+            OK(rt_cuda_type.download(jot_cuda(d), y, a.y[d]->data, sizeof y));
+            for (int k = 0; k < N; k++)
+                ck_assert(y[k] == 2 * (x[k] + 1));
+            memset(y, 0, sizeof y);
+            OK(rt_cuda_type.upload(jot_cuda(d), a.y[d]->data, y, sizeof y));
+        }
+    }
+    ck_assert_int_gt(fake_count("fake_cuda_graph_launches"), 0);
+    close_arrays(&a);
+    rt_team_release(team);
+}
+END_TEST
+
 START_TEST(goes_on_where_nothing_is_captured)
 {
     use_fake("FAKE_CUDA_NO_CAPTURE", "1");
@@ -354,6 +390,7 @@ static void add(TCase *tests)
     tcase_add_loop_test(tests, captures_what_gpus_do_together, 0, 2);
     tcase_add_loop_test(tests, sums_beside_kernels, 0,
                         3 * (int)(sizeof besides / sizeof *besides));
+    tcase_add_test(tests, captures_behind_what_is_not);
     tcase_add_test(tests, goes_on_where_nothing_is_captured);
     tcase_add_loop_test(tests, splits_arrays, 0, 2);
     tcase_add_loop_test(tests, does_without_a_library, 0, 2);
