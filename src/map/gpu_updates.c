@@ -13,7 +13,7 @@
 #define BUSY 4096         // warps
 #define TURNS_OF_BIN 512  // that are worth more
 #define LEAST_WINDOW 8    // places
-#define MOST_POINTS 1024  // that are sorted each
+#define LEAST_CHUNK 1024  // turns that a block sorts no sooner than these
 #define MOST_PLACES 16384 // of windows
 
 // The loop over turns that a block ends in, with plain statements before it; NULL for none.
@@ -140,11 +140,20 @@ static void find_window(const struct map_gpu *m, nest_id par, struct map_updates
     memset(u->is_window, 0, m->nest->axes.count * sizeof *u->is_window);
 }
 
+// Whether the turns of all points are sorted in less time than a thread of each point makes its own.
+static bool is_sorted_sooner(const struct map_updates *u)
+{
+    double turns = (double)u->turns, chunk = turns < LEAST_CHUNK ? LEAST_CHUNK : turns;
+    return u->turns >= COST_SORTED_TURNS &&
+           COST_SORT_US + (double)u->points * chunk / COST_SORTED_PER_US <
+               turns / COST_TURNS_PER_US;
+}
+
 bool map_updates_find(const struct map_gpu *m, nest_id loop, struct map_updates *u)
 {
     const struct nest_statement *s = nest_statement_at(m->nest, loop);
     *u = (struct map_updates){.par = s->kind == NEST_PAR ? s : NULL};
-    if (!find_turns(m, u, s) || u->turns < COST_SORTED_TURNS || !find_accesses(m, u))
+    if (!find_turns(m, u, s) || !find_accesses(m, u))
         return false;
     find_dependent(m, u);
     // What says where it goes, and whether, is known without it.
@@ -165,6 +174,6 @@ bool map_updates_find(const struct map_gpu *m, nest_id loop, struct map_updates 
     for (u->bins = BINS; u->bins < MOST_BINS && u->bins * parts < BUSY &&
                          u->turns >= 2 * u->bins * TURNS_OF_BIN;)
         u->bins *= 2;
-    return u->points * u->turns <= INT32_MAX && u->points <= MOST_POINTS &&
+    return u->points * u->turns <= INT32_MAX && is_sorted_sooner(u) &&
            m->nest->buffers.at[u->put->buffer].count <= INT32_MAX;
 }

@@ -15,6 +15,14 @@
     "    %2 = load n[" at "] : i32\n    %3 = convert %2 : i64\n    %4 = max %3, %0 : i64\n"    \
     "    %5 = min %4, %1 : i64\n    %6 = load x[" at "] : f32\n    %7 = load y[%5] : f32\n"    \
     "    %8 = add %7, %6 : f32\n    put y[%5] = %8\n"
+#define ROWS_OF_UPDATES(turns)                                                                 \
+    "kernel k(x: f32[1048576], n: i32[1048576], y: inout f32[2000000]) {\n"                    \
+    "  %0 = const 0x0000000000000000 : i64\n  %1 = const 0x00000000000003e7 : i64\n"           \
+    "  par i < 2000 {\n  seq j < " turns " {\n    %2 = load n[j] : i32\n"                      \
+    "    %3 = convert %2 : i64\n    %4 = max %3, %0 : i64\n    %5 = min %4, %1 : i64\n"        \
+    "    %6 = load x[j] : f32\n    %7 = load y[%5 + 1000*i] : f32\n    %8 = add %7, %6 : "     \
+    "f32\n"                                                                                    \
+    "    put y[%5 + 1000*i] = %8\n  }\n  }\n}\n"
 #define SUM(loop, load, result)                                                                \
     "    fold " loop " {\n      %0 = load " load " : f32\n"                                    \
     "      yield reduce_sum %0 sum64\n    } -> " result " : f32\n"
@@ -154,6 +162,14 @@ static const struct gpu_nest {
      UPDATES("  seq j < 100 {\n" UPDATE("j") "  }\n"),
      false,
      {"block 256 price ", "seq @place j < 100 {"}},
+    {"of each of many points, still sooner than by a thread each",
+     ROWS_OF_UPDATES("1000"),
+     false,
+     {"par @grid i < 2000 {", "seq @place j < 1000 {"}},
+    {"few of each: a thread has a point",
+     ROWS_OF_UPDATES("100"),
+     false,
+     {"par @thread i < 2000 {", "seq @serial j < 100 {"}},
     {"few of them: one thread",
      UPDATES("  seq j < 10 {\n" UPDATE("j") "  }\n"),
      false,
