@@ -185,6 +185,8 @@ enum cost_constant {
     COST_TRIPS_BYTES = 64 << 20,  // what a product of all trips of a loop adds to memory
     COST_TRIPS_LEAST = 8,         // trips that are worth it, and multiplications of each
     COST_TRIPS_WORK = COST_GEMM_WORK / 8,
+    // Points of a network's layers that keep a GPU busy, a thread each; of fewer the library's products are faster.
+    COST_POINTS_ALONE = 32768,
     COST_TRIP_FOLD =
         16384, // elements of a trip that are read once more for a fold in front of the loop
     COST_TAPE_BYTES = 256 << 20, // residuals of a loop that are kept without being asked for

@@ -426,7 +426,8 @@ static int64_t kept_bytes(const struct points *p)
     return bytes;
 }
 
-static bool fuse(struct nest_program *m, struct arena *scratch, int64_t n, const bool *outside)
+static bool fuse(struct nest_program *m, struct arena *scratch, int64_t n, int64_t least_alone,
+                 const bool *outside)
 {
     struct points p = {.program = m, .scratch = scratch, .n = n};
     if (count_layers(m, n) < POINTS_LEAST_LAYERS)
@@ -436,10 +437,14 @@ static bool fuse(struct nest_program *m, struct arena *scratch, int64_t n, const
     for (uint32_t i = 0; i < m->steps.count; i++)
         p.steps[i] = classify(&p, &m->steps.at[i]);
     choose_places(&p, outside);
-    uint32_t layers = 0;
+    uint32_t layers = 0, sums = 0;
     for (uint32_t i = 0; i < m->steps.count; i++)
-        layers += p.steps[i].place == POINTS_IN && p.steps[i].kind == POINTS_LAYER;
-    if (layers < POINTS_LEAST_LAYERS || kept_bytes(&p) > MOST_KEPT)
+        if (p.steps[i].place == POINTS_IN) {
+            layers += p.steps[i].kind == POINTS_LAYER;
+            sums += p.steps[i].kind == POINTS_GRADIENT || p.steps[i].kind == POINTS_FOLD;
+        }
+    if (layers < POINTS_LEAST_LAYERS || kept_bytes(&p) > MOST_KEPT ||
+        (!sums && n < least_alone))
         return false;
     points_write(&p);
     return true;
@@ -503,8 +508,8 @@ static bool has_layers(const struct nest_program *m, uint32_t first, uint32_t en
 }
 
 // Makes what can be made of one section; returns how many steps it has then.
-static uint32_t fuse_section(struct nest_program *m, struct arena *scratch, uint32_t first,
-                             uint32_t end)
+static uint32_t fuse_section(struct nest_program *m, struct arena *scratch, int64_t least_alone,
+                             uint32_t first, uint32_t end)
 {
     bool *outside;
     struct nest_program section = section_of(m, scratch, first, end, &outside);
@@ -516,7 +521,8 @@ static uint32_t fuse_section(struct nest_program *m, struct arena *scratch, uint
             continue;
         tried = s->gemm.m;
         done = count_layers(&section, tried) >= POINTS_LEAST_LAYERS &&
-               !has_views_of_written(&section) && fuse(&section, scratch, tried, outside);
+               !has_views_of_written(&section) &&
+               fuse(&section, scratch, tried, least_alone, outside);
     }
     m->nests = section.nests;
     m->memories = section.memories;
@@ -573,7 +579,7 @@ static int64_t accumulated_in(const struct nest *n, uint32_t block)
 
 int64_t points_accumulated(const struct nest *n) { return accumulated_in(n, 0); }
 
-void schedule_points(struct nest_program *m, struct arena *scratch)
+void schedule_points(struct nest_program *m, struct arena *scratch, int64_t least_alone)
 {
     for (uint32_t i = 0; i < m->steps.count; i++) {
         uint32_t end = i;
@@ -581,7 +587,7 @@ void schedule_points(struct nest_program *m, struct arena *scratch)
             end++;
         if (end == i)
             continue;
-        i = has_layers(m, i, end) ? i + fuse_section(m, scratch, i, end) : end;
+        i = has_layers(m, i, end) ? i + fuse_section(m, scratch, least_alone, i, end) : end;
     }
     schedule_drop_nests(m);
 }

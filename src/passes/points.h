@@ -114,7 +114,8 @@ bool points_is_network(const struct nest *n);
 int64_t points_accumulated(const struct nest *n);
 
 // Makes one kernel of steps over the same points when several of them are products with small
-// matrices: what a point has is then in near memory from its first value to its last.
-void schedule_points(struct nest_program *p, struct arena *scratch);
+// matrices: what a point has is then in near memory from its first value to its last.  Where nothing is summed over
+// the points a thread of a GPU has one alone, and least_alone of them are as many as keep it busy.
+void schedule_points(struct nest_program *p, struct arena *scratch, int64_t least_alone);
 
 #endif

@@ -453,7 +453,7 @@ static jot_status schedule_program(struct arena *scratch, void *ctx)
         out[i] = add_argument(s, NEST_OUTPUT, g->outputs.at[i], i);
     schedule(s, in, out);
     if (!s->options->separate && !s->options->no_accumulation)
-        schedule_points(s->program, s->scratch);
+        schedule_points(s->program, s->scratch, s->options->one_loop ? COST_POINTS_ALONE : 0);
     if (!s->options->separate)
         schedule_put_copies(s->program);
     if (s->options->one_loop && !s->options->separate)

@@ -91,8 +91,43 @@ START_TEST(one_kernel_over_points)
 }
 END_TEST
 
+// Layers that nothing is summed behind: of few points a GPU's threads are too few for one each.
+START_TEST(layers_of_few_points)
+{
+    static const struct schedule_options gpu = {.one_loop = true};
+    static const struct {
+        int points;
+        bool is_gpu;
+        uint32_t products;
+    } rows[] = {{1024, false, 0}, {1024, true, 2}, {40000, true, 0}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct strbuf text = strbuf_make(module->arena);
+        int n = rows[i].points;
+        strbuf_printf(&text,
+                      "jot ir 1\n"
+                      "function @0 f(%%x: f32[%d,8], %%v: f32[8,20], %%w: f32[20,20]) {\n"
+                      "  %%a = dot_general %%x, %%v {lhs_contract=[1], rhs_contract=[0], "
+                      "lhs_batch=[], rhs_batch=[]} : f32[%d,20]\n"
+                      "  %%b = tanh %%a : f32[%d,20]\n"
+                      "  %%c = dot_general %%b, %%w {lhs_contract=[1], rhs_contract=[0], "
+                      "lhs_batch=[], rhs_batch=[]} : f32[%d,20]\n"
+                      "  %%d = tanh %%c : f32[%d,20]\n"
+                      "  return %%d\n"
+                      "}\n",
+                      n, n, n, n, n);
+        uint32_t f = parse(text.text), products = 0;
+        struct nest_program *p =
+            schedule_with(f, rows[i].is_gpu ? &gpu : &(struct schedule_options){0});
+        for (uint32_t k = 0; k < p->steps.count; k++)
+            products += p->steps.at[k].kind == NEST_STEP_GEMM;
+        require_of(products == rows[i].products, "not so many products", f, p);
+    }
+}
+END_TEST
+
 static void add_tests(TCase *t)
 {
+    tcase_add_test(t, layers_of_few_points);
     tcase_add_loop_test(t, one_kernel_over_points, 0, GRADIENTS);
     tcase_add_loop_test(t, plain_networks, 0, NETWORK_KINDS);
     tcase_add_loop_test(t, random_networks, 0, NETWORK_KINDS);
