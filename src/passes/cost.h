@@ -160,8 +160,10 @@ enum cost_constant {
     COST_FEW_TERMS = 4,
     COST_FOLD_TERMS = 8, // the same in a fold
     // Terms of a product that vectors of a processor make, whose lanes are columns: the library copies both operands
-    // first.  4096 rows by 8 x 64 take it 45 us and a kernel 13.
-    COST_LANE_TERMS = 8,
+    // first.  4096 rows by 8 x 64 take it 45 us and a kernel 13, 16,384 rows by 16 x 16 93 and 33.  So few where the
+    // terms of a column lie together: 65,537 rows by 2 x 33 take it 274 us and a kernel 89, by 4 x 33 330 and 639.
+    COST_LANE_TERMS = 16,
+    COST_LANE_TERMS_ACROSS = 2,
     // Of a product that threads of a GPU make beside what uses it: terms of a sum, sums, both.
     COST_THREAD_TERMS = 64,
     COST_THREAD_SUMS = 1 << 16,

@@ -92,8 +92,8 @@ bool group_has_few_terms(struct schedule *s, ir_id v, const demand_list *l)
 // kernels of their own (points.c).
 static bool is_for_lanes(const struct schedule *s, const struct nest_gemm *g)
 {
-    if (s->options->many_lanes || dtype_is_complex(g->dtype) || g->transpose_b ||
-        g->k > COST_LANE_TERMS)
+    int64_t most = g->transpose_b ? COST_LANE_TERMS_ACROSS : COST_LANE_TERMS;
+    if (s->options->many_lanes || dtype_is_complex(g->dtype) || g->k > most)
         return false;
     for (uint32_t i = 0; i < s->points.count; i++)
         if (s->points.at[i].count == g->m)
