@@ -462,8 +462,10 @@ static struct cg_parts split_near(struct cg_lowering *l, const struct nest_index
                                   LLVMValueRef all)
 {
     struct cg_parts p = cg_split_index(l, x);
+    // From the end lane 0 is the last one of those near element 0.
+    int64_t first = p.factor < 0 ? -p.factor * ((int64_t)l->lanes - 1) : 0;
     if (all && !l->gpu && l->lanes > 1)
-        p.uniform = LLVMBuildSelect(l->m.b, all, p.uniform, cg_int(l->module, 0), "");
+        p.uniform = LLVMBuildSelect(l->m.b, all, p.uniform, cg_int(l->module, first), "");
     return p;
 }
 
