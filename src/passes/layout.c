@@ -88,6 +88,16 @@ static struct nest_statement *only_put(struct nest *n, uint32_t argument)
     return put;
 }
 
+// Whether the axis is one of time or of a running fold, whose elements are no lanes.
+static bool is_in_order(const struct nest *n, nest_id axis)
+{
+    nest_for_all (s, n)
+        for (uint32_t i = 0; i < s->n_axes; i++)
+            if (s->axes[i] == axis && (s->kind == NEST_SCAN || s->kind == NEST_SEQ))
+                return true;
+    return false;
+}
+
 // Whether the index is slow + rows * fast over the whole of a matrix, and the loop of `fast` lies
 // inside that of `slow`.
 static bool is_across(const struct nest *n, const struct nest_index *x, int64_t *rows,
@@ -99,7 +109,8 @@ static bool is_across(const struct nest *n, const struct nest_index *x, int64_t 
     const struct nest_term *a = &x->terms[slow], *b = &x->terms[1 - slow];
     *rows = n->axes.at[a->id].extent;
     *columns = n->axes.at[b->id].extent;
-    return a->factor == 1 && b->factor == *rows && a->id < b->id && *columns >= 16;
+    return a->factor == 1 && b->factor == *rows && a->id < b->id && *columns >= 16 &&
+           !is_in_order(n, b->id);
 }
 
 // Every product takes m as a dense matrix of these rows and columns, or as its transpose.

@@ -145,6 +145,22 @@ START_TEST(few_terms_are_a_kernel)
 }
 END_TEST
 
+// Lanes are beside a running fold, so what it leaves for a product lies along them.
+START_TEST(running_sums_lie_along_lanes)
+{
+    struct ir_builder b = begin("running");
+    ir_id x = ir_param(&b, F32(700, 40)), y = ir_cumulative(&b, IR_cumsum, x, 0, true);
+    ir_output(&b, dot(&b, y, y, 0, 0));
+    uint32_t f = finish(&b);
+    struct nest_program *p = schedule_with(f, &(struct schedule_options){0});
+    check_program(f, p);
+    ck_assert_uint_eq(count_products(p), 1);
+    const struct nest_step *t = &p->steps.at[p->steps.count - 1];
+    require_of(t->gemm.transpose_a && !t->gemm.transpose_b, "another layout", f, p);
+    check_run(f, p, draw_inputs(f, seed));
+}
+END_TEST
+
 START_TEST(programs_run_as_before)
 {
     uint32_t all[] = {example_matmul_bias_relu(40), example_per_sample(40, 40),
@@ -464,6 +480,7 @@ static void add_tests(TCase *t)
     tcase_add_test(t, products_do_what_follows);
     tcase_add_test(t, products_leave_what_they_cannot_do);
     tcase_add_test(t, few_terms_are_a_kernel);
+    tcase_add_test(t, running_sums_lie_along_lanes);
     tcase_add_test(t, programs_run_as_before);
     tcase_add_test(t, donated_addends_are_overwritten);
     tcase_add_test(t, carried_addends_are_overwritten);
