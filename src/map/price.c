@@ -7,11 +7,14 @@
 #include <math.h>
 
 #define VECTOR 16.0 // lanes that an operation does at once, roughly
-#define LOOP_OVERHEAD 8.0
+#define LOOP_OVERHEAD 3.0
 #define FOLD_OVERHEAD 14.0 // bringing the accumulators of a fold together
+#define ARG_OVERHEAD 300.0 // those of places: values and positions are compared at each halving
+#define NEAR_PUT 1.0       // elements that lie a few apart, one for each lane
 #define LANE_OVERHEAD 2.0  // a lane's result on its way into a vector
 #define TRIPS 32.0         // of a while, nobody knows
 #define GATHER 2.0         // elements that lie apart, one for each lane
+#define FEW_TERMS 32       // of a fold that are accumulated in registers
 #define SHORT_AXIS 8       // below this an axis is not worth lanes
 
 struct pricing {
@@ -35,7 +38,7 @@ static double access_cost(const struct pricing *p, const struct nest_index *x, n
         return 0.5 / VECTOR;
     if (factor == 1 || factor == -1)
         return 1 / VECTOR;
-    return factor >= -4 && factor <= 4 ? 0.4 : GATHER;
+    return factor >= -4 && factor <= 4 ? 0.25 : GATHER;
 }
 
 // Whether registers keep all that the load reads through the loop over time.
@@ -61,16 +64,19 @@ static double put_cost(const struct pricing *p, const struct nest_statement *s, 
         return 16;
     if (axis != NEST_NONE && !varies && s->op && nest_index_factor(&s->index, axis))
         return 2 / VECTOR;
-    return access_cost(p, &s->index, axis) * (s->op ? 2 : 1);
+    double cost = access_cost(p, &s->index, axis) * (s->op ? 2 : 1);
+    return cost > 1 / VECTOR && cost < NEAR_PUT ? NEAR_PUT : cost;
 }
 
-// Of a loop inside of lanes of the axis.  The accumulators of a fold are in memory: each term reads one and puts
-// it back, and they are cleared before and brought together behind it.
+// Of a loop inside of lanes of the axis.  The accumulators of a fold of more than a few terms are in memory: each term
+// reads one and puts it back, and they are cleared before and brought together behind it.
 static double across_cost(const struct pricing *p, const struct nest_statement *s, nest_id axis)
 {
     double trips = (double)nest_extent(p->n, s), accumulators = trips < 64 ? trips : 64;
     double loop = trips * (block_cost(p, s->body, axis) + 2 / VECTOR);
-    return s->kind == NEST_FOLD ? loop + (6 * trips + 4 * accumulators + 8) / VECTOR : loop;
+    if (s->kind == NEST_FOLD && trips > FEW_TERMS)
+        loop += (6 * trips + 4 * accumulators + 8) / VECTOR;
+    return s->kind == NEST_FOLD && trips <= FEW_TERMS ? loop + trips / VECTOR : loop;
 }
 
 // Whether the value is known of a range of places of the loops around: the loops go over such ranges one by one,
@@ -127,6 +133,15 @@ static double statement_cost(const struct pricing *p, const struct nest_statemen
     default:
         return lane;
     }
+}
+
+// What a loop along whose axis lanes are takes beside them.
+static double overhead_of(const struct nest_statement *s)
+{
+    double overhead = LOOP_OVERHEAD;
+    for (uint32_t i = 0; s->kind == NEST_FOLD && i < s->n_combines; i++)
+        overhead += ir_is_arg(s->combines[i].op) ? ARG_OVERHEAD : i ? 0 : FOLD_OVERHEAD;
+    return overhead + (s->kind == NEST_FOLD && !s->n_combines ? FOLD_OVERHEAD : 0);
 }
 
 static double block_cost(const struct pricing *p, uint32_t block, nest_id axis)
@@ -202,9 +217,8 @@ static double best_cost(const struct pricing *p, const struct nest_statement *s,
         double trips = (double)((extent + 15) / 16 * 16);
         if (extent < SHORT_AXIS)
             trips = (double)(extent > 4 ? 8 : extent > 2 ? 4 : 2) * 2;
-        double cost = all / (double)extent *
-                      (trips * body_cost(p, s, s->axes[i]) + LOOP_OVERHEAD +
-                       (s->kind == NEST_FOLD ? FOLD_OVERHEAD : 0));
+        double cost =
+            all / (double)extent * (trips * body_cost(p, s, s->axes[i]) + overhead_of(s));
         if (best < 0 || cost < best) {
             best = cost;
             chosen = s->axes[i];

@@ -118,6 +118,23 @@ static const struct {
      "    put y[i] = %2\n  }\n",
      {64, MAP_WRITTEN_OUT},
      {"par i < 4096 @vector"}},
+    {"the place of the largest in short rows: halving a vector to one takes longer than the "
+     "row",
+     "  par i < 2048 {\n    fold k < 19 {\n      %0 = load x[19*i + k] : f32\n"
+     "      yield argmax %0 free\n    } -> %1 : f32, %2 : i64\n    put y[i] = %1\n  }\n",
+     {64, MAP_WRITTEN_OUT},
+     {"par i < 2048 @vector", "fold k < 19 {"}},
+    {"short rows that are put: a vector for each of them",
+     "  par i < 16384, j < 4 {\n    %0 = load n[i] : i32\n    %1 = convert %0 : f32\n"
+     "    put y[4*i + j] = %1\n  }\n",
+     {64, MAP_WRITTEN_OUT},
+     {"j < 4 @vector 4 {"}},
+    {"few terms, which registers hold: lanes are along what is put",
+     "  par i < 7, j < 8192 {\n    fold k < 7 {\n      %0 = load x[7*j + k] : f32\n"
+     "      %1 = load x[i + 7*k + 57344] : f32\n      yield fma %0 %1 sum64\n"
+     "    } -> %2 : f32\n    put y[7*j + i] = %2\n  }\n",
+     {64, MAP_WRITTEN_OUT},
+     {"par i < 7 @vector 8, j < 8192 {"}},
     {"sums of a fold in rows: lanes are along what is read, wherever the sums lie",
      "  fold i < 512 {\n    map j < 128, k < 7 {\n      %0 = load x[128*i + j] : f32\n"
      "      %1 = load d[7*i + k] : f64\n      %2 = convert %1 : f32\n"
