@@ -43,7 +43,9 @@ struct map_time {
 // elements are best its lanes: NEST_NONE leaves them to the loops inside.  out_axis may be NULL.
 double map_cost(const struct nest *n, nest_id loop, nest_id *out_axis);
 double map_cost_in(const struct nest *n, nest_id loop, struct map_time time, nest_id *out_axis);
-// Of a whole nest.
+// What a nest moves to and from memory, in scalar operations.
+double map_traffic(const struct nest *n);
+// Of a whole nest, with that.
 int64_t map_price(const struct nest *n);
 // Whether a fold in the body of the loop s costs less for one lane of the axis after the other.
 bool map_folds_by_lane(const struct nest *n, const struct nest_statement *s,

@@ -244,6 +244,6 @@ double map_cost(const struct nest *n, nest_id loop, nest_id *out_axis)
 int64_t map_price(const struct nest *n)
 {
     struct pricing p = {n, map_variation_of(n, 0), {NEST_NONE, 0}};
-    double cost = block_cost(&p, 0, NEST_NONE);
+    double cost = block_cost(&p, 0, NEST_NONE) + map_traffic(n);
     return cost < 1e18 ? (int64_t)ceil(cost) : (int64_t)1e18;
 }

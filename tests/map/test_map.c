@@ -223,6 +223,45 @@ START_TEST(guards_by_place_are_free)
 }
 END_TEST
 
+// Bytes are moved once while a cache holds them, a line at a time, and cost more the further they are.
+START_TEST(traffic_is_of_lines)
+{
+    static const struct {
+        const char *text;
+        double more; // than the one before, at least
+    } nests[] = {
+        {"kernel k(x: f32[65536], y: out f32[65536]) {\n  par i < 65536 {\n"
+         "    %0 = load x[i] : f32\n    put y[i] = %0\n  }\n}\n",
+         0},
+        {"kernel k(x: f32[65536], y: out f32[4096]) {\n  par i < 4096 {\n    fold k < 64 {\n"
+         "      %0 = load x[k] : f32\n      yield reduce_sum %0 sum64\n    } -> %1 : f32\n"
+         "    put y[i] = %1\n  }\n}\n",
+         0.02},
+        {"kernel k(x: f32[65536], y: out f32[4096]) {\n  par i < 4096 {\n"
+         "    %0 = load x[16*i] : f32\n    put y[i] = %0\n  }\n}\n",
+         8},
+        {"kernel k(x: f32[4194304], y: out f32[64]) {\n  par i < 64 {\n"
+         "    fold k < 4194304 {\n      %0 = load x[k] : f32\n"
+         "      yield reduce_sum %0 sum64\n    } -> %1 : f32\n    put y[i] = %1\n  }\n}\n",
+         6000},
+        {"kernel k(x: f32[67108864], y: out f32[64]) {\n  par i < 64 {\n"
+         "    fold k < 67108864 {\n      %0 = load x[k] : f32\n"
+         "      yield reduce_sum %0 sum64\n    } -> %1 : f32\n    put y[i] = %1\n  }\n}\n",
+         30},
+    };
+    double before = 0;
+    for (size_t i = 0; i < sizeof nests / sizeof *nests; i++) {
+        double own = map_traffic(nest_of_text(arena, nests[i].text));
+        ck_assert_msg(own >= nests[i].more * before && own > 0, "nest %zu: %g after %g", i, own,
+                      before);
+        before = own;
+    }
+    struct nest *n = nest_of_text(arena, nests[0].text);
+    ck_assert_double_ge((double)map_price(n), map_traffic(n));
+    ck_assert_double_le(map_traffic(nest_of_text(arena, nests[1].text)), map_traffic(n) / 16);
+}
+END_TEST
+
 // Nests with one row or several of x: f32[4096], matrices w: f32[1048576] and y: f32[4096], and whether rows go side by
 // side.
 #define ROWS(head, body)                                                                       \
@@ -375,6 +414,7 @@ static void add_tests(TCase *t)
     tcase_add_loop_test(t, rows_are_staged, 0, (int)(sizeof stages / sizeof *stages));
     tcase_add_test(t, lanes_have_an_end);
     tcase_add_test(t, guards_by_place_are_free);
+    tcase_add_test(t, traffic_is_of_lines);
 }
 
 int main(void) { return suite_run("map", add_tests); }
