@@ -163,6 +163,10 @@ enum cost_constant {
     // first.  4096 rows by 8 x 64 take it 45 us and a kernel 13, 16,384 rows by 16 x 16 93 and 33.  So few where the
     // terms of a column lie together: 65,537 rows by 2 x 33 take it 274 us and a kernel 89, by 4 x 33 330 and 639.
     COST_LANE_TERMS = 16,
+    // Of so few what uses the product is made with it; else it is stored, as by the library: a vector of what is dear
+    // behind each row waits for itself.  16,384 rows by 16 x 16 and three functions take 295 us behind the library, on one
+    // thread, and 427 in one kernel.
+    COST_LANE_TERMS_JOINED = 8,
     COST_LANE_TERMS_ACROSS = 2,
     // Of a product that threads of a GPU make beside what uses it: terms of a sum, sums, both.
     COST_THREAD_TERMS = 64,

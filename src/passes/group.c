@@ -631,6 +631,10 @@ static void decide_value(struct schedule *s, ir_id v)
         return;
     if (group_store_library(s, v, &l))
         return;
+    if (group_is_apart(s, v, &l)) {
+        store_alone(s, v, &l, "a product of few terms");
+        return;
+    }
     if (node_is_update(ir_node_of(s->g, v))) {
         group_store_update(s, v, &l);
         return;

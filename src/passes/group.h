@@ -35,6 +35,8 @@ void group_store_steps(struct schedule *s, const struct ir_node *n);
 bool group_has_few_terms(struct schedule *s, ir_id v, const demand_list *l);
 bool group_store_library(struct schedule *s, ir_id v, const demand_list *l);
 bool group_store_in_loop(struct schedule *s, ir_id v, const demand_list *l);
+// Whether it is a product that a processor makes in place of the library, for whoever wants it to load.
+bool group_is_apart(struct schedule *s, ir_id v, const demand_list *l);
 
 // group_narrow.c
 // Whether v is made with little arithmetic of values that have fewer bytes, which get memory in its place.

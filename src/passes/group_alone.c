@@ -101,6 +101,15 @@ static bool is_for_lanes(const struct schedule *s, const struct nest_gemm *g)
     return true;
 }
 
+bool group_is_apart(struct schedule *s, ir_id v, const demand_list *l)
+{
+    struct nest_gemm gemm;
+    ir_id base[2];
+    return gemm_of_dot(s, ir_node_of(s->g, v), &gemm, base) &&
+           !is_for_threads(s, v, &gemm, l) && is_for_lanes(s, &gemm) &&
+           (gemm.transpose_b || gemm.k > COST_LANE_TERMS_JOINED);
+}
+
 bool group_store_library(struct schedule *s, ir_id v, const demand_list *l)
 {
     struct nest_gemm gemm;

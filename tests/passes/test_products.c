@@ -145,6 +145,24 @@ START_TEST(few_terms_are_a_kernel)
 }
 END_TEST
 
+// Those of the fewest are a part of what uses them; of more, and where terms lie together, it loads them.
+START_TEST(products_in_place_of_the_library_are_apart)
+{
+    for (int what = 0; what < 3; what++) {
+        struct ir_builder b = begin("product");
+        int64_t k = what == 1 ? COST_LANE_TERMS : 2;
+        ir_id x = ir_param(&b, F32(300, k)),
+              y = ir_param(&b, what == 2 ? F32(200, k) : F32(k, 200));
+        ir_output(&b, ir_map1(&b, IR_tanh, dot(&b, x, y, 1, what == 2)));
+        uint32_t f = finish(&b);
+        struct nest_program *p = schedule_with(f, &(struct schedule_options){0});
+        check_program(f, p);
+        require_of(p->steps.count == (what ? 2 : 1), "joined otherwise", f, p);
+        check_run(f, p, draw_inputs(f, seed));
+    }
+}
+END_TEST
+
 // Lanes are beside a running fold, so what it leaves for a product lies along them.
 START_TEST(running_sums_lie_along_lanes)
 {
@@ -481,6 +499,7 @@ static void add_tests(TCase *t)
     tcase_add_test(t, products_leave_what_they_cannot_do);
     tcase_add_test(t, few_terms_are_a_kernel);
     tcase_add_test(t, running_sums_lie_along_lanes);
+    tcase_add_test(t, products_in_place_of_the_library_are_apart);
     tcase_add_test(t, programs_run_as_before);
     tcase_add_test(t, donated_addends_are_overwritten);
     tcase_add_test(t, carried_addends_are_overwritten);
