@@ -136,13 +136,13 @@ static void find_parts(struct fission *f)
     for (uint32_t i = 0; i < b->statements.count; i++) {
         const struct nest_statement *s = fission_statement(f, b->statements.at[i]);
         bool has_place = fission_is_loop(s) || fission_is_anchored(f, s);
-        f->n_parts += fission_is_loop(s) || (has_place && is_behind_map);
-        f->n_parts += s->kind == NEST_MAP && f->n_parts == 1 && is_behind_put;
-        is_behind_put |= !f->n_parts && f->par != NEST_NONE && s->kind == NEST_PUT;
         // What is dear is not made again for each element of a map.
         has_place |= f->n_parts && f->par != NEST_NONE && s->kind == NEST_OP &&
                      cost_is_expensive((enum ir_op)s->op, s->dtype);
-        if (has_place && s->kind != NEST_OP)
+        f->n_parts += fission_is_loop(s) || (has_place && is_behind_map);
+        f->n_parts += s->kind == NEST_MAP && f->n_parts == 1 && is_behind_put;
+        is_behind_put |= !f->n_parts && f->par != NEST_NONE && s->kind == NEST_PUT;
+        if (has_place)
             is_behind_map = f->par != NEST_NONE && s->kind == NEST_MAP;
         f->part[i] = has_place ? f->n_parts - (f->n_parts > 0) : NO_PART;
     }

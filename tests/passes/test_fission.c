@@ -729,6 +729,28 @@ START_TEST(dear_elements_are_points)
 }
 END_TEST
 
+// A number of each point that is dear does not keep a map of many elements with the few points.
+START_TEST(dear_numbers_leave_maps_alone)
+{
+    static const char text[] =
+        "jot nest 1\nprogram \"p\" {\n  inputs 1\n  outputs 2 donated -1 -1\n  arena 0\n"
+        "  constants 0\n  memory input 0 : f32[1310720] \"x\"\n"
+        "  memory output 0 : f32[1310720] \"y\"\n  memory output 1 : f32[20] \"z\"\n"
+        "  step kernel 0 (0, 1, 2) \"\"\n}\n"
+        "kernel k0_numbers(x: f32[1310720], y: out f32[1310720], z: out f32[20]) {\n"
+        "  par c < 20 {\n    fold i < 65536 {\n      %0 = load x[20*i + c] : f32\n"
+        "      yield reduce_sum %0 sum64\n    } -> %1 : f32\n    map k < 65536 {\n"
+        "      %2 = load x[20*k + c] : f32\n      %3 = sub %2, %1 : f32\n"
+        "      put y[20*k + c] = %3\n    }\n    %4 = tanh %1 : f32\n    put z[c] = %4\n  "
+        "}\n}\n";
+    struct nest_program *p = after_fission(text);
+    ck_assert_uint_eq(p->nests.count, 3);
+    for (uint32_t i = 0; i < p->nests.count; i++)
+        nest_for_all (s, p->nests.at[i])
+            ck_assert(s->kind != NEST_MAP);
+}
+END_TEST
+
 // Sums of rows and of columns, which lie in two directions: whatever threads do, one of the loads is of as many lines
 // of memory as threads.
 START_TEST(sums_go_their_own_way)
@@ -813,6 +835,7 @@ static void add_tests(TCase *c)
     tcase_add_test(c, what_waits_for_nothing_stays);
     tcase_add_test(c, maps_behind_folds_are_loops_of_all);
     tcase_add_test(c, dear_elements_are_points);
+    tcase_add_test(c, dear_numbers_leave_maps_alone);
 }
 
 int main(void) { return suite_run("fission", add_tests); }
