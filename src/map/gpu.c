@@ -23,10 +23,8 @@
 
 #define ONE_BLOCK 512
 #define SMALL_BLOCK 64
-#define LONG_WORK 400.0                           // operations
-#define MANY_VECTORS (GPU_MULTIPROCESSORS * 8192) // of which a thread has several
+#define MANY_VECTORS (GPU_MULTIPROCESSORS * COST_VECTORS_IN_TURN)
 #define MOST_TURNS 4
-#define WORK_OF_TURN 16.0  // operations of a point
 #define RESIDENT_FOR_TWO 6 // blocks, 40 registers a thread
 #define MOST_LOADS 2       // that these have room for
 #define RESIDENT_FOR_NUMBERS 6
@@ -52,7 +50,7 @@ bool map_reads_before(const struct nest *n)
 // with them, or where it has waited for their places.
 static bool has_two_turns(const struct map_gpu *m, const struct map_points *p)
 {
-    bool reads = false, waits = map_turn_work(m->nest, p->s->body) >= WORK_OF_TURN;
+    bool reads = false, waits = map_turn_work(m->nest, p->s->body) >= COST_OF_TWO_TURNS;
     nest_for_each (s, m->nest, p->s->body) {
         if (s->kind > NEST_PUT || (s->kind == NEST_PUT && s->op))
             return false;
@@ -78,7 +76,7 @@ static unsigned resident_for_two(const struct map_gpu *m, nest_id loop)
         if (s->kind == NEST_OP && jot_dtype_size(s->dtype) > 4)
             return 0;
     }
-    bool waits = map_turn_work(m->nest, p.s->body) >= WORK_OF_TURN;
+    bool waits = map_turn_work(m->nest, p.s->body) >= COST_OF_TWO_TURNS;
     return loads <= MOST_LOADS && waits && has_two_turns(m, &p) ? RESIDENT_FOR_TWO : 0;
 }
 
@@ -131,7 +129,7 @@ static unsigned resident_for_numbers(const struct map_gpu *m, nest_id loop)
         work += t->kind == NEST_OP && t->dtype == JOT_F32 ? cost_of_op(t->op, JOT_F32) : 0;
     }
     uint64_t values = (uint64_t)values_at_once(m, s) * map_points_make(m, loop).lanes;
-    bool is = has_bits && work >= WORK_OF_TURN && values <= FEW_VALUES;
+    bool is = has_bits && work >= COST_OF_TWO_TURNS && values <= FEW_VALUES;
     return is ? RESIDENT_FOR_NUMBERS : 0;
 }
 
@@ -143,12 +141,12 @@ static unsigned resident_for_maps(const struct map_gpu *m, nest_id loop)
 
 // Whether points are much work without loops: a thread has so many registers that a multiprocessor has
 // few blocks, and the last ones leave it waiting unless they are small.
-static bool is_long(const struct map_gpu *m, uint32_t block)
+static bool has_many_registers(const struct map_gpu *m, uint32_t block)
 {
     nest_for_each (s, m->nest, block)
         if (s->kind > NEST_PUT)
             return false;
-    return map_turn_work(m->nest, block) >= LONG_WORK;
+    return map_turn_work(m->nest, block) >= COST_LONG_POINT;
 }
 
 // ---- Levels
@@ -287,7 +285,7 @@ static void choose_blocks(const struct map_gpu *m, struct nest *n, nest_id fold,
     struct map_row row = map_row_make(&asked, s, group);
     while (group > GPU_WARP && points * (row.blocks / row.teams) < GPU_MULTIPROCESSORS)
         row = map_row_make(&asked, s, group /= 2);
-    if (group == GPU_BLOCK && map_turn_work(n, s->body) >= LONG_WORK &&
+    if (group == GPU_BLOCK && map_turn_work(n, s->body) >= COST_LONG_POINT &&
         (uint64_t)values_at_once(m, s) * row.lanes <= FEW_VALUES)
         n->threads[NEST_RESIDENT] = RESIDENT_FOR_TERMS;
     enum nest_space terms = !map_has_terms(n, fold, points) ? NEST_OWN
@@ -399,7 +397,7 @@ static void choose_threads(const struct map_gpu *m, struct nest *n, nest_id loop
     struct map_points p = map_points_make(&asked, loop);
     map_points_widen(&asked, &p);
     unsigned *block = &n->threads[NEST_BLOCK_THREADS];
-    *block = !m->is_phase && is_long(m, s->body) ? SMALL_BLOCK : GPU_BLOCK;
+    *block = !m->is_phase && has_many_registers(m, s->body) ? SMALL_BLOCK : GPU_BLOCK;
     if (!m->is_phase && nest_has_time(n, s->body))
         *block = spread_block((double)nest_extent(n, s) / p.lanes);
     if (ahead)

@@ -150,7 +150,7 @@ bool map_tiles_find(const struct map_gpu *m, nest_id loop, struct map_tiles *out
 bool map_is_turned(const struct nest *n, const struct nest_statement *s, nest_id along,
                    nest_id across);
 uint64_t map_tile_bytes(const struct nest *n, const struct map_tiles *t); // of shared memory
-#define MAP_SHORTEST_CHUNK 1024 // elements of a running fold that a warp has
+#define MAP_SHORTEST_CHUNK COST_LONG_SCAN // elements of a running fold that a warp has
 // Which statement of a scan's body yields; whether warps can share it; a par of few points with such a scan each.
 uint32_t map_scan_yield(const struct nest *n, const struct nest_statement *scan);
 bool map_is_long_scan(const struct nest *n, nest_id scan);

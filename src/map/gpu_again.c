@@ -6,10 +6,9 @@
 #include "map/gpu.h"
 #include "passes/cost.h"
 
-#define MOST_STEPS 32          // of a segment
-#define MOST_TAPE 64           // values of a segment
-#define MOST_WORK 1000.0       // operations of a segment, there and back
-#define FITS_CACHES (16 << 20) // bytes of the tapes of all threads
+#define MOST_STEPS 32    // of a segment
+#define MOST_TAPE 64     // values of a segment
+#define MOST_WORK 1000.0 // operations of a segment, there and back
 
 struct again {
     nest_id first, second; // the loops
@@ -85,7 +84,7 @@ static bool is_pair(const struct map_gpu *m, nest_id loop, struct again *r)
     r->is_tape = put;
     r->segment = tapes ? choose_segment(m, there, back, tapes) : 0;
     return r->segment &&
-           bytes * nest_extent(m->nest, nest_statement_at(m->nest, loop)) > FITS_CACHES;
+           bytes * nest_extent(m->nest, nest_statement_at(m->nest, loop)) > COST_TAPE_OF_ALL;
 }
 
 bool map_again_choose(const struct map_gpu *m, struct nest *n, nest_id loop)

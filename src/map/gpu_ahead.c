@@ -6,7 +6,6 @@
 
 #define MOST_POINTS 768 // of a block: threads that have registers for a long body
 #define LEAST_CHUNKS 4  // of a loop that is worth it
-#define LEAST_WORK 64.0 // operations of the common part, and of what steps do side by side
 #define STRIP 4         // steps side by side
 #define STRIP_WORK 1000 // operations of them
 
@@ -91,7 +90,7 @@ static bool divide(const struct map_gpu *m, struct map_ahead *c,
         if (c->varies[carry] ? !want(m, c, seq, seq->yields[i]) : !is_plain(m, carry))
             return false;
     }
-    return work >= LEAST_WORK;
+    return work >= COST_COMMON;
 }
 
 // Marks the operations that are made of what has no part in the carries that vary; their work.
@@ -145,7 +144,7 @@ struct map_ahead *map_ahead_find(const struct map_gpu *m, nest_id loop)
     if (!divide(m, c, seq))
         return NULL;
     double work = find_apart(m, c, seq);
-    c->strip = work < LEAST_WORK ? 1 : STRIP;
+    c->strip = work < COST_COMMON ? 1 : STRIP;
     while (c->strip > 1 &&
            (nest_extent(m->nest, seq) % c->strip || c->strip * work > STRIP_WORK))
         c->strip /= 2;

@@ -14,9 +14,9 @@
 #define RESIDENT 4        // so many blocks
 #define WIDENED 8         // elements of a point of which there are few, for each thread
 #define COLUMNS_BLOCK 512 // threads that have registers enough for the stack of the tree
-#define MANY_THREADS (GPU_MULTIPROCESSORS * 1024) // that keep one busy
-#define FEW_POINTS (GPU_MULTIPROCESSORS * 4)      // of which a block each keeps a GPU busy
-#define FEW_THREADS (GPU_MULTIPROCESSORS * 64)
+#define BUSY_THREADS (GPU_MULTIPROCESSORS * COST_BUSY_THREADS)
+#define WAITING_THREADS (GPU_MULTIPROCESSORS * COST_WAITING_THREADS)
+#define GROUP_POINTS (GPU_MULTIPROCESSORS * COST_GROUP_POINTS * GPU_BLOCK)
 #define LEAST_COLUMNS 8 // of a block
 
 bool map_is_loop(enum nest_kind kind)
@@ -140,7 +140,7 @@ static double own_elements(const struct map_gpu *m, uint32_t block,
 static bool are_for_threads(const struct map_gpu *m, const struct nest_statement *s)
 {
     double points = (double)nest_extent(m->nest, s), alone = work_of(m, s->body, 1);
-    double shared = work_of(m, s->body, GPU_WARP), waves = points / MANY_THREADS;
+    double shared = work_of(m, s->body, GPU_WARP), waves = points / BUSY_THREADS;
     double times = waves > 1 ? waves : 1;
     double times_shared = waves * GPU_WARP > 1 ? waves * GPU_WARP : 1;
     return alone >= COST_GROUP_WORK * own_elements(m, s->body, s) &&
@@ -169,7 +169,7 @@ static int64_t columns_of(const struct map_gpu *m, const struct nest_statement *
     struct map_points p = map_points_make(&asked, nest_id_of(m->nest, s));
     while (columns > LEAST_COLUMNS / 2 && p.count % columns)
         columns /= 2;
-    bool is = p.count <= MANY_THREADS && m->nest->axes.at[p.axis].extent % p.lanes == 0;
+    bool is = p.count <= BUSY_THREADS && m->nest->axes.at[p.axis].extent % p.lanes == 0;
     return is && columns >= LEAST_COLUMNS ? columns : 0;
 }
 
@@ -195,11 +195,11 @@ bool map_groups_wanted(const struct map_gpu *m, const struct nest_statement *s)
     bool is_fold = nest_statement_at(m->nest, inner)->kind == NEST_FOLD;
     bool is_alone = length <= fold_block(length) || map_has_locals(m->nest) ||
                     (is_fold && !columns_of(m, s, length));
-    bool is_small = length >= FOLD_LANES &&
-                    (points * length <= COST_SMALL_READ || (is_alone && points < FEW_THREADS));
+    bool is_small = length >= FOLD_LANES && (points * length <= COST_SMALL_READ ||
+                                             (is_alone && points < WAITING_THREADS));
     if (length < 16 || (nest_lies_along(lines) && !is_small))
         return false;
-    return points < FEW_POINTS * GPU_BLOCK || lines.of_inner < lines.of_points;
+    return points < GROUP_POINTS || lines.of_inner < lines.of_points;
 }
 
 // Bytes of the locals that the threads of a group share.
@@ -245,7 +245,7 @@ static bool is_narrow(const struct map_gpu *m, nest_id loop, nest_id fold,
         loops += m->nest->buffers.at[i].role == NEST_LOCAL;
     int64_t points = nest_extent(m->nest, nest_statement_at(m->nest, loop));
     return loops == 1 && nest_fold_is_leaf(m->nest, fold) && !m->is_phase &&
-           row->length <= SHORT_ROW && points * NARROW_GROUP >= MANY_THREADS &&
+           row->length <= SHORT_ROW && points * NARROW_GROUP >= BUSY_THREADS &&
            points % (GPU_WARP / NARROW_GROUP) == 0;
 }
 

@@ -15,19 +15,15 @@
 #include "passes/cost.h"
 
 #define BYTES 16
-#define WRITTEN_OUT 16          // turns of a thread that are written out
-#define WRITTEN_WORK 600.0      // operations of them
-#define LANES_WORK 400.0        // of a body that is done for several neighbours at once
-#define RANDOM_WORK 800.0       // of one with random bits, which are long chains
-#define MANY (INT64_C(1) << 17) // points from which on there are threads enough
+#define WRITTEN_OUT 16 // turns of a thread that are written out
 // Chains of a loop over time that a thread has, where there are threads enough for that.
 #define LANES_IN_TIME 2
-#define MANY_IN_TIME (GPU_MULTIPROCESSORS * 4096)
+#define MANY_CHAINS (GPU_MULTIPROCESSORS * COST_CHAINS)
 #define MANY_ACCUMULATORS 64 // of a thread, that leave registers
 #define FEW_AT_ONCE 4        // for so many windows
 #define MOST_ROWS 2          // more of them leave too few threads that wait for memory
 #define REGISTERS 64         // for what the rows share
-#define ENOUGH (GPU_MULTIPROCESSORS * 512) // threads
+#define ROW_THREADS (GPU_MULTIPROCESSORS * COST_ROW_THREADS)
 
 double map_turn_work(const struct nest *n, uint32_t block)
 {
@@ -41,7 +37,7 @@ double map_turn_work(const struct nest *n, uint32_t block)
 
 bool map_is_short(const struct nest *n, uint32_t block, int64_t turns)
 {
-    return turns <= WRITTEN_OUT && (double)turns * map_turn_work(n, block) <= WRITTEN_WORK;
+    return turns <= WRITTEN_OUT && (double)turns * map_turn_work(n, block) <= COST_OF_TURNS;
 }
 
 static bool has_random_bits(const struct map_gpu *m, uint32_t block)
@@ -54,7 +50,7 @@ static bool has_random_bits(const struct map_gpu *m, uint32_t block)
 
 bool map_is_long(const struct nest *n, const struct map_points *p)
 {
-    return p->lanes > 1 && p->lanes * map_turn_work(n, p->s->body) > LANES_WORK;
+    return p->lanes > 1 && p->lanes * map_turn_work(n, p->s->body) > COST_OF_NEIGHBOURS;
 }
 
 // What the statements of a block touch along an axis.
@@ -110,13 +106,13 @@ unsigned map_lanes(const struct map_gpu *m, const struct nest_statement *s, nest
         return 1;
     unsigned lanes = BYTES / t.bytes;
     if (t.has_time &&
-        (m->is_ahead || m->is_group || m->is_phase || nest_extent(m->nest, s) < MANY_IN_TIME))
+        (m->is_ahead || m->is_group || m->is_phase || nest_extent(m->nest, s) < MANY_CHAINS))
         return 1;
     if (t.has_time && lanes > LANES_IN_TIME)
         lanes = LANES_IN_TIME;
     int64_t extent = m->nest->axes.at[axis].extent;
     bool ends_inside = s->n_axes > 1 || s->kind == NEST_FOLD;
-    double most = has_random_bits(m, s->body) ? RANDOM_WORK : LANES_WORK;
+    double most = has_random_bits(m, s->body) ? COST_OF_RANDOM_NEIGHBOURS : COST_OF_NEIGHBOURS;
     if (m->nest->choices & NEST_MORE_LANES)
         most *= 2;
     if (m->nest->choices & NEST_FEWER_LANES && lanes > 1)
@@ -165,7 +161,7 @@ bool map_fold_is_written_out(const struct nest *n, nest_id fold, int64_t most)
     int64_t length = nest_extent(n, s);
     bool is_short =
         length <= WRITTEN_OUT ||
-        (length <= FOLD_LANES && (double)length * map_turn_work(n, s->body) <= WRITTEN_WORK);
+        (length <= FOLD_LANES && (double)length * map_turn_work(n, s->body) <= COST_OF_TURNS);
     int64_t once = nest_code(n, s->body, FOLD_LANES, 1, most) + s->n_combines;
     return is_short && once <= most / (length ? length : 1) && !nest_has_time(n, s->body) &&
            !nest_accumulates(n, fold) && !has_loop(n, s->body, most);
@@ -199,7 +195,7 @@ struct map_points map_points_make(const struct map_gpu *m, nest_id loop)
 {
     struct map_points p = map_points_of(m->nest, loop);
     int64_t extent = m->nest->axes.at[p.axis].extent, all = nest_extent(m->nest, p.s);
-    if (all >= MANY || m->has_columns)
+    if (all >= COST_NEIGHBOURS || m->has_columns)
         p.lanes = map_lanes(m, p.s, p.axis);
     p.count = extent ? all / extent * ((extent + p.lanes - 1) / p.lanes) : 0;
     return p;
@@ -230,7 +226,7 @@ static int64_t count_shared(const struct map_gpu *m, const struct map_points *p,
 
 // Whether the rows along the axis share what short folds of the body read, and nothing of it is more
 // than a thread can keep.
-static bool is_shared(const struct map_gpu *m, const struct map_points *p, nest_id axis)
+static bool shares_reads(const struct map_gpu *m, const struct map_points *p, nest_id axis)
 {
     int64_t registers = 0;
     nest_for_each (s, m->nest, p->s->body) {
@@ -251,9 +247,9 @@ void map_points_widen(const struct map_gpu *m, struct map_points *p)
     for (uint32_t k = p->s->n_axes; k-- > 0;) {
         nest_id axis = p->s->axes[k];
         int64_t extent = m->nest->axes.at[axis].extent, rows = MOST_ROWS;
-        while (rows > 1 && (extent % rows || p->count / rows < ENOUGH))
+        while (rows > 1 && (extent % rows || p->count / rows < ROW_THREADS))
             rows /= 2;
-        if (axis == p->axis || rows == 1 || !is_shared(m, p, axis))
+        if (axis == p->axis || rows == 1 || !shares_reads(m, p, axis))
             continue;
         p->row_axis = axis;
         p->rows = rows;

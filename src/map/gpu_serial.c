@@ -3,7 +3,6 @@
 // that could be shared out is.
 #include "map/gpu.h"
 
-#define MUCH 32768.0    // operations that a thread does one after the other
 #define FEW_POINTS 1024 // of a kernel, which leave most of a GPU idle
 
 static const char *reason(const struct nest *n, const struct nest_statement *s)
@@ -48,7 +47,7 @@ static void look(const struct nest *n, uint32_t block, bool is_group, double tim
             look(n, s->other, true, turns, out);
             continue;
         }
-        if (turns * work > MUCH && turns * work > out->work)
+        if (turns * work > COST_ALONE && turns * work > out->work)
             *out = (struct map_serial){.loop = nest_id_of(n, s),
                                        .work = turns * work,
                                        .count = (int64_t)(times * (double)nest_extent(n, s)),

@@ -7,18 +7,11 @@
 
 #define SIDE 32
 #define WIDE 64
-#define MANY_TILES (GPU_MULTIPROCESSORS * 128) // wide ones
-#define MOST_POINTS 1024                       // that have one each
-#define DEAR_WORK 64                           // operations of an element
-#define LIGHT_WORK 8 // where multiprocessors have so few blocks of the fold:
-#define LIGHT_BLOCKS (4 * GPU_MULTIPROCESSORS)
-#define FEW_BLOCKS (16 * GPU_MULTIPROCESSORS) // of the fold
-#define LEAST_TERMS 4096
-#define LEAST_WORK (1 << 18) // elements that are worth a function more
-#define MOST_COLUMNS 4096    // of which parts of folds keep a GPU busier than whole ones
-#define MOST_RAGGED                                                                            \
-    (GPU_MULTIPROCESSORS * 128) // the same where blocks cannot have columns whole
-#define PARTS_COLUMNS 64        // of a block
+#define MANY_TILES (GPU_MULTIPROCESSORS * COST_WIDE_TILES)
+#define DEAR_BLOCKS (GPU_MULTIPROCESSORS * COST_DEAR_BLOCKS)
+#define LIGHT_BLOCKS (GPU_MULTIPROCESSORS * COST_LIGHT_BLOCKS)
+#define RAGGED_COLUMNS (GPU_MULTIPROCESSORS * COST_RAGGED_COLUMNS)
+#define PARTS_COLUMNS 64 // of a block
 
 // ---- Tiles
 
@@ -100,7 +93,7 @@ bool map_is_long_scan(const struct nest *n, nest_id id)
 bool map_is_scan_of_points(const struct nest *n, nest_id loop)
 {
     const struct nest_statement *s = nest_statement_at(n, loop);
-    if (s->kind != NEST_PAR || nest_extent(n, s) > MOST_POINTS || map_has_updates(n))
+    if (s->kind != NEST_PAR || nest_extent(n, s) > COST_PART_SCANS || map_has_updates(n))
         return false;
     const struct nest_block *b = &n->blocks.at[s->body];
     for (uint32_t i = 0; i + 1 < b->statements.count; i++)
@@ -162,10 +155,10 @@ bool map_has_terms(const struct nest *n, nest_id fold, int64_t points)
     int64_t length = nest_extent(n, s), blocks = points * (length / fold_block(length));
     double work = nest_work(n, s->body);
     struct nest_time time = nest_time_of(n, s, points);
-    bool is_long = length >= LEAST_TERMS ||
+    bool is_long = length >= COST_LEAST_TERMS ||
                    time.apart > COST_GROUP_BETTER * time.shared + 2 * COST_TOGETHER_US;
-    return is_long && ((work >= DEAR_WORK && blocks < FEW_BLOCKS) ||
-                       (work >= LIGHT_WORK && blocks < LIGHT_BLOCKS));
+    return is_long && ((work >= COST_DEAR_TERM && blocks < DEAR_BLOCKS) ||
+                       (work >= COST_LIGHT_TERM && blocks < LIGHT_BLOCKS));
 }
 
 // Loads of the block that are beside their neighbours neither along the loop's last axis nor the same along it; by
@@ -237,8 +230,8 @@ bool map_parts_choose(const struct map_gpu *m, struct nest *n, nest_id loop)
         p.count = nest_extent(n, s);
     }
     int64_t length = nest_extent(n, fold);
-    int64_t most = map_has_columns(m, s) ? MOST_COLUMNS : MOST_RAGGED;
-    if (length < 8 * FOLD_LANES || length * nest_extent(n, s) < LEAST_WORK || p.count > most ||
+    int64_t most = map_has_columns(m, s) ? COST_FEW_COLUMNS : RAGGED_COLUMNS;
+    if (length < 8 * FOLD_LANES || length * nest_extent(n, s) < COST_PARTS || p.count > most ||
         reads_apart(m, fold, fold) <= reads_apart(m, fold, s))
         return false;
     unsigned columns = 1;

@@ -94,6 +94,38 @@ enum cost_constant {
     COST_LOOK = 8,
     // Of an element, beside which it does not matter how memory lies for a thread with a point.
     COST_GROUP_WORK = 64,
+    // Of who does what on a GPU (src/map).  Threads of a multiprocessor: so many keep it busy; with so many a wait for
+    // memory is not all that there is; and so many there had better be before one has two rows of a product.
+    COST_BUSY_THREADS = 1024,
+    COST_WAITING_THREADS = 64,
+    COST_ROW_THREADS = 512,
+    // Blocks of points of a multiprocessor from which on each is a thread's, though a group would read it along its rows.
+    COST_GROUP_POINTS = 4,
+    // Points from which on a thread has several neighbours; chains of a multiprocessor in a loop over time; vectors
+    // of a multiprocessor of which a thread has several in turn; and its wide tiles.
+    COST_NEIGHBOURS = 1 << 17,
+    COST_CHAINS = 4096,
+    COST_VECTORS_IN_TURN = 8192,
+    COST_WIDE_TILES = 128,
+    // Operations: of neighbours that a thread does at once, and of those with random bits, which are long chains; of
+    // turns that are written out; of a point for which a thread waits for two vectors at once; of a point without loops
+    // whose registers leave few blocks at once, so that these are small; of what a warp more does ahead.
+    COST_OF_NEIGHBOURS = 400,
+    COST_OF_RANDOM_NEIGHBOURS = 800,
+    COST_OF_TURNS = 600,
+    COST_OF_TWO_TURNS = 16,
+    COST_LONG_POINT = 400,
+    COST_COMMON = 64,
+    // Terms of a fold that are computed before it: dear ones (COST_DEAR_TERM), and light ones, of such a fold as has so
+    // few blocks for a multiprocessor; so many at least.
+    COST_DEAR_BLOCKS = 16,
+    COST_LIGHT_TERM = 8,
+    COST_LIGHT_BLOCKS = 4,
+    COST_LEAST_TERMS = 4096,
+    // Elements of folds whose parts are worth a function more: of few columns (COST_FEW_COLUMNS), or of so many of a
+    // multiprocessor where no block can have columns whole.
+    COST_PARTS = 1 << 18,
+    COST_RAGGED_COLUMNS = 128,
     // A par whose kernel becomes several (fission.c) has so few points, and beside long scans,
     // which have more elements than that, so few.
     COST_PART_POINTS = 1 << 16,
