@@ -134,8 +134,9 @@ struct map_group map_group_of(const struct map_gpu *m, nest_id widest, unsigned 
 // Whether a group is to do each point of the loop s; the threads for them.
 bool map_groups_wanted(const struct map_gpu *m, const struct nest_statement *s);
 void map_groups_choose(const struct map_gpu *m, struct nest *n, nest_id loop);
-// The same for points, each of which has a long fold, that are so few that several threads share one.
-bool map_has_columns(const struct map_gpu *m, const struct nest_statement *s);
+// The same for points, each of which has a long fold, that are so few that several threads share one: neighbouring
+// ones of a block, 0 for none.
+int64_t map_columns_of(const struct map_gpu *m, const struct nest_statement *s);
 bool map_columns_choose(const struct map_gpu *m, struct nest *n, nest_id loop);
 
 // gpu_shared.c: loops that blocks of threads share.

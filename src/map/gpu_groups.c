@@ -11,7 +11,7 @@
 #define SHORT_ROW 256     // elements that a narrow group reads at once
 #define NARROW_GROUP 8    // threads
 #define ROW_AT_HAND 32    // elements of a row that a thread has registers for beside those of
-#define RESIDENT 4        // so many blocks
+#define ROW_RESIDENT 4    // so many blocks
 #define WIDENED 8         // elements of a point of which there are few, for each thread
 #define COLUMNS_BLOCK 512 // threads that have registers enough for the stack of the tree
 #define BUSY_THREADS (GPU_MULTIPROCESSORS * COST_BUSY_THREADS)
@@ -155,15 +155,16 @@ bool map_has_locals(const struct nest *nest)
     return false;
 }
 
-// Neighbouring points of a block, where so few have a long fold each that several threads share one; 0: they are none.
-static int64_t columns_of(const struct map_gpu *m, const struct nest_statement *s,
-                          int64_t length)
+int64_t map_columns_of(const struct map_gpu *m, const struct nest_statement *s)
 {
     int64_t columns = GPU_WARP;
     nest_id inner = map_longest_loop(m->nest, s->body, NEST_NONE);
-    if (map_has_updates(m->nest) || map_has_kind(m->nest, NEST_CONTRACT) ||
-        map_has_locals(m->nest) || !nest_fold_is_leaf(m->nest, inner) ||
-        length <= fold_block(length))
+    if (inner == NEST_NONE || map_has_updates(m->nest) ||
+        map_has_kind(m->nest, NEST_CONTRACT) || map_has_locals(m->nest) ||
+        !nest_fold_is_leaf(m->nest, inner))
+        return 0;
+    int64_t length = nest_extent(m->nest, nest_statement_at(m->nest, inner));
+    if (length <= fold_block(length))
         return 0;
     struct map_gpu asked = map_gpu_of_columns(m);
     struct map_points p = map_points_make(&asked, nest_id_of(m->nest, s));
@@ -171,13 +172,6 @@ static int64_t columns_of(const struct map_gpu *m, const struct nest_statement *
         columns /= 2;
     bool is = p.count <= BUSY_THREADS && m->nest->axes.at[p.axis].extent % p.lanes == 0;
     return is && columns >= LEAST_COLUMNS ? columns : 0;
-}
-
-bool map_has_columns(const struct map_gpu *m, const struct nest_statement *s)
-{
-    nest_id inner = map_longest_loop(m->nest, s->body, NEST_NONE);
-    return inner != NEST_NONE &&
-           columns_of(m, s, nest_extent(m->nest, nest_statement_at(m->nest, inner)));
 }
 
 bool map_groups_wanted(const struct map_gpu *m, const struct nest_statement *s)
@@ -194,7 +188,7 @@ bool map_groups_wanted(const struct map_gpu *m, const struct nest_statement *s)
     // the loads of a thread, which wait for one another, would be all that there is.
     bool is_fold = nest_statement_at(m->nest, inner)->kind == NEST_FOLD;
     bool is_alone = length <= fold_block(length) || map_has_locals(m->nest) ||
-                    (is_fold && !columns_of(m, s, length));
+                    (is_fold && !map_columns_of(m, s));
     bool is_small = length >= FOLD_LANES && (points * length <= COST_SMALL_READ ||
                                              (is_alone && points < WAITING_THREADS));
     if (length < 16 || (nest_lies_along(lines) && !is_small))
@@ -241,11 +235,9 @@ static bool is_narrow(const struct map_gpu *m, nest_id loop, nest_id fold,
     uint32_t loops = 0;
     nest_for_each (s, m->nest, nest_statement_at(m->nest, loop)->body)
         loops += map_is_loop(s->kind);
-    for (uint32_t i = 0; i < m->nest->buffers.count; i++)
-        loops += m->nest->buffers.at[i].role == NEST_LOCAL;
     int64_t points = nest_extent(m->nest, nest_statement_at(m->nest, loop));
-    return loops == 1 && nest_fold_is_leaf(m->nest, fold) && !m->is_phase &&
-           row->length <= SHORT_ROW && points * NARROW_GROUP >= BUSY_THREADS &&
+    return loops == 1 && !map_has_locals(m->nest) && nest_fold_is_leaf(m->nest, fold) &&
+           !m->is_phase && row->length <= SHORT_ROW && points * NARROW_GROUP >= BUSY_THREADS &&
            points % (GPU_WARP / NARROW_GROUP) == 0;
 }
 
@@ -369,18 +361,18 @@ void map_groups_choose(const struct map_gpu *m, struct nest *n, nest_id loop)
                       at_hand <= ROW_AT_HAND;
     n->threads[NEST_BLOCK_THREADS] = g.block;
     n->threads[NEST_GROUP_THREADS] = g.group;
-    n->threads[NEST_RESIDENT] = is_at_hand ? RESIDENT : 0;
+    n->threads[NEST_RESIDENT] = is_at_hand ? ROW_RESIDENT : 0;
     keep_rows(m, n, loop, &g);
 }
 
 bool map_columns_choose(const struct map_gpu *m, struct nest *n, nest_id loop)
 {
     const struct nest_statement *s = nest_statement_at(n, loop);
-    nest_id inner = map_longest_loop(n, s->body, NEST_NONE);
-    int64_t length = inner == NEST_NONE ? 0 : nest_extent(n, nest_statement_at(n, inner));
-    int64_t columns = inner == NEST_NONE ? 0 : columns_of(m, s, length), group = GPU_WARP;
+    int64_t columns = map_columns_of(m, s), group = GPU_WARP;
     if (!columns)
         return false;
+    nest_id inner = map_longest_loop(n, s->body, NEST_NONE);
+    int64_t length = nest_extent(n, nest_statement_at(n, inner));
     while (group / 2 * fold_block(length) >= length)
         group /= 2;
     while (group * columns > COLUMNS_BLOCK)

@@ -107,25 +107,20 @@ bool map_is_scan_of_points(const struct nest *n, nest_id loop)
 nest_id map_shared_fold(const struct map_gpu *m, nest_id loop)
 {
     const struct nest_statement *s = nest_statement_at(m->nest, loop);
-    if (s->kind != NEST_PAR || map_has_updates(m->nest))
+    if (s->kind != NEST_PAR || map_has_updates(m->nest) || map_has_locals(m->nest))
         return NEST_NONE;
-    for (uint32_t i = 0; i < m->nest->buffers.count; i++)
-        if (m->nest->buffers.at[i].role == NEST_LOCAL)
-            return NEST_NONE;
-    const struct nest_block *b = &m->nest->blocks.at[s->body];
     nest_id fold = NEST_NONE;
-    for (uint32_t i = 0; i < b->statements.count; i++) {
-        const struct nest_statement *t = nest_statement_at(m->nest, b->statements.at[i]);
+    nest_for_each (t, m->nest, s->body) {
+        nest_id id = nest_id_of(m->nest, t);
         if (t->kind < NEST_PUT || (t->kind == NEST_PUT && !t->op))
             continue;
-        if (t->kind != NEST_FOLD || fold != NEST_NONE ||
-            !nest_fold_is_leaf(m->nest, b->statements.at[i]))
+        if (t->kind != NEST_FOLD || fold != NEST_NONE || !nest_fold_is_leaf(m->nest, id))
             return NEST_NONE;
-        fold = b->statements.at[i];
+        fold = id;
     }
     if (fold == NEST_NONE ||
         nest_extent(m->nest, nest_statement_at(m->nest, fold)) <= MAP_MOST_OF_ONE_BLOCK ||
-        (nest_lies_along(nest_lines_in(m->nest, s)) && map_has_columns(m, s)))
+        (nest_lies_along(nest_lines_in(m->nest, s)) && map_columns_of(m, s)))
         return NEST_NONE;
     struct nest_time time =
         nest_time_of(m->nest, nest_statement_at(m->nest, fold), nest_extent(m->nest, s));
@@ -230,7 +225,7 @@ bool map_parts_choose(const struct map_gpu *m, struct nest *n, nest_id loop)
         p.count = nest_extent(n, s);
     }
     int64_t length = nest_extent(n, fold);
-    int64_t most = map_has_columns(m, s) ? COST_FEW_COLUMNS : RAGGED_COLUMNS;
+    int64_t most = map_columns_of(m, s) ? COST_FEW_COLUMNS : RAGGED_COLUMNS;
     if (length < 8 * FOLD_LANES || length * nest_extent(n, s) < COST_PARTS || p.count > most ||
         reads_apart(m, fold, fold) <= reads_apart(m, fold, s))
         return false;
