@@ -225,8 +225,8 @@ enum cost_constant {
     COST_TRIPS_WORK = COST_GEMM_WORK / 8,
     // Points of a network's layers that keep a GPU busy, a thread each; of fewer the library's products are faster.
     COST_POINTS_ALONE = 32768,
-    COST_TRIP_FOLD =
-        16384, // elements of a trip that are read once more for a fold in front of the loop
+    // Elements of a trip that are read once more for a fold in front of the loop.
+    COST_TRIP_FOLD = 16384,
     COST_TAPE_BYTES = 256 << 20, // residuals of a loop that are kept without being asked for
     COST_RESIDUALS = 16,         // residuals that are handed on one by one
 
