@@ -89,7 +89,8 @@ MUTANTS = [
     ("pi with a wrong last part", "src/base/math/trig.inc", ["base/math", "golden/golden"],
      "K(-0x1.4442dp-24)", "K(-0x1.4442cp-24)"),
     # Levels.
-    ("a loop with two owners passes", "src/passes/nest_verify.c", ["passes/nest_verify"],
+    ("a loop with two owners passes", "src/passes/nest_verify_levels.c",
+     ["passes/nest_verify"],
      "s->level >= NEST_THREAD && around < NEST_THREAD", "s->level >= NEST_THREAD"),
     ("locals of a group are each thread's", "src/map/gpu.c", ["map/gpu"],
      "b->space = NEST_SHARED;", "b->space = NEST_OWN;"),
