@@ -1,18 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Fission: which kernels become several, and that these do the same, bit for bit.
-#include "passes/schedule_internal.h"
-#include "support/nest_eval.h"
-
-#include "base/status.h"
-#include "passes/schedule.h"
-#include "support/suite.h"
-
-#include <check.h>
-
-static struct arena *arena;
-
-static void setup(void) { arena = arena_create(); }
-static void teardown(void) { arena_release(arena); }
+#include "nest_programs.h"
 
 // Of x: f32[60], i: i32[60], and what they put.
 static const struct {
@@ -255,77 +243,6 @@ static const struct {
      "  put z[0] = %1\n}\n",
      1},
 };
-
-static struct nest *parsed(const char *text)
-{
-    int n;
-    struct nest **all;
-    ck_assert_msg(nest_parse(arena, text, &n, &all) == JOT_OK, "%s", jot_error_message());
-    return all[0];
-}
-
-// A program of the kernel; what is changed is x at first.
-static struct nest_program *program_of(const char *kernel)
-{
-    struct strbuf s = strbuf_make(arena), operands = strbuf_make(arena);
-    struct nest *n = parsed(kernel);
-    struct nest_program *p;
-    uint32_t outputs = n->buffers.count - 1;
-    for (uint32_t i = 0; i < n->buffers.count; i++)
-        outputs -= n->buffers.at[i].role == NEST_LOCAL;
-    strbuf_printf(&s, "jot nest 1\nprogram \"p\" {\n  inputs 1\n  outputs %u donated", outputs);
-    for (uint32_t i = 0; i < outputs; i++)
-        strbuf_add(&s, " -1");
-    strbuf_add(&s, "\n  arena 0\n  constants 0\n  memory input 0 : f32[60] \"x\"\n");
-    for (uint32_t i = 1, k = 0; i < n->buffers.count; i++)
-        if (n->buffers.at[i].role != NEST_LOCAL)
-            strbuf_printf(&s, "  memory output %u : %s[%d] \"y\"\n", k++,
-                          dtype_get(n->buffers.at[i].dtype)->name, (int)n->buffers.at[i].count);
-    for (uint32_t i = 1; i < n->buffers.count; i++)
-        if (n->buffers.at[i].role == NEST_INOUT)
-            strbuf_printf(&s, "  step copy (%u, 0) \"\"\n", i);
-    for (uint32_t i = 0; i <= outputs; i++)
-        strbuf_printf(&operands, "%s%u", i ? ", " : "", i);
-    strbuf_printf(&s, "  step kernel 0 (%s) \"\"\n}\n%s", operands.text, kernel);
-    ck_assert_msg(nest_program_parse(arena, s.text, &p) == JOT_OK, "%s\n%s",
-                  jot_error_message(), s.text);
-    return p;
-}
-
-static size_t bytes_of(const struct nest_memory *m)
-{
-    return (size_t)m->count * jot_dtype_size(m->dtype);
-}
-
-// What the program puts, one output behind the other, with the inputs that all have.
-static char *results(const struct nest_program *p, size_t *out_bytes)
-{
-    void *in[16], *out[16];
-    uint64_t state = 1;
-    size_t bytes = 0;
-    for (uint32_t i = 0; i < p->memories.count; i++) {
-        const struct nest_memory *m = &p->memories.at[i];
-        if (m->place == NEST_OUTPUT)
-            bytes += bytes_of(m);
-        if (m->place != NEST_INPUT)
-            continue;
-        float *x = in[m->index] = arena_allocate(arena, bytes_of(m));
-        for (int64_t k = 0; m->dtype == JOT_F32 && k < m->count; k++) {
-            state = state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-            x[k] = (float)(int64_t)(state >> 40) * 0x1p-23f - 0.7f;
-        }
-    }
-    char *all = arena_allocate(arena, bytes + 1), *at = all;
-    for (uint32_t o = 0; o < p->n_outputs; o++)
-        for (uint32_t i = 0; i < p->memories.count; i++)
-            if (p->memories.at[i].place == NEST_OUTPUT && p->memories.at[i].index == o) {
-                out[o] = at;
-                at += bytes_of(&p->memories.at[i]);
-            }
-    ck_assert_msg(nest_program_eval(p, in, out) == JOT_OK, "%s", jot_error_message());
-    *out_bytes = bytes;
-    return all;
-}
 
 // Threads share points that are the only loop of a kernel, and its end.
 static bool ends_in_points(const struct nest *n)
@@ -612,59 +529,6 @@ START_TEST(long_scans_of_a_row)
 }
 END_TEST
 
-// Maps of a trip, and how many of them there are once those of elements alone are one: what is read at another place,
-// put at another place, or read of what a map has put behind it, stays behind.
-static const struct {
-    const char *trip;
-    uint32_t maps;
-} trips[] = {
-    {"    map i < 6 {\n      %1 = load x[6*t + i] : f32\n      %2 = load s[i] : f32\n"
-     "      %3 = add %1, %2 : f32\n      put h[i] = %3\n    }\n"
-     "    map j < 6 {\n      %4 = load h[j] : f32\n      put y[6*t + j] = %4\n    }\n"
-     "    %5 = load x[t] : f32\n"
-     "    map k < 6 {\n      %6 = load h[k] : f32\n      %7 = mul %6, %5 : f32\n"
-     "      put s[k] = %7\n    }\n",
-     1},
-    {"    map i < 6 {\n      %1 = load x[6*t + i] : f32\n      put h[i] = %1\n    }\n"
-     "    map j < 6 {\n      %2 = load h[-j + 5] : f32\n      put y[6*t + j] = %2\n    }\n"
-     "    map k < 6 {\n      %3 = load h[k] : f32\n      put s[k] = %3\n    }\n",
-     2},
-    {"    map i < 6 {\n      %1 = load s[-i + 5] : f32\n      put y[6*t + i] = %1\n    }\n"
-     "    map j < 6 {\n      %2 = load x[6*t + j] : f32\n      put s[j] = %2\n    }\n"
-     "    map k < 5 {\n      %3 = load x[6*t + k] : f32\n      put h[k] = %3\n    }\n",
-     3},
-    {"    map i < 6 {\n      %1 = load x[6*t + i] : f32\n      put s[i] = %1\n    }\n"
-     "    %2 = load s[3] : f32\n"
-     "    map j < 6 {\n      put y[6*t + j] = %2\n    }\n",
-     2},
-};
-
-START_TEST(maps_of_a_trip_are_one)
-{
-    struct strbuf s = strbuf_make(arena);
-    strbuf_printf(&s,
-                  "kernel k0_scan(x: f32[60], y: out f32[60]) {\n  local s: f32[6]\n"
-                  "  local h: f32[6]\n  %%0 = const 0x3f000000 : f32\n"
-                  "  map l < 6 {\n    put s[l] = %%0\n  }\n  seq t < 10 {\n%s  }\n}\n",
-                  trips[_i].trip);
-    struct nest_program *p = program_of(s.text);
-    size_t bytes;
-    uint32_t maps = 0;
-    char *want = results(p, &bytes);
-    schedule_fuse_maps(p, arena);
-    struct strbuf text = strbuf_make(arena);
-    schedule_print(&text, p);
-    ck_assert_msg(nest_program_verify(p, &text) == 0, "%s", text.text);
-    const struct nest *n = p->nests.at[0];
-    nest_for_all (t, n)
-        if (t->kind == NEST_SEQ)
-            nest_for_each (m, n, t->body)
-                maps += m->kind == NEST_MAP;
-    ck_assert_msg(maps == trips[_i].maps, "%u maps\n%s", maps, text.text);
-    ck_assert(!memcmp(results(p, &bytes), want, bytes));
-}
-END_TEST
-
 // A fold and a map that does without it are functions of one kernel.
 START_TEST(what_waits_for_nothing_stays)
 {
@@ -828,7 +692,6 @@ static void add_tests(TCase *c)
     tcase_add_test(c, few_columns_go_along_memory);
     tcase_add_test(c, a_map_of_few_points_is_a_loop_of_all);
     tcase_add_test(c, a_map_of_neighbouring_points_is_a_loop_of_all);
-    tcase_add_loop_test(c, maps_of_a_trip_are_one, 0, sizeof trips / sizeof *trips);
     tcase_add_test(c, maps_of_neighbouring_points_are_loops_of_all);
     tcase_add_test(c, dear_terms_of_a_short_scan);
     tcase_add_test(c, long_scans_of_a_row);
