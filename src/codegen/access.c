@@ -3,6 +3,7 @@
 // factor along the vector axis.
 #include "codegen/access.h"
 #include "codegen/gpu/gpu.h"
+#include "passes/cost.h"
 
 #define SMALL_BYTES 8192                   // what may live in the frame
 #define STREAMED_BYTES (INT64_C(16) << 20) // arrays that leave the caches before they are read
@@ -157,7 +158,7 @@ static void store_contiguous(struct cg_lowering *l, LLVMValueRef v, LLVMValueRef
 static void store_past_caches(struct cg_lowering *l, LLVMValueRef v, LLVMValueRef at)
 {
     LLVMValueRef store = LLVMBuildStore(l->m.b, v, at);
-    LLVMSetAlignment(store, CG_CACHE_LINE);
+    LLVMSetAlignment(store, COST_LINE_BYTES);
     LLVMMetadataRef one = LLVMValueAsMetadata(LLVMConstInt(l->module->i32, 1, 0));
     LLVMSetMetadata(store, LLVMGetMDKindIDInContext(l->module->context, "nontemporal", 11),
                     LLVMMetadataAsValue(l->module->context,
@@ -171,7 +172,7 @@ static void store_streamed(struct cg_lowering *l, LLVMValueRef v, LLVMValueRef a
 {
     LLVMBuilderRef b = l->m.b;
     LLVMValueRef place = LLVMBuildPtrToInt(b, at, l->module->i64, "");
-    place = LLVMBuildAnd(b, place, cg_int(l->module, CG_CACHE_LINE - 1), "");
+    place = LLVMBuildAnd(b, place, cg_int(l->module, COST_LINE_BYTES - 1), "");
     struct cg_branch starts =
         cg_if_open(l, LLVMBuildICmp(b, LLVMIntEQ, place, cg_int(l->module, 0), ""));
     store_past_caches(l, v, at);
@@ -506,7 +507,7 @@ static void store_vector(struct cg_lowering *l, LLVMTypeRef lane, LLVMValueRef b
         LLVMValueRef all = v.im ? interleave(l, v.re, v.im) : v.re;
         LLVMValueRef wide_mask = mask && v.im ? interleave(l, mask, mask) : mask;
         LLVMValueRef at = cg_at(l, lane, base, start);
-        if (l->streams && !mask && cg_lanes_of(all) * align % CG_CACHE_LINE == 0)
+        if (l->streams && !mask && cg_lanes_of(all) * align % COST_LINE_BYTES == 0)
             store_streamed(l, all, at, align);
         else
             store_contiguous(l, all, at, align, wide_mask);

@@ -12,8 +12,6 @@
 
 struct ir_attrs;
 
-#define CG_CACHE_LINE 64 // bytes, of a processor; arrays and the arena begin at one
-
 // One LLVM module in the making.
 struct cg_module {
     struct arena *arena;

@@ -162,7 +162,7 @@ static jot_status lower_host(struct cg_module *m, struct arena *arena,
     if (is_text)
         find_equal(arena, program, of);
     else
-        share_kernels(arena, program, wanted, CG_CACHE_LINE, of);
+        share_kernels(arena, program, wanted, COST_LINE_BYTES, of);
     for (uint32_t i = 0; i < program->nests.count; i++)
         if (of[i] == i)
             JOT_TRY(cg_kernel_lower(m, arena, program->nests.at[i], (int)i, &kernels[i]));

@@ -5,6 +5,7 @@
 // many.  So a row keeps what its last line lacks until the next tile: of the two places of a row, a
 // line takes the end of the lower one and the beginning of the higher one.
 #include "codegen/lower.h"
+#include "passes/cost.h"
 
 #define UNROLL 4
 
@@ -13,7 +14,7 @@ static LLVMValueRef line_mask(struct cg_lowering *l, const struct cg_lines *x,
                               LLVMValueRef phase, LLVMValueRef row)
 {
     LLVMBuilderRef b = l->m.b;
-    unsigned n = CG_CACHE_LINE / x->bytes;
+    unsigned n = COST_LINE_BYTES / x->bytes;
     LLVMTypeRef i32 = l->module->i32;
     LLVMValueRef skipped =
         LLVMBuildUDiv(b, LLVMBuildTrunc(b, phase, i32, ""), LLVMConstInt(i32, x->bytes, 0), "");
@@ -39,27 +40,29 @@ static void store_row(struct cg_lowering *l, const struct cg_lines *x, LLVMValue
 {
     LLVMBuilderRef b = l->m.b;
     LLVMTypeRef i64 = l->module->i64, byte = l->module->i8;
-    unsigned n = CG_CACHE_LINE / x->bytes;
+    unsigned n = COST_LINE_BYTES / x->bytes;
     LLVMTypeRef vector = LLVMVectorType(x->lane, n);
     LLVMValueRef at =
         cg_at(l, x->lane, x->outside, LLVMBuildMul(b, row, cg_int(l->module, x->stride), ""));
     LLVMValueRef phase = LLVMBuildAnd(b, LLVMBuildPtrToInt(b, at, i64, ""),
-                                      cg_int(l->module, CG_CACHE_LINE - 1), "");
+                                      cg_int(l->module, COST_LINE_BYTES - 1), "");
     // The line with the lower end of the tile in it, or the one above.
     bool above = x->falls != ends;
-    LLVMValueRef to = LLVMBuildSub(b, cg_int(l->module, above ? CG_CACHE_LINE : 0), phase, "");
-    LLVMValueRef places =
-        cg_at(l, byte, x->rows, LLVMBuildMul(b, row, cg_int(l->module, 2 * CG_CACHE_LINE), ""));
-    LLVMValueRef from = LLVMBuildSub(b, cg_int(l->module, CG_CACHE_LINE), phase, "");
+    LLVMValueRef to =
+        LLVMBuildSub(b, cg_int(l->module, above ? COST_LINE_BYTES : 0), phase, "");
+    LLVMValueRef places = cg_at(
+        l, byte, x->rows, LLVMBuildMul(b, row, cg_int(l->module, 2 * COST_LINE_BYTES), ""));
+    LLVMValueRef from = LLVMBuildSub(b, cg_int(l->module, COST_LINE_BYTES), phase, "");
     LLVMValueRef v = cg_load_row(l, vector, cg_at(l, byte, places, from), x->bytes, NULL);
-    cg_store_row(l, v, LLVMBuildGEP2(b, byte, at, &to, 1, ""), whole ? CG_CACHE_LINE : x->bytes,
-                 whole ? NULL : line_mask(l, x, phase, row), whole && x->streams);
+    cg_store_row(l, v, LLVMBuildGEP2(b, byte, at, &to, 1, ""),
+                 whole ? COST_LINE_BYTES : x->bytes, whole ? NULL : line_mask(l, x, phase, row),
+                 whole && x->streams);
     if (ends)
         return;
     // What this tile has is what the next one finds.
-    LLVMValueRef high = cg_at(l, byte, places, cg_int(l->module, CG_CACHE_LINE));
-    LLVMValueRef now = cg_load_row(l, vector, x->falls ? places : high, CG_CACHE_LINE, NULL);
-    cg_store_row(l, now, x->falls ? high : places, CG_CACHE_LINE, NULL, false);
+    LLVMValueRef high = cg_at(l, byte, places, cg_int(l->module, COST_LINE_BYTES));
+    LLVMValueRef now = cg_load_row(l, vector, x->falls ? places : high, COST_LINE_BYTES, NULL);
+    cg_store_row(l, now, x->falls ? high : places, COST_LINE_BYTES, NULL, false);
 }
 
 // Lines of which only a part is stored are fetched, all of them at the same time.
@@ -70,7 +73,7 @@ static void ask_for_rows(struct cg_lowering *l, const struct cg_lines *x, bool e
                                        cg_int(l->module, 1));
     LLVMValueRef at = cg_at(l, x->lane, x->outside,
                             LLVMBuildMul(b, loop.index, cg_int(l->module, x->stride), ""));
-    LLVMValueRef further = cg_int(l->module, x->falls != ends ? CG_CACHE_LINE : 0);
+    LLVMValueRef further = cg_int(l->module, x->falls != ends ? COST_LINE_BYTES : 0);
     cg_prefetch_line(l, LLVMBuildGEP2(b, l->module->i8, at, &further, 1, ""), true);
     cg_loop_close(l, &loop);
 }
@@ -95,7 +98,7 @@ void cg_lines_store(struct cg_lowering *l, const struct cg_lines *x, bool ends)
         store_rows(l, x, ends, false);
         return;
     }
-    int64_t both = 2 * CG_CACHE_LINE / x->bytes;
+    int64_t both = 2 * COST_LINE_BYTES / x->bytes;
     LLVMValueRef all =
         LLVMBuildAnd(b, LLVMBuildICmp(b, LLVMIntEQ, x->low, cg_int(l->module, 0), ""),
                      LLVMBuildICmp(b, LLVMIntEQ, x->high, cg_int(l->module, both), ""), "");

@@ -11,6 +11,7 @@
 // Steps whose rows lie far apart are too few lines for the processor to see a pattern in: each asks
 // for what a later one reads.
 #include "codegen/lower.h"
+#include "passes/cost.h"
 
 #include <stdlib.h>
 
@@ -84,7 +85,7 @@ void cg_prefetch_ahead(struct cg_lowering *l, const struct nest_statement *s, in
         LLVMBuildAdd(b, cg_index_first(l, &s->index), cg_int(l->module, elements), "");
     LLVMValueRef at = LLVMBuildMul(b, next, cg_int(l->module, size), "");
     at = LLVMBuildGEP2(b, l->module->i8, cg_buffer_base(l, s->buffer), &at, 1, "");
-    for (int64_t byte = 0; byte < size * l->lanes; byte += CG_CACHE_LINE) {
+    for (int64_t byte = 0; byte < size * l->lanes; byte += COST_LINE_BYTES) {
         LLVMValueRef line = cg_int(l->module, byte);
         cg_prefetch_line(l, LLVMBuildGEP2(b, l->module->i8, at, &line, 1, ""), false);
     }

@@ -10,6 +10,7 @@
 // A thread of a GPU writes a strip of a few steps out: what it puts in them goes to memory 16 bytes at
 // once, and what it reads in them is on its way at once.
 #include "codegen/gpu/gpu.h"
+#include "passes/cost.h"
 
 #define SHORTEST 8 // loops that are worth it
 #define WIDEST 16  // bytes of an access
@@ -52,10 +53,10 @@ static bool lies_across_lines(const struct cg_lowering *l, const struct nest_sta
 {
     const struct nest_buffer *b = &l->nest->buffers.at[s->buffer];
     int64_t bytes = dtype_get(b->dtype)->bytes, steps = cg_stack_steps(l);
-    return s->kind == NEST_PUT && bytes * steps == CG_CACHE_LINE &&
+    return s->kind == NEST_PUT && bytes * steps == COST_LINE_BYTES &&
            cg_is_streamed(l, s->buffer, true) && steps == l->lanes &&
            cg_extent(l, seq) >= 2 * steps && nest_index_factor(&s->index, seq->axes[0]) == 1 &&
-           nest_index_factor(&s->index, l->vector_axis) * bytes % CG_CACHE_LINE != 0;
+           nest_index_factor(&s->index, l->vector_axis) * bytes % COST_LINE_BYTES != 0;
 }
 
 bool cg_stack_find(struct cg_lowering *l, const struct nest_statement *seq)
@@ -73,7 +74,7 @@ bool cg_stack_find(struct cg_lowering *l, const struct nest_statement *seq)
             .memory = cg_scratch(l, n_lanes * (uint64_t)cg_stack_steps(l) * bytes),
             .by_chunk = l->together};
         if (lies_across_lines(l, seq, s))
-            l->stacks[id].lines = cg_scratch(l, n_lanes * 2 * CG_CACHE_LINE);
+            l->stacks[id].lines = cg_scratch(l, n_lanes * 2 * COST_LINE_BYTES);
         any = true;
     }
     return any;

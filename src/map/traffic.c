@@ -5,9 +5,6 @@
 #include "map/map.h"
 #include "passes/cost.h"
 
-#define LINE 64.0
-#define OF_CORE (1 << 20) // bytes of the cache of a core
-#define OF_ALL (24 << 20) // and of those behind it
 #define MOST_AXES 64
 
 // Scalar operations in the time that a byte takes.
@@ -29,7 +26,7 @@ static double moved_by(const struct walk *w, const struct nest_statement *s)
     const struct nest_buffer *b = &w->n->buffers.at[s->buffer];
     double element = (double)dtype_get(b->dtype)->bytes, all = element * (double)b->count;
     bool is_anywhere = nest_index_has_values(&s->index);
-    double step = LINE; // bytes between neighbours
+    double step = COST_LINE_BYTES; // bytes between neighbours
     for (uint32_t i = 0; i < w->depth; i++) {
         double by = element * (double)nest_index_factor(&s->index, w->around[i]);
         by = by < 0 ? -by : by;
@@ -41,10 +38,10 @@ static double moved_by(const struct walk *w, const struct nest_statement *s)
         bool is_along = is_anywhere || nest_index_factor(&s->index, w->around[i]);
         if (is_along)
             held *= extent;
-        if (is_along || held > OF_CORE)
+        if (is_along || held > COST_LARGE_BYTES)
             moved *= extent;
         held = held < all ? held : all;
-        if (all <= OF_CORE)
+        if (all <= COST_LARGE_BYTES)
             moved = moved < all ? moved : all;
     }
     return moved;
@@ -80,7 +77,7 @@ double map_traffic(const struct nest *n)
     }
     if (all <= COST_NEAR_BYTES)
         return 0;
-    return moved * (all <= OF_CORE  ? BYTE_OF_CORE
-                    : all <= OF_ALL ? BYTE_OF_ALL
-                                    : BYTE_OF_MEMORY);
+    return moved * (all <= COST_LARGE_BYTES    ? BYTE_OF_CORE
+                    : all <= COST_CACHES_BYTES ? BYTE_OF_ALL
+                                               : BYTE_OF_MEMORY);
 }

@@ -163,9 +163,11 @@ enum cost_constant {
     COST_PART_RUN = 16, // elements side by side of a part that loops of its own put in place
     COST_NEAR_BYTES = 32 * 1024,    // what the nearest cache holds
     COST_LARGE_BYTES = 1024 * 1024, // what is expected to fall out of the nearest caches
-    COST_ACCUMULATORS = 64,         // partial results of a sum (docs/numerics.md)
-    COST_GEMM_WORK = 32768,         // multiplications of a product that pay for a library call
-    COST_GEMM_SIDE = 8,             // and rows and columns that do
+    COST_CACHES_BYTES = 24 << 20,   // what all caches of a processor hold
+    COST_LINE_BYTES = 64,   // of a processor's caches; arrays and the arena begin at a line
+    COST_ACCUMULATORS = 64, // partial results of a sum (docs/numerics.md)
+    COST_GEMM_WORK = 32768, // multiplications of a product that pay for a library call
+    COST_GEMM_SIDE = 8,     // and rows and columns that do
     // The same on a processor for products of floats of more multiplications, sums of so many terms at least and a
     // matrix of so many elements at most: 8 rows by 1024 x 1024 take the library 205 us, 335 by the transpose, and a
     // kernel 135 and 95.
