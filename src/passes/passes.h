@@ -165,6 +165,9 @@ uint32_t pass_hoist_parts(struct ir_module *m, uint32_t f);
 // Products that a loop makes trip by trip are made of all trips at once where that is possible.  After
 // all differentiation.
 uint32_t pass_loop_products(struct ir_module *m, uint32_t f);
+// For a GPU: what a loop gives in each trip of folds of its carries is made of all trips at once where nothing else
+// mixes its lanes.  After all differentiation.
+uint32_t pass_loop_folds(struct ir_module *m, uint32_t f);
 
 // For a GPU: many updates of rows are made in the order of their places.  After all differentiation.
 uint32_t pass_sort_updates(struct ir_module *m, uint32_t f);

@@ -474,6 +474,8 @@ static jot_status build(struct arena *arena, void *ctx)
         p->function = pass_sort_updates(m, p->function);
     p->function = pass_hoist(m, pass_count_trips(m, p->function));
     p->function = pass_loop_products(m, p->function);
+    if (p->device->type->kind == JOT_CUDA)
+        p->function = pass_loop_folds(m, p->function);
     if (p->device->type->kind == JOT_HOST)
         p->function = pass_half_products(m, p->function);
     p->function = pass_while_lanes(m, pass_simplify(m, p->function));

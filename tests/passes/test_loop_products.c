@@ -89,6 +89,34 @@ static const struct row rows[] = {
      HEAD FOLD("c") NEXT
      "  %o = add %n, %v : f64[8,16]\n  return %s, %o\n" TAIL("64", "0", "%a, %b", ""),
      1, 0, IR_reduce_sum},
+    {"rows out that are made of folds of carries and of other rows, behind",
+     HEAD NEXT "  %e = exp %n : f64[8,16]\n" FOLD(
+         "e") "  %k = cos %x : f64[8,16]\n  %l = mul %k, %v : f64[8,16]\n"
+              "  %m = log %u : f64[16]\n  return %s, %n, %l, %m, %e\n" TAIL(
+                  "64", "0", "%a, %b, %y, %z, %q", ", f64[64,8,16], f64[64,16], f64[64,8,16]"),
+     0, 1, IR_reduce_sum},
+    {"rows out that are made of folds of the carries before",
+     HEAD NEXT FOLD("c") "  return %s, %n, %u\n" TAIL("64", "1", "%a, %b, %y", ", f64[64,16]"),
+     0, 1, IR_reduce_sum},
+    {"a carry to which folds of other carries and rows are added",
+     HEAD NEXT "  %e = exp %n : f64[8,16]\n  %h = reduce_sum %e {axes=[0]} : f64[16]\n"
+               "  %i = broadcast_in_dim %h {dims=[16, 32], axes=[0]} : f64[16,32]\n"
+               "  %j = reduce_sum %x {axes=[0, 1]} : f64[]\n"
+               "  %k = broadcast_in_dim %j {dims=[16, 32], axes=[]} : f64[16,32]\n"
+               "  %l = add %i, %s : f64[16,32]\n  %m = add %l, %k : f64[16,32]\n"
+               "  return %m, %n\n" TAIL("64", "1", "%a, %b", ""),
+     0, 2, IR_reduce_sum},
+    {"a carry that a trip reads and to which folds are added",
+     HEAD NEXT "  %e = exp %n : f64[8,16]\n  %h = reduce_sum %e {axes=[0]} : f64[16]\n"
+               "  %i = broadcast_in_dim %h {dims=[16, 32], axes=[0]} : f64[16,32]\n"
+               "  %l = add %i, %s : f64[16,32]\n  return %l, %n, %s\n" TAIL(
+                   "64", "1", "%a, %b, %y", ", f64[64,16,32]"),
+     1, 0, IR_reduce_sum},
+    {"rows out that are made of folds where carries mix lanes as well",
+     HEAD FOLD("c") "  %t = cumsum %c {axis=0, reverse=0} : f64[8,16]\n"
+                    "  %n = add %t, %x : f64[8,16]\n  return %s, %n, %u\n" TAIL(
+                        "64", "0", "%a, %b, %y", ", f64[64,16]"),
+     1, 0, IR_reduce_sum},
     {"few trips",
      HEAD DOT("z", "x", "w", "1", "0", "f64[8,32]") NEXT
      "  return %s, %n, %z\n" TAIL("4", "0", "%a, %b, %y", ", f64[4,8,32]"),
@@ -98,7 +126,8 @@ static const struct row rows[] = {
 START_TEST(products_of_all_trips)
 {
     const struct row *r = &rows[_i];
-    uint32_t f = parse(r->text), g = pass_simplify(module, pass_loop_products(module, f));
+    uint32_t f = parse(r->text), g = pass_loop_folds(module, pass_loop_products(module, f));
+    g = pass_simplify(module, g);
     uint64_t state = seed;
     struct ir_tensor *in = draw_inputs(f, &state), *a = evaluate(f, in), *b = evaluate(g, in);
     int inside = count_op((uint32_t)ir_scan_of(find_op(g, IR_scan)).body, r->op),
