@@ -128,7 +128,12 @@ static LLVMValueRef store_operands(const struct writer *w, LLVMValueRef call, LL
 static void replace_warpgroup(const struct writer *w, LLVMValueRef call, const char *text)
 {
     LLVMTypeRef result = LLVMTypeOf(call);
-    if (result != w->nothing) {
+    if (strstr(text, "finish")) { // the product is made where it starts
+        unsigned n = LLVMGetNumArgOperands(call), sums = LLVMCountStructElementTypes(result);
+        LLVMTypeRef f32 = LLVMStructGetTypeAtIndex(result, 0);
+        LLVMValueRef all = store_operands(w, call, f32, n - sums, sums);
+        LLVMReplaceAllUsesWith(call, LLVMBuildLoad2(w->b, result, all, ""));
+    } else if (result != w->nothing) {
         LLVMTypeRef i64 = LLVMInt64TypeInContext(w->context);
         unsigned n = LLVMGetNumArgOperands(call), sums = LLVMCountStructElementTypes(result);
         LLVMTypeRef f32 = LLVMStructGetTypeAtIndex(result, 0);

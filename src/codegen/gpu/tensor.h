@@ -90,6 +90,14 @@ bool gpu_has_warpgroups(const struct cg_lowering *l);
 void gpu_warpgroup_multiply(struct gpu_tensor *t, LLVMValueRef *sum, int sums, bool adds,
                             int steps, const LLVMValueRef *x, const struct gpu_panels *in_x,
                             const struct gpu_panels *y);
+// The same in two: tensor cores are at work in between, and nothing may read the sums or branch on them.
+void gpu_warpgroup_start(struct gpu_tensor *t, LLVMValueRef *sum, int sums, bool adds,
+                         int steps, const LLVMValueRef *x, const struct gpu_panels *in_x,
+                         const struct gpu_panels *y);
+// Waits for all products that the warpgroup has started but the last `pending`; x[lefts] are those of the product's
+// left matrix that are in registers, which are its until here.
+void gpu_warpgroup_finish(struct gpu_tensor *t, LLVMValueRef *sum, int sums, int pending,
+                          int lefts, const LLVMValueRef *x);
 // What the thread has put in shared memory is what products of warpgroups read behind the next barrier.
 void gpu_warpgroup_publish(struct gpu_tensor *t);
 

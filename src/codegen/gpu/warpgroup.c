@@ -82,7 +82,7 @@ static void write_text(struct text *t, const struct gpu_panels *x, const struct 
             write_list(s, t->sums + 4 * step, 4);
         strbuf_printf(s, ", y, adds, 1, 1%s, %d;\n", x ? ", 0" : "", y->turned);
     }
-    strbuf_add(s, "wgmma.commit_group.sync.aligned;\nwgmma.wait_group.sync.aligned 0;\n}");
+    strbuf_add(s, "wgmma.commit_group.sync.aligned;\n}");
 }
 
 // All threads of the warpgroup come to it together.
@@ -104,38 +104,79 @@ static LLVMValueRef build_assembly(struct gpu_tensor *t, const char *text,
     return call;
 }
 
-void gpu_warpgroup_multiply(struct gpu_tensor *t, LLVMValueRef *sum, int sums, bool adds,
-                            int steps, const LLVMValueRef *x, const struct gpu_panels *in_x,
-                            const struct gpu_panels *y)
+// The results of assembly that gives so many f32.
+static void build_results(struct gpu_tensor *t, const char *text, const char *constraints,
+                          LLVMValueRef *arguments, int n, LLVMValueRef *sum, int sums)
+{
+    LLVMTypeRef *types = arena_array(t->l->arena, LLVMTypeRef, sums);
+    for (int i = 0; i < sums; i++)
+        types[i] = t->f32;
+    LLVMTypeRef type = LLVMStructTypeInContext(t->l->module->context, types, (unsigned)sums, 0);
+    LLVMValueRef call = build_assembly(t, text, constraints, type, arguments, n);
+    for (int i = 0; i < sums; i++)
+        sum[i] = LLVMBuildExtractValue(t->b, call, (unsigned)i, "");
+}
+
+static void add_results(struct strbuf *constraints, int sums)
+{
+    for (int i = 0; i < sums; i++)
+        strbuf_add(constraints, "=f,");
+}
+
+// They were the same operands.
+static void add_sums(struct strbuf *constraints, int sums)
+{
+    for (int i = 0; i < sums; i++)
+        strbuf_printf(constraints, "%d,", i);
+    strbuf_add(constraints, "~{memory}");
+}
+
+void gpu_warpgroup_start(struct gpu_tensor *t, LLVMValueRef *sum, int sums, bool adds,
+                         int steps, const LLVMValueRef *x, const struct gpu_panels *in_x,
+                         const struct gpu_panels *y)
 {
     struct arena *a = t->l->arena;
     int lefts = in_x ? 1 : 4 * steps, n = 0;
     struct text text = {strbuf_make(a), sums, steps, sums + lefts, t->is_bf16 ? "bf16" : "f16"};
     struct strbuf constraints = strbuf_make(a);
     LLVMValueRef *arguments = arena_array(a, LLVMValueRef, lefts + 1 + sums);
-    LLVMTypeRef *results = arena_array(a, LLVMTypeRef, sums);
     write_text(&text, in_x, y, adds);
-    for (int i = 0; i < sums; i++) {
-        results[i] = t->f32;
-        strbuf_add(&constraints, "=f,");
-    }
+    add_results(&constraints, sums);
     for (int i = 0; i < lefts; i++)
         arguments[n++] =
             in_x ? descriptor_of(t, in_x) : LLVMBuildBitCast(t->b, x[i], t->i32, "");
     arguments[n++] = descriptor_of(t, y);
     for (int i = 0; i < n; i++)
         strbuf_add(&constraints, !in_x && i < lefts ? "r," : "l,");
-    for (int i = 0; i < sums; i++) {
-        arguments[n++] = adds ? sum[i] : LLVMConstReal(t->f32, 0);
-        strbuf_printf(&constraints, "%d,", i);
-    }
-    strbuf_add(&constraints, "~{memory}");
-    LLVMTypeRef result =
-        LLVMStructTypeInContext(t->l->module->context, results, (unsigned)sums, 0);
-    LLVMValueRef call =
-        build_assembly(t, text.text.text, constraints.text, result, arguments, n);
     for (int i = 0; i < sums; i++)
-        sum[i] = LLVMBuildExtractValue(t->b, call, (unsigned)i, "");
+        arguments[n++] = adds ? sum[i] : LLVMConstReal(t->f32, 0);
+    add_sums(&constraints, sums);
+    build_results(t, text.text.text, constraints.text, arguments, n, sum, sums);
+}
+
+void gpu_warpgroup_finish(struct gpu_tensor *t, LLVMValueRef *sum, int sums, int pending,
+                          int lefts, const LLVMValueRef *x)
+{
+    struct arena *a = t->l->arena;
+    struct strbuf text = strbuf_make(a), constraints = strbuf_make(a);
+    LLVMValueRef *arguments = arena_array(a, LLVMValueRef, lefts + sums);
+    strbuf_printf(&text, "// warpgroup finish\nwgmma.wait_group.sync.aligned %d;", pending);
+    add_results(&constraints, sums);
+    for (int i = 0; i < lefts; i++) {
+        arguments[i] = LLVMBuildBitCast(t->b, x[i], t->i32, "");
+        strbuf_add(&constraints, "r,");
+    }
+    memcpy(arguments + lefts, sum, (size_t)sums * sizeof *sum);
+    add_sums(&constraints, sums);
+    build_results(t, text.text, constraints.text, arguments, lefts + sums, sum, sums);
+}
+
+void gpu_warpgroup_multiply(struct gpu_tensor *t, LLVMValueRef *sum, int sums, bool adds,
+                            int steps, const LLVMValueRef *x, const struct gpu_panels *in_x,
+                            const struct gpu_panels *y)
+{
+    gpu_warpgroup_start(t, sum, sums, adds, steps, x, in_x, y);
+    gpu_warpgroup_finish(t, sum, sums, 0, 0, NULL);
 }
 
 void gpu_warpgroup_publish(struct gpu_tensor *t)
