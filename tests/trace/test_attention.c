@@ -2,7 +2,7 @@
 // Attention in half types, which is one kernel on a GPU, beside sums in f64.
 #include "trace_support.h"
 
-enum mask { NONE, CAUSAL, WINDOW, BIAS };
+enum mask { NONE, CAUSAL, WINDOW, BIAS, SLOPE };
 
 struct sizes {
     jot_dtype dtype;
@@ -20,6 +20,9 @@ static const struct sizes all[] = {
     {JOT_BF16, 1, 2, 200, 200, 32, 64, WINDOW, false},  // whole blocks of keys weigh nothing
     {JOT_BF16, 1, 3, 90, 128, 48, 8, BIAS, false},
     {JOT_F16, 2, 3, 128, 128, 64, 64, CAUSAL, true},
+    {JOT_F16, 1, 2, 256, 256, 64, 64, SLOPE,
+     false}, // the last keys weigh e^24 times the first ones
+    {JOT_F16, 1, 2, 70, 256, 32, 16, SLOPE, false},
 };
 enum { WINDOW_SIDE = 3 };
 
@@ -37,6 +40,8 @@ static jot_value masked(jot_value s, jot_value bias)
                          -INFINITY);
     case BIAS:
         return jot_add(s, bias);
+    case SLOPE:
+        return jot_add(s, jot_mul(jot_astype(k, now->dtype), 0.125));
     default:
         return s;
     }
@@ -86,6 +91,8 @@ static double score_of(const float *q, const float *k, const float *bias, int64_
         return -1e4;
     if (now->mask == WINDOW && llabs(i - j) > WINDOW_SIDE)
         return -INFINITY;
+    if (now->mask == SLOPE)
+        return s + 0.125 * (double)j;
     return now->mask == BIAS ? s + (double)bias[i * now->keys + j] : s;
 }
 

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // Attention (passes/attention.h) by blocks of keys, with tensor cores.
 //
-// A block of threads has some queries, a warp 16 or 32 of them, and goes through the keys 64 or 128 at a
-// time, a turn: keys and values of the next turn are on their way to shared memory meanwhile.  Scores, what f
+// A block of threads has some queries, a warp 16 or 32 of them, and goes through the keys 64 at a time, a
+// turn: keys and values of the next turn are on their way to shared memory meanwhile.  Scores, what f
 // makes of them and the weights stay in registers, as the tensor cores leave and take them: of a tile
 // of 16 by 8 a thread has columns 2c and 2c + 1 of rows r and r + 8, where r is its number in the warp
 // by 4 and c the rest.  Where the target has them and rows are whole panels, warpgroups multiply
 // (warpgroup.c), and queries are in shared memory.
 //
-// A row has a reference, a largest f up to some turn, the sum of exp(f - reference) and the sum of
-// weights times values.  When a largest has grown to more than 2^GROWTH times the weight of its reference,
-// the references of the warp's rows become the largest so far, and both sums are scaled.  So weights are
-// not divided by their sum before they are rounded, but the result is.
+// A row has a reference, the largest f up to some turn, the sum of exp(f - reference) and the sum of
+// weights times values.  A turn is weighed by the references of before, and the largest f is looked for only
+// where a sum of the new weights is more than 2^GROWTH, or a row has seen nothing but -infinity: then all
+// rows of the warp get their largest so far, the turn is weighed again and both sums are scaled.  So weights
+// are not divided by their sum before they are rounded, but the result is.
 //
 // One shape: attention (docs/nests.md).
 #include "codegen/gpu/tensor.h"
@@ -25,7 +26,6 @@
 #define LEAST_GROUPS 2 // warpgroups of a block, of which a multiprocessor has two
 #define MOST_GROUPS 3  // where sums of longer rows leave registers for one
 #define KEYS 64        // of a turn
-#define MORE_KEYS 128  // of warpgroups, where sums leave registers for them
 #define MOST_TILES 2
 
 #define LOG2_E 1.4426950408889634
@@ -38,11 +38,12 @@ struct code {
     LLVMBuilderRef b;
     LLVMTypeRef f32;
     int64_t queries, keys, depth, columns;
-    bool is_scaled;              // f is `scale` times the score, which exponents take as it is
-    double scale;                // else 1
-    bool is_grouped, is_long;    // products by warpgroups; rows of several panels
-    int warps, tiles;            // of a block; of queries, of a warp
-    int turn;                    // keys of a turn
+    bool is_scaled;           // f is `scale` times the score, which exponents take as it is
+    double scale;             // else 1
+    bool is_grouped, is_long; // products by warpgroups; rows of several panels
+    int warps, tiles;         // of a block; of queries, of a warp
+    int turn;                 // keys of a turn
+    int64_t turns;
     int depths, widths;          // depth and columns by 16
     struct gpu_tensor_rows k, v; // of a turn
     int64_t stage;               // bytes of both, of which there are two
@@ -55,6 +56,9 @@ struct code {
     LLVMValueRef *q;                    // [tile][depths][4]
     struct cg_value **known;        // by row: values of the nest that its keys have in common
     LLVMValueRef *sum, *top, *part; // memory: [tile][columns / 8][4]; of rows: largest, sum
+    LLVMValueRef *next,
+        *factor;           // memory, of rows: the sum with the turn, what scales sums before
+    LLVMValueRef *weights; // memory: pairs, [tile][turn / 8][2]
 };
 
 static LLVMValueRef number(const struct code *c, double x) { return LLVMConstReal(c->f32, x); }
@@ -77,62 +81,62 @@ static LLVMValueRef stage_of(struct code *c, LLVMValueRef turn)
     return plus(c, LLVMBuildMul(c->b, odd, cg_int(c->l->module, c->stage), ""), c->stages);
 }
 
-static void fetch_turn(struct code *c, LLVMValueRef turn)
+static LLVMValueRef first_key(struct code *c, LLVMValueRef turn)
 {
-    LLVMValueRef place = stage_of(c, turn);
-    LLVMValueRef key = LLVMBuildMul(c->b, turn, cg_int(c->l->module, c->turn), "");
-    gpu_tensor_fetch(&c->t, &c->k, key, c->turn, place);
-    gpu_tensor_fetch(&c->t, &c->v, key, c->turn, plus(c, place, c->turn * c->k.pitch));
+    return LLVMBuildMul(c->b, turn, cg_int(c->l->module, KEYS), "");
+}
+
+static LLVMValueRef values_of(struct code *c, LLVMValueRef stage)
+{
+    return plus(c, stage, KEYS * c->k.pitch);
+}
+
+static void fetch_keys(struct code *c, LLVMValueRef turn)
+{
+    gpu_tensor_fetch(&c->t, &c->k, first_key(c, turn), KEYS, stage_of(c, turn));
+}
+
+static void fetch_values(struct code *c, LLVMValueRef turn)
+{
+    gpu_tensor_fetch(&c->t, &c->v, first_key(c, turn), KEYS, values_of(c, stage_of(c, turn)));
+}
+
+// Starts what `fetch` does of the turn behind, where there is one.
+static void fetch_next(struct code *c, LLVMValueRef turn,
+                       void (*fetch)(struct code *, LLVMValueRef))
+{
+    LLVMValueRef next = plus(c, turn, 1), turns = cg_int(c->l->module, c->turns);
+    struct cg_branch more = cg_if_open(c->l, LLVMBuildICmp(c->b, LLVMIntSLT, next, turns, ""));
+    fetch(c, next);
+    cg_if_close(c->l, &more);
 }
 
 // ---- Products
 
-// Scores of the warp's queries and the stage's keys, [tile][c->turn / 8][4].
+// Scores of the warp's queries and the stage's keys, [tile][KEYS / 8][4].
 static void make_scores(struct code *c, LLVMValueRef stage, LLVMValueRef *s)
 {
-    if (c->is_grouped) {
-        gpu_warpgroup_multiply(&c->t, s, c->turn / 2, false, c->depths, NULL, &c->in_q,
-                               &(struct gpu_panels){stage, c->turn, false});
-        return;
-    }
     LLVMValueRef at = LLVMBuildAdd(c->b, stage, c->matrix[0], ""), y[4];
-    for (int i = 0; i < c->tiles * c->turn / 8 * 4; i++)
+    for (int i = 0; i < c->tiles * KEYS / 8 * 4; i++)
         s[i] = number(c, 0);
     // Sums that follow one another are other ones, for each waits for what was added to it.
     for (int d = 0; d < c->depths; d++)
-        for (int j = 0; j < c->turn / 16; j++) {
+        for (int j = 0; j < KEYS / 16; j++) {
             gpu_tensor_load(&c->t, plus(c, at, j * 16 * c->k.pitch + d * 32), false, y);
             for (int t = 0; t < c->tiles; t++)
                 for (int half = 0; half < 2; half++)
-                    gpu_tensor_multiply(&c->t, s + (t * c->turn / 8 + 2 * j + half) * 4,
+                    gpu_tensor_multiply(&c->t, s + (t * KEYS / 8 + 2 * j + half) * 4,
                                         c->q + (t * c->depths + d) * 4, y + 2 * half);
         }
 }
 
-static void add_values_grouped(struct code *c, LLVMValueRef stage, const LLVMValueRef *weights)
-{
-    int sums = (int)c->columns / 2;
-    LLVMValueRef *sum = arena_array(c->l->arena, LLVMValueRef, sums);
-    for (int i = 0; i < sums; i++)
-        sum[i] = load(c, c->sum[i]);
-    gpu_warpgroup_multiply(
-        &c->t, sum, sums, true, c->turn / 16, weights, NULL,
-        &(struct gpu_panels){plus(c, stage, c->turn * c->k.pitch), c->turn, true});
-    for (int i = 0; i < sums; i++)
-        LLVMBuildStore(c->b, sum[i], c->sum[i]);
-}
-
-// Weights, [tile][c->turn / 8][2] pairs, times the stage's values.
+// Weights, [tile][KEYS / 8][2] pairs, times the stage's values.
 static void add_values(struct code *c, LLVMValueRef stage, const LLVMValueRef *weights)
 {
-    if (c->is_grouped) {
-        add_values_grouped(c, stage, weights);
-        return;
-    }
     int eighths = (int)(c->columns / 8);
     LLVMValueRef at = LLVMBuildAdd(c->b, stage, c->matrix[1], ""), y[4], sum[4];
-    at = plus(c, at, c->turn * c->k.pitch);
-    for (int j = 0; j < c->turn / 16; j++)
+    at = values_of(c, at);
+    for (int j = 0; j < KEYS / 16; j++)
         for (int w = 0; w < c->widths; w++) {
             gpu_tensor_load(&c->t, plus(c, at, j * 16 * c->v.pitch + w * 32), true, y);
             for (int t = 0; t < c->tiles; t++)
@@ -140,7 +144,7 @@ static void add_values(struct code *c, LLVMValueRef stage, const LLVMValueRef *w
                     LLVMValueRef *to = c->sum + (t * eighths + 2 * w + half) * 4;
                     for (int i = 0; i < 4; i++)
                         sum[i] = load(c, to[i]);
-                    gpu_tensor_multiply(&c->t, sum, weights + (t * c->turn / 8 + 2 * j) * 2,
+                    gpu_tensor_multiply(&c->t, sum, weights + (t * KEYS / 8 + 2 * j) * 2,
                                         y + 2 * half);
                     for (int i = 0; i < 4; i++)
                         LLVMBuildStore(c->b, sum[i], to[i]);
@@ -177,7 +181,7 @@ static LLVMValueRef apply(struct code *c, LLVMValueRef score, LLVMValueRef key)
     struct cg_lowering *l = c->l;
     const struct nest_block *body = &l->nest->blocks.at[c->a.largest->body];
     LLVMValueRef x = score;
-    l->axes[c->a.key] = c->keys % c->turn ? gpu_tensor_at_most(&c->t, key, c->keys - 1) : key;
+    l->axes[c->a.key] = c->keys % KEYS ? gpu_tensor_at_most(&c->t, key, c->keys - 1) : key;
     for (uint32_t i = 0; i < body->statements.count && !c->is_scaled; i++) {
         const struct nest_statement *s = cg_statement(l, body->statements.at[i]);
         if (s->kind == NEST_LOAD && s->buffer == c->a.score)
@@ -187,7 +191,7 @@ static LLVMValueRef apply(struct code *c, LLVMValueRef score, LLVMValueRef key)
     }
     if (!c->is_scaled)
         x = l->values[c->a.value].re;
-    if (c->keys % c->turn == 0)
+    if (c->keys % KEYS == 0)
         return x;
     LLVMValueRef is_key = LLVMBuildICmp(c->b, LLVMIntSLT, key, cg_int(l->module, c->keys), "");
     return LLVMBuildSelect(c->b, is_key, x, number(c, -INFINITY), "");
@@ -200,67 +204,74 @@ static LLVMValueRef reference_of(struct code *c, LLVMValueRef top)
     return LLVMBuildSelect(c->b, is_lowest, number(c, 0), top, "");
 }
 
-// f of the scores of a row, elements 2 i and 2 i + 1 of which are 4 i and 4 i + 1 of s; what is
-// largest of them and of those before, times log2 e.
-static LLVMValueRef apply_to_row(struct code *c, int row, LLVMValueRef first_key,
-                                 LLVMValueRef *s)
+// f of the scores of a row, elements 2 i and 2 i + 1 of which are 4 i and 4 i + 1 of s.
+static void apply_to_row(struct code *c, int row, LLVMValueRef first_key, LLVMValueRef *s)
 {
-    LLVMBuilderRef b = c->b;
-    LLVMValueRef top = NULL;
     c->l->values = c->known[row];
     c->l->axes[c->a.query] = gpu_tensor_at_most(&c->t, query_of(c, row), c->queries - 1);
-    for (int i = 0; i < c->turn / 4; i++) {
+    for (int i = 0; i < KEYS / 4; i++) {
         LLVMValueRef key =
-            LLVMBuildAdd(b, plus(c, first_key, i / 2 * 8 + i % 2), c->t.column, "");
-        LLVMValueRef *x = &s[i / 2 * 4 + i % 2];
-        *x = apply(c, *x, key);
-        top = top ? gpu_tensor_largest(&c->t, top, *x) : *x;
+            LLVMBuildAdd(c->b, plus(c, first_key, i / 2 * 8 + i % 2), c->t.column, "");
+        s[i / 2 * 4 + i % 2] = apply(c, s[i / 2 * 4 + i % 2], key);
     }
-    // Times log2 e, so that what is rounded there is so once.
-    top =
-        LLVMBuildFMul(b, of_row(c, top, gpu_tensor_largest), number(c, c->scale * LOG2_E), "");
+}
+
+// What is largest of f of the row and of those before, times log2 e, so that what is rounded there is so once.
+static LLVMValueRef largest_of(struct code *c, int row, const LLVMValueRef *s)
+{
+    LLVMValueRef top = s[0];
+    for (int i = 1; i < KEYS / 4; i++)
+        top = gpu_tensor_largest(&c->t, top, s[i / 2 * 4 + i % 2]);
+    top = LLVMBuildFMul(c->b, of_row(c, top, gpu_tensor_largest), number(c, c->scale * LOG2_E),
+                        "");
     return gpu_tensor_largest(&c->t, load(c, c->top[row]), top);
 }
 
-// The reference of the row is its largest from here on.
-static void raise_row(struct code *c, int row, LLVMValueRef largest)
+// Weights of a row relative to its reference, in the places of its scores, and their sum.
+static LLVMValueRef weigh_row(struct code *c, int row, const LLVMValueRef *s,
+                              LLVMValueRef *weights)
 {
-    LLVMValueRef factor = gpu_tensor_exponential(&c->t, load(c, c->top[row]), number(c, 1),
-                                                 reference_of(c, largest));
-    LLVMBuildStore(c->b, largest, c->top[row]);
-    LLVMBuildStore(c->b, LLVMBuildFMul(c->b, load(c, c->part[row]), factor, ""), c->part[row]);
-    for (int i = 0; i < c->columns / 8 * 2; i++) {
-        int64_t at = (row / 2 * (c->columns / 8) + i / 2) * 4 + row % 2 * 2 + i % 2;
-        LLVMBuildStore(c->b, LLVMBuildFMul(c->b, load(c, c->sum[at]), factor, ""), c->sum[at]);
+    LLVMValueRef sum = NULL, top = reference_of(c, load(c, c->top[row]));
+    for (int i = 0; i < KEYS / 4; i++) {
+        int at = i / 2 * 4 + i % 2;
+        weights[at] = gpu_tensor_exponential(&c->t, s[at], number(c, c->scale * LOG2_E), top);
+        sum = sum ? LLVMBuildFAdd(c->b, sum, weights[at], "") : weights[at];
     }
+    return sum;
 }
 
-// Where a row of the warp has outgrown its reference, all get another one.
-static void raise_rows(struct code *c, const LLVMValueRef *largest)
+static void keep_weights(struct code *c, const LLVMValueRef *weights)
+{
+    for (int i = 0; i < c->tiles * KEYS / 4; i++)
+        LLVMBuildStore(c->b, gpu_tensor_round(&c->t, weights[2 * i], weights[2 * i + 1]),
+                       c->weights[i]);
+}
+
+static int of_tile(int row) { return row / 2 * (KEYS / 2) + row % 2 * 2; }
+
+// Whether a row of the warp has outgrown its reference, or has none.
+static LLVMValueRef is_outgrown(struct code *c, const LLVMValueRef *sums)
 {
     LLVMValueRef any = LLVMConstInt(c->l->module->i1, 0, 0);
     for (int row = 0; row < 2 * c->tiles; row++) {
-        LLVMValueRef most = LLVMBuildFAdd(c->b, load(c, c->top[row]), number(c, GROWTH), "");
-        LLVMValueRef is_far = LLVMBuildFCmp(c->b, LLVMRealUGT, largest[row], most, "");
-        any = LLVMBuildOr(c->b, any, is_far, "");
+        LLVMValueRef is_far =
+            LLVMBuildFCmp(c->b, LLVMRealUGT, sums[row], number(c, 1 << GROWTH), "");
+        LLVMValueRef is_lowest =
+            LLVMBuildFCmp(c->b, LLVMRealOEQ, load(c, c->top[row]), number(c, -INFINITY), "");
+        any = LLVMBuildOr(c->b, any, LLVMBuildOr(c->b, is_far, is_lowest, ""), "");
     }
     LLVMValueRef arguments[] = {gpu_i32(c->l, -1), any};
-    any = gpu_tensor_call(&c->t, "llvm.nvvm.vote.any.sync", NULL, 2, arguments);
-    struct cg_branch far = cg_if_open(c->l, any);
-    for (int row = 0; row < 2 * c->tiles; row++)
-        raise_row(c, row, largest[row]);
-    cg_if_close(c->l, &far);
+    return gpu_tensor_call(&c->t, "llvm.nvvm.vote.any.sync", NULL, 2, arguments);
 }
 
-static void weigh_row(struct code *c, int row, LLVMValueRef *s)
+static void scale_sums(struct code *c, LLVMValueRef any)
 {
-    LLVMValueRef sum = load(c, c->part[row]), top = reference_of(c, load(c, c->top[row]));
-    for (int i = 0; i < c->turn / 4; i++) {
-        LLVMValueRef *x = &s[i / 2 * 4 + i % 2];
-        *x = gpu_tensor_exponential(&c->t, *x, number(c, c->scale * LOG2_E), top);
-        sum = LLVMBuildFAdd(c->b, sum, *x, "");
+    struct cg_branch far = cg_if_open(c->l, any);
+    for (int i = 0; i < c->tiles * (c->columns / 8) * 4; i++) {
+        LLVMValueRef factor = load(c, c->factor[i / 4 / (c->columns / 8) * 2 + i % 4 / 2]);
+        LLVMBuildStore(c->b, LLVMBuildFMul(c->b, load(c, c->sum[i]), factor, ""), c->sum[i]);
     }
-    LLVMBuildStore(c->b, sum, c->part[row]);
+    cg_if_close(c->l, &far);
 }
 
 // ---- A block of queries
@@ -347,60 +358,155 @@ static void store_rows(struct code *c)
     }
 }
 
-static void take_turn(struct code *c, LLVMValueRef turn)
+// Weights of scores.  Where a row has outgrown its reference, all of the warp get their largest so far as one:
+// whether, so that what is summed up of values is still to be scaled by their factors.
+static LLVMValueRef weigh(struct code *c, LLVMValueRef turn, LLVMValueRef *s)
 {
-    LLVMValueRef stage = stage_of(c, turn);
-    LLVMValueRef key = LLVMBuildMul(c->b, turn, cg_int(c->l->module, c->turn), "");
-    LLVMValueRef *s = arena_array(c->l->arena, LLVMValueRef, c->tiles * c->turn / 2);
-    LLVMValueRef *weights = arena_array(c->l->arena, LLVMValueRef, c->tiles * c->turn / 4);
     struct cg_value *values = c->l->values;
-    make_scores(c, stage, s);
-    LLVMValueRef largest[2 * MOST_TILES];
-    for (int row = 0; row < 2 * c->tiles; row++)
-        largest[row] = apply_to_row(c, row, key, s + row / 2 * (c->turn / 2) + row % 2 * 2);
-    raise_rows(c, largest);
-    for (int row = 0; row < 2 * c->tiles; row++)
-        weigh_row(c, row, s + row / 2 * (c->turn / 2) + row % 2 * 2);
-    for (int i = 0; i < c->tiles * c->turn / 4; i++)
-        weights[i] = gpu_tensor_round(&c->t, s[2 * i], s[2 * i + 1]);
-    add_values(c, stage, weights);
+    int rows = 2 * c->tiles;
+    LLVMValueRef *weights = arena_array(c->l->arena, LLVMValueRef, c->tiles * KEYS / 2);
+    LLVMValueRef sums[2 * MOST_TILES];
+    for (int row = 0; row < rows; row++) {
+        apply_to_row(c, row, first_key(c, turn), s + of_tile(row));
+        sums[row] = weigh_row(c, row, s + of_tile(row), weights + of_tile(row));
+    }
+    for (int row = 0; row < rows; row++)
+        LLVMBuildStore(c->b, LLVMBuildFAdd(c->b, load(c, c->part[row]), sums[row], ""),
+                       c->next[row]);
+    keep_weights(c, weights);
+    LLVMValueRef any = is_outgrown(c, sums);
+    struct cg_branch far = cg_if_open(c->l, any);
+    for (int row = 0; row < rows; row++) {
+        LLVMValueRef top = largest_of(c, row, s + of_tile(row));
+        LLVMValueRef factor = gpu_tensor_exponential(&c->t, load(c, c->top[row]), number(c, 1),
+                                                     reference_of(c, top));
+        LLVMBuildStore(c->b, top, c->top[row]);
+        LLVMBuildStore(c->b, factor, c->factor[row]);
+        sums[row] = weigh_row(c, row, s + of_tile(row), weights + of_tile(row));
+        LLVMValueRef part = LLVMBuildFMul(c->b, load(c, c->part[row]), factor, "");
+        LLVMBuildStore(c->b, LLVMBuildFAdd(c->b, part, sums[row], ""), c->next[row]);
+    }
+    keep_weights(c, weights);
+    cg_if_close(c->l, &far);
+    for (int row = 0; row < rows; row++)
+        LLVMBuildStore(c->b, load(c, c->next[row]), c->part[row]);
     c->l->values = values;
+    return any;
+}
+
+// Copies of the thread's are there, and all threads are done with what they replaced.
+static void meet(struct code *c)
+{
+    gpu_tensor_wait(&c->t);
+    if (c->is_grouped)
+        gpu_warpgroup_publish(&c->t);
+    gpu_sync(c->l);
+}
+
+static void load_weights(struct code *c, LLVMValueRef *weights)
+{
+    for (int i = 0; i < c->tiles * KEYS / 4; i++)
+        weights[i] = LLVMBuildLoad2(c->b, c->t.i32, c->weights[i], "");
+}
+
+static void go_through_keys(struct code *c)
+{
+    struct cg_loop loop = cg_loop_open(c->l, cg_int(c->l->module, 0),
+                                       cg_int(c->l->module, c->turns), cg_int(c->l->module, 1));
+    LLVMValueRef *s = arena_array(c->l->arena, LLVMValueRef, c->tiles * KEYS / 2);
+    LLVMValueRef *weights = arena_array(c->l->arena, LLVMValueRef, c->tiles * KEYS / 4);
+    LLVMValueRef stage = stage_of(c, loop.index);
+    meet(c);
+    fetch_next(c, loop.index, fetch_keys);
+    fetch_next(c, loop.index, fetch_values);
+    make_scores(c, stage, s);
+    scale_sums(c, weigh(c, loop.index, s));
+    load_weights(c, weights);
+    add_values(c, stage, weights);
+    cg_loop_close(c->l, &loop);
+}
+
+// ---- By warpgroups: the scores of a turn and the values of the one before are multiplied together, and the
+// tensor cores are at work on the values while scores become weights.
+
+static void start_scores(struct code *c, LLVMValueRef turn, LLVMValueRef *s)
+{
+    gpu_warpgroup_start(&c->t, s, KEYS / 2, false, c->depths, NULL, &c->in_q,
+                        &(struct gpu_panels){stage_of(c, turn), KEYS, false});
+}
+
+static void start_values(struct code *c, LLVMValueRef turn, LLVMValueRef *sum,
+                         LLVMValueRef *weights)
+{
+    load_weights(c, weights);
+    for (int i = 0; i < c->columns / 2; i++)
+        sum[i] = load(c, c->sum[i]);
+    gpu_warpgroup_start(&c->t, sum, (int)c->columns / 2, true, KEYS / 16, weights, NULL,
+                        &(struct gpu_panels){values_of(c, stage_of(c, turn)), KEYS, true});
+}
+
+static void finish_values(struct code *c, LLVMValueRef *sum, const LLVMValueRef *weights)
+{
+    gpu_warpgroup_finish(&c->t, sum, (int)c->columns / 2, 0, KEYS / 4, weights);
+    for (int i = 0; i < c->columns / 2; i++)
+        LLVMBuildStore(c->b, sum[i], c->sum[i]);
+}
+
+static void go_through_keys_grouped(struct code *c)
+{
+    LLVMValueRef *s = arena_array(c->l->arena, LLVMValueRef, KEYS / 2);
+    LLVMValueRef *sum = arena_array(c->l->arena, LLVMValueRef, c->columns / 2);
+    LLVMValueRef *weights = arena_array(c->l->arena, LLVMValueRef, KEYS / 4);
+    LLVMValueRef zero = cg_int(c->l->module, 0), one = cg_int(c->l->module, 1);
+    LLVMValueRef last = cg_int(c->l->module, c->turns - 1);
+    meet(c);
+    fetch_next(c, zero, fetch_keys);
+    fetch_values(c, zero);
+    start_scores(c, zero, s);
+    gpu_warpgroup_finish(&c->t, s, KEYS / 2, 0, 0, NULL);
+    weigh(c, zero, s);
+    struct cg_loop loop = cg_loop_open(c->l, one, cg_int(c->l->module, c->turns), one);
+    meet(c);
+    fetch_next(c, loop.index, fetch_keys);
+    fetch_values(c, loop.index);
+    start_scores(c, loop.index, s);
+    start_values(c, LLVMBuildSub(c->b, loop.index, one, ""), sum, weights);
+    gpu_warpgroup_finish(&c->t, s, KEYS / 2, 1, 0, NULL);
+    LLVMValueRef any = weigh(c, loop.index, s);
+    finish_values(c, sum, weights);
+    scale_sums(c, any);
+    cg_loop_close(c->l, &loop);
+    meet(c);
+    start_values(c, last, sum, weights);
+    finish_values(c, sum, weights);
 }
 
 static void lower_queries(struct code *c)
 {
-    struct cg_lowering *l = c->l;
-    int64_t turns = (c->keys + c->turn - 1) / c->turn;
+    LLVMValueRef first = cg_int(c->l->module, 0);
     if (c->is_grouped)
         fetch_queries(c);
-    fetch_turn(c, cg_int(l->module, 0));
-    if (!c->is_grouped)
+    else
         load_queries(c);
+    fetch_keys(c, first);
+    if (!c->is_grouped)
+        fetch_values(c, first);
     lower_rows(c);
-    struct cg_loop loop =
-        cg_loop_open(l, cg_int(l->module, 0), cg_int(l->module, turns), cg_int(l->module, 1));
-    gpu_tensor_wait(&c->t);
     if (c->is_grouped)
-        gpu_warpgroup_publish(&c->t);
-    gpu_sync(l); // this turn's rows are there, and all threads are done with the last turn's
-    LLVMValueRef next = plus(c, loop.index, 1);
-    struct cg_branch more =
-        cg_if_open(l, LLVMBuildICmp(c->b, LLVMIntSLT, next, cg_int(l->module, turns), ""));
-    fetch_turn(c, next);
-    cg_if_close(l, &more);
-    take_turn(c, loop.index);
-    cg_loop_close(l, &loop);
-    gpu_sync(l);
+        go_through_keys_grouped(c);
+    else
+        go_through_keys(c);
+    gpu_sync(c->l);
     store_rows(c);
 }
 
 // ---- The kernel
 
-static LLVMValueRef *room(struct code *c, int64_t count)
+static LLVMValueRef *room(struct code *c, LLVMTypeRef type, int64_t count)
 {
     LLVMValueRef *all = arena_array(c->l->arena, LLVMValueRef, count + 1);
     for (int64_t i = 0; i < count; i++)
-        all[i] = cg_alloca(c->l, c->f32, 1);
+        all[i] = cg_alloca(c->l, type, 1);
     return all;
 }
 
@@ -447,14 +553,14 @@ static void choose_sizes(struct code *c)
         gpu_has_warpgroups(c->l) && c->depth % GPU_PANEL == 0 && c->columns % GPU_PANEL == 0;
     c->tiles = c->is_grouped ? 1 : choose_tiles(c->l, c);
     c->is_long = c->depth > GPU_PANEL || c->columns > GPU_PANEL;
-    c->turn = c->is_grouped && !c->is_long ? MORE_KEYS : KEYS;
     c->warps =
         !c->is_grouped ? WARPS : GPU_WARPGROUP * (c->is_long ? MOST_GROUPS : LEAST_GROUPS);
+    c->turns = (c->keys + KEYS - 1) / KEYS;
     c->depths = (int)(c->depth + 15) / 16;
     c->widths = (int)(c->columns + 15) / 16;
     c->k = gpu_tensor_rows_of(c->l, c->a.k, c->a.key_of_k, c->a.depth, c->is_grouped);
     c->v = gpu_tensor_rows_of(c->l, c->a.v, c->a.key_of_v, c->a.column, c->is_grouped);
-    c->stage = c->turn * (c->k.pitch + c->v.pitch);
+    c->stage = KEYS * (c->k.pitch + c->v.pitch);
     c->in_shared = gpu_tensor_rows_of(c->l, c->a.q, c->a.query, c->a.depth, true);
     c->stages = c->is_grouped ? c->warps * GPU_TILE * c->in_shared.pitch : 0;
 }
@@ -512,9 +618,12 @@ void gpu_attention_lower(struct cg_lowering *l, uint32_t at, struct cg_kernel *o
     c.known = arena_array(l->arena, struct cg_value *, rows);
     for (int i = 0; i < rows; i++)
         c.known[i] = arena_array(l->arena, struct cg_value, l->nest->values.count + 1);
-    c.sum = room(&c, c.tiles * (c.columns / 8) * 4);
-    c.top = room(&c, rows);
-    c.part = room(&c, rows);
+    c.sum = room(&c, c.f32, c.tiles * (c.columns / 8) * 4);
+    c.top = room(&c, c.f32, rows);
+    c.part = room(&c, c.f32, rows);
+    c.next = room(&c, c.f32, rows);
+    c.factor = room(&c, c.f32, rows);
+    c.weights = room(&c, c.t.i32, c.tiles * KEYS / 4);
     c.matrix[0] = gpu_tensor_matrix(&c.t, c.k.pitch, false);
     c.matrix[1] = gpu_tensor_matrix(&c.t, c.v.pitch, true);
     int64_t queries = (int64_t)c.warps * GPU_TILE * c.tiles;
