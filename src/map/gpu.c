@@ -176,6 +176,16 @@ static void do_by_threads(struct nest *n, nest_id loop, unsigned lanes)
     do_serially(n, n->statements.at[loop].body);
 }
 
+// Whether threads go through the loop as they do through folds of a row as long, each with all that it has written out.
+static bool is_of_row(const struct nest *n, nest_id loop, int64_t length)
+{
+    const struct nest_statement *s = nest_statement_at(n, loop);
+    struct map_row r = map_row_of(n, s, n->threads[NEST_GROUP_THREADS], map_vector(n, s));
+    return s->kind != NEST_FOLD && s->n_axes == 1 && r.length == length && r.is_exact &&
+           r.parts == 1 && r.length % r.lanes == 0 && r.blocks % r.teams == 0 &&
+           map_is_short(n, s->body, length / n->threads[NEST_GROUP_THREADS] / r.lanes);
+}
+
 // Whether the threads of a group share the loop.
 static bool is_shared(const struct nest *n, nest_id loop)
 {
@@ -210,6 +220,8 @@ static void share_block(const struct map_gpu *m, struct nest *n, uint32_t block,
         nest_id id = nest_id_of(n, s);
         if (is_shared(n, id)) {
             do_by_threads(n, id, lanes_of(m, n, s, row));
+            if (row->length && is_of_row(n, id, row->length))
+                set_level(n, id, NEST_IN_ROW);
             continue;
         }
         if (s->kind == NEST_FOLD || s->kind == NEST_SCAN || s->kind == NEST_SEQ)

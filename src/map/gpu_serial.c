@@ -22,7 +22,7 @@ static const char *reason(const struct nest *n, const struct nest_statement *s)
 static bool is_shared(const struct nest *n, uint32_t block)
 {
     nest_for_each (s, n, block)
-        if (s->level == NEST_THREAD || is_shared(n, s->body) || is_shared(n, s->other))
+        if (nest_is_of_threads(s) || is_shared(n, s->body) || is_shared(n, s->other))
             return true;
     return false;
 }
@@ -32,7 +32,7 @@ static void look(const struct nest *n, uint32_t block, bool is_group, double tim
                  struct map_serial *out)
 {
     nest_for_each (s, n, block) {
-        if (!map_is_loop(s->kind) || s->level == NEST_THREAD)
+        if (!map_is_loop(s->kind) || nest_is_of_threads(s))
             continue;
         double turns = times * (double)nest_extent(n, s), work = nest_work(n, s->body);
         if (s->kind == NEST_WHILE) { // some trips

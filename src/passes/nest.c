@@ -9,8 +9,8 @@ const char *const nest_choice_names[NEST_CHOICES] = {"more_lanes", "fewer_lanes"
 const char *const nest_order_names[NEST_ORDERS] = {"none", "sum64", "free", "serial"};
 const char *const nest_space_names[NEST_SPACES] = {NULL, "register", "shared", "again",
                                                    "scratch"};
-const char *const nest_level_names[NEST_LEVELS] = {NULL,    "grid",  "group", "thread",
-                                                   "place", "ahead", "serial"};
+const char *const nest_level_names[NEST_LEVELS] = {NULL,  "grid",  "group", "thread",
+                                                   "row", "place", "ahead", "serial"};
 const char *const nest_special_names[NEST_SPECIALS] = {NULL, "attention", "attention_gradient",
                                                        "network", "trips"};
 const char *const nest_threads_names[NEST_THREADS] = {"block", "group", "columns", "resident",

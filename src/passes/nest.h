@@ -60,6 +60,7 @@
 //   par @grid i < 8        all blocks of threads together
 //   par @group i < 1000    a group of threads together: what has no level in it is done by each of them
 //   par @thread i < 1000   one thread, of the grid or of the group around
+//   map @row i < 1000      that thread of the group which has it in folds of as many elements
 //   seq @place i < 1000    updates: whoever has the places that it updates, in their order
 //   seq @ahead i < 1000    each thread, and a warp more what of it is the same for all, some steps ahead
 //   seq @serial i < 1000   whoever has what stands around it, one element after the other
@@ -166,6 +167,7 @@ enum nest_level {
     NEST_GRID,
     NEST_GROUP,
     NEST_THREAD,
+    NEST_IN_ROW,
     NEST_PLACE,
     NEST_AHEAD,
     NEST_SERIALLY
@@ -396,6 +398,11 @@ static inline bool nest_is_scalar(const struct nest_statement *s)
 {
     return s->kind == NEST_OP || s->kind == NEST_CONST || s->kind == NEST_INDEX ||
            s->kind == NEST_LOAD;
+}
+// Whether threads share its elements.
+static inline bool nest_is_of_threads(const struct nest_statement *s)
+{
+    return s->level == NEST_THREAD || s->level == NEST_IN_ROW;
 }
 static inline bool nest_is_op(const struct nest_statement *s, uint16_t op)
 {

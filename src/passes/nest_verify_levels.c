@@ -26,6 +26,7 @@ static void check_owner(struct verifier *v, const struct nest_statement *s)
         [NEST_GRID] = POINTS,
         [NEST_GROUP] = POINTS,
         [NEST_THREAD] = POINTS | BIT(NEST_FOLD) | BIT(NEST_SCAN),
+        [NEST_IN_ROW] = POINTS,
         [NEST_PLACE] = BIT(NEST_SEQ),
         [NEST_AHEAD] = BIT(NEST_SEQ),
         [NEST_SERIALLY] = POINTS | BIT(NEST_FOLD) | BIT(NEST_SCAN) | BIT(NEST_SEQ),
@@ -44,6 +45,8 @@ static void check_owner(struct verifier *v, const struct nest_statement *s)
             nest_fault(v, "@%s stands in a loop @%s", name, nest_level_names[around]);
         if (!v->nest->threads[NEST_BLOCK_THREADS] && !v->nest->special)
             nest_fault(v, "@%s, and no block of threads", name);
+        if (s->level == NEST_IN_ROW && s->n_axes != 1)
+            nest_fault(v, "points of %u axes are no row", s->n_axes);
         if (s->level == NEST_THREAD && nest_accumulates(v->nest, nest_id_of(v->nest, s)))
             nest_fault(v, "what accumulates over a loop is for one thread");
     }
@@ -128,7 +131,7 @@ static nest_id shared_around(const struct verifier *v, const struct nest_access 
     nest_id found = NEST_NONE;
     for (uint32_t i = 0; i < a->depth && a->path[i] != a->fold; i++) {
         enum nest_level level = loop_of(v, a->path[i])->level;
-        if (level == NEST_THREAD || level == NEST_PLACE)
+        if (nest_is_of_threads(loop_of(v, a->path[i])) || level == NEST_PLACE)
             found = a->path[i];
         if (a->path[i] == scope)
             found = NEST_NONE;
@@ -186,6 +189,19 @@ static void check_known(struct verifier *v, const struct nest_access *put,
         nest_fault(v, "each thread has its own %s, and reads what another one puts", b->name);
 }
 
+// What threads keep of a row is at hand in loops that go through all of it alike.
+static void check_kept(struct verifier *v, const struct nest_access *a)
+{
+    const struct nest_statement *s = a->depth ? loop_of(v, a->path[a->depth - 1]) : NULL;
+    const struct nest_buffer *b = &v->nest->buffers.at[a->buffer];
+    bool is = s &&
+              (s->level == NEST_IN_ROW || (s->kind == NEST_FOLD && s->level == NEST_THREAD)) &&
+              nest_extent(v->nest, s) == b->count;
+    v->statement = a->statement;
+    if (b->space == NEST_REGISTER && !is)
+        nest_fault(v, "threads that keep %s go through it in another order", b->name);
+}
+
 void nest_verify_sharing(struct verifier *v)
 {
     const struct nest *n = v->nest;
@@ -195,6 +211,7 @@ void nest_verify_sharing(struct verifier *v)
     nest_local_scopes(n, scopes);
     for (uint32_t i = 0; i < v->accesses.count; i++) {
         const struct nest_access *put = &v->accesses.at[i];
+        check_kept(v, put);
         if (!put->is_put || puts_of(v, put->buffer) != 1)
             continue;
         for (uint32_t k = 0; k < v->accesses.count; k++)

@@ -126,7 +126,7 @@ static const struct gpu_nest {
     {"loops side by side: one block",
      KERNEL(MAP("i < 64", "i", "i") SUM("k < 64", "x[k]", "%9") "    put y[64] = %9\n"),
      false,
-     {" grid 1 price ", "par @thread i < 64 @vector 2 {", "fold @thread k < 64 @vector 2 {"}},
+     {" grid 1 price ", "par @row i < 64 @vector 2 {", "fold @thread k < 64 @vector 2 {"}},
     {"a long running fold: warps have parts",
      KERNEL("  scan i < 100000 {\n    %0 = load x[i] : f32\n"
             "    yield reduce_sum %0 serial -> %1 : f32\n    put y[i] = %1\n  }\n"),
@@ -184,8 +184,7 @@ static const struct gpu_nest {
             ": f32\n      %4 = sub %2, %1 : f32\n      %5 = mul %4, %3 : f32\n"
             "      put y[1024*i + j] = %5\n    }\n  }\n"),
      false,
-     {"local t: f32[1024] @register\n", "local u: f32[1024] @shared\n",
-      "map @thread j < 1024"}},
+     {"local t: f32[1024] @register\n", "local u: f32[1024] @shared\n", "map @row j < 1024"}},
     {"a small product: rows for a thread",
      KERNEL("  par i < 65536, j < 16, k < 16 {\n    fold l < 16 {\n"
             "      %0 = load x[256*i + 16*j + l] : f32\n      %1 = load w[16*l + k] : f32\n"

@@ -205,10 +205,10 @@ END_TEST
 #define HEAD "kernel k(x: f32[4096], n: i32[4096], w: f32[64], y: inout f32[8192]) "
 #define ROWS(local, last)                                                                      \
     HEAD "block 256 group 32 price 1 {\n  local t: f32[64]" local "\n  par @group i < 8 {\n"   \
-         "    map @thread k < 64 @vector 2 {\n      %0 = load x[64*i + k] : f32\n"             \
+         "    map @row k < 64 @vector 2 {\n      %0 = load x[64*i + k] : f32\n"                \
          "      put t[k] = %0\n    }\n" last "  }\n}\n"
 #define READ(at)                                                                               \
-    "    map @thread l < 64 @vector 2 {\n      %1 = load t[" at "] : f32\n"                    \
+    "    map @row l < 64 @vector 2 {\n      %1 = load t[" at "] : f32\n"                       \
     "      put y[64*i + l] = %1\n    }\n"
 #define UPDATES_OF(level, from)                                                                \
     HEAD "block 256 price 1 {\n  seq " level "j < 500 {\n    %0 = load n[j] : i32\n"           \
@@ -238,6 +238,14 @@ static const struct {
      ROWS(" @register", READ("-l + 63")), "t[1] is read by a thread that has not put it",
      "each thread has its own t, and reads what another one puts"},
     {"its own", ROWS(" @register", READ("l")), NULL, NULL, NULL},
+    {"its own, which it does not come to in the order in which it keeps them",
+     ROWS(" @register", READ("l")),
+     HEAD "block 256 group 32 price 1 {\n  local t: f32[64] @register\n  par @group i < 8 {\n"
+          "    map @row k < 64 @vector 2 {\n      %0 = load x[64*i + k] : f32\n"
+          "      put t[k] = %0\n    }\n    map @thread l < 64 {\n      %1 = load t[l] : f32\n"
+          "      put y[64*i + l] = %1\n    }\n  }\n}\n",
+     "is read by a thread that has not put it",
+     "threads that keep t go through it in another order"},
     {"a row that all threads need",
      ROWS(" @shared", "    %2 = load t[5] : f32\n    put y[i] = %2\n"),
      ROWS("", "    %2 = load t[5] : f32\n    put y[i] = %2\n"),

@@ -41,18 +41,6 @@ static unsigned thread_of(const struct row *r, int64_t position)
     return (unsigned)(block % r->teams * r->team + place / r->lanes % r->team);
 }
 
-// Whether a map goes as the fold of the same length does.
-static bool is_as_row(const struct machine_state *m, const struct nest_statement *s,
-                      const struct row *r)
-{
-    bool has_fold = false;
-    nest_for_all (f, m->nest)
-        has_fold |= f->kind == NEST_FOLD && f->level == NEST_THREAD &&
-                    nest_extent(m->nest, f) == r->length;
-    return has_fold && s->n_axes == 1 && r->window == r->team * r->lanes &&
-           r->length % (r->blocks > 1 ? r->block : r->window) == 0 && r->blocks % r->teams == 0;
-}
-
 static struct worker worker_of(const struct machine_state *m, const struct nest_statement *s,
                                unsigned width, int64_t number, int64_t position)
 {
@@ -65,7 +53,7 @@ static struct worker worker_of(const struct machine_state *m, const struct nest_
         who.thread = (unsigned)(number % m->nest->threads[NEST_GROUP_THREADS]);
     else if (m->team > 1)
         who.thread =
-            is_as_row(m, s, &r) ? thread_of(&r, position) : (unsigned)(number % m->team);
+            s->level == NEST_IN_ROW ? thread_of(&r, position) : (unsigned)(number % m->team);
     if (!m->team)
         who.block = m->last_block + 1 + (uint32_t)(is_fold ? position / r.block : position);
     return m->team == 1 ? m->who : who;
@@ -100,7 +88,7 @@ struct turns turns_open(struct machine_state *m, nest_id loop, unsigned width)
                       .team = m->team,
                       .point = m->point,
                       .is_of_points = is_of_points(m, s),
-                      .is_shared = m->is_mapped && s->level == NEST_THREAD};
+                      .is_shared = m->is_mapped && nest_is_of_threads(s)};
     t.each = (t.along + width - 1) / width;
     t.count = all ? all / t.along * t.each : 0;
     if (t.is_of_points && !m->is_mapped)

@@ -206,12 +206,14 @@ static struct cg_results results_from(struct cg_lowering *l, const struct cg_acc
 
 // Every chunk is so many blocks of the fold, a power of two, so that its result is one of the tree.
 // Who ends last of a point combines the results of its chunks and does what follows.
-static void lower_blocks(struct cg_lowering *l, const struct shared_fold *t, uint64_t terms,
-                         int64_t size, struct cg_kernel *out, struct cg_kernel_step *step)
+static void lower_blocks(struct cg_lowering *l, const struct shared_fold *t,
+                         const struct map_row *r, uint64_t terms, struct cg_kernel *out,
+                         struct cg_kernel_step *step)
 {
     LLVMBuilderRef b = l->m.b;
-    const struct map_row *r = &l->gpu->row;
-    int64_t chunks = (r->blocks + size - 1) / size, points = t->points.count;
+    bool has_own = cg_statement(l, t->fold)->terms == NEST_SHARED;
+    int64_t size = has_own ? 1 : r->teams, chunks = (r->blocks + size - 1) / size;
+    int64_t points = t->points.count;
     gpu_lower_list(l, 0, t->outer);
     struct gpu_fold f = gpu_fold_make(l, t->fold, r, size);
     LLVMValueRef memory =
@@ -226,7 +228,7 @@ static void lower_blocks(struct cg_lowering *l, const struct shared_fold *t, uin
     lower_before(l, t, point);
     if (terms)
         l->gpu->terms = terms_of_grid(l, t, point);
-    else if (cg_statement(l, t->fold)->terms == NEST_SHARED)
+    else if (has_own)
         make_own_terms(l, t->fold, first);
     gpu_fold_blocks(l, &f, first, size);
     gpu_sync(l);
@@ -265,14 +267,14 @@ void gpu_blocks_lower(struct cg_lowering *l, uint32_t at, struct cg_kernel *out)
     const struct nest_statement *s = cg_statement(l, t.fold);
     unsigned block = g->block;
     uint64_t terms = 0;
-    int64_t size = s->terms == NEST_SHARED ? 1 : g->row.teams;
+    struct map_row row = map_row_of(l->nest, s, block, map_vector(l->nest, s));
     if (s->terms == NEST_SCRATCH) {
         terms = (uint64_t)t.points.count * map_terms_bytes(s, cg_extent(l, s));
         lower_terms(l, &t, out);
     }
     g->block = g->group = block;
     struct cg_kernel_step *step = gpu_function_open(l, out, "", 2);
-    lower_blocks(l, &t, terms, size, out, step);
+    lower_blocks(l, &t, &row, terms, out, step);
     gpu_function_close(l, step);
     g->terms.fold = NULL;
 }

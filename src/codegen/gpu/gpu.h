@@ -78,7 +78,6 @@ struct cg_gpu {
     bool *is_read;
     bool has_read;
     LLVMBasicBlockRef synced;
-    struct map_row row;     // lanes 0: none
     struct gpu_terms terms; // of the fold of all blocks
     struct gpu_kept *kept;  // by buffer, or NULL
     int64_t vector;         // of those that a thread has of a row: the one that it is at

@@ -252,14 +252,6 @@ static void read_threads(struct cg_lowering *l)
     g->kept = arena_array(l->arena, struct gpu_kept, n->buffers.count + 1);
     for (uint32_t i = 0; i < n->buffers.count; i++)
         g->kept[i].is_kept = n->buffers.at[i].space == NEST_REGISTER;
-    // The row that a group walks is that of the longest loop that its threads share.
-    nest_id widest = map_longest_loop(n, 0, NEST_NONE);
-    nest_for_each (s, n, 0)
-        if (s->level == NEST_GROUP || s->level == NEST_GRID)
-            widest = map_longest_loop(n, s->body, NEST_NONE);
-    const struct nest_statement *s = widest == NEST_NONE ? NULL : cg_statement(l, widest);
-    if (g->group > 1 && !g->columns && s && nest_fold_is_leaf(n, widest))
-        g->row = map_row_of(n, s, g->group, map_vector(n, s));
 }
 
 jot_status gpu_kernel_lower(const struct gpu_kernel *k, bool is_wanted, struct cg_kernel *out)

@@ -142,24 +142,18 @@ void gpu_points_turns(struct cg_lowering *l, const struct map_points *p, LLVMVal
 
 // The vectors in the order of the fold of the same length, so that what a thread read for the
 // fold is at hand for the map.
-static bool map_as_row(struct cg_lowering *l, const struct map_points *p)
+static void map_as_row(struct cg_lowering *l, const struct map_points *p)
 {
-    struct map_row of = map_row_of(l->nest, p->s, l->gpu->group, p->lanes), *r = &of;
+    struct map_row r = map_row_of(l->nest, p->s, l->gpu->group, p->lanes);
     LLVMBuilderRef b = l->m.b;
-    if (!r->is_exact || r->parts != 1 || r->length != l->gpu->row.length ||
-        r->length != p->count * p->lanes || p->s->n_axes != 1)
-        return false;
-    int64_t windows = (r->block < r->length ? r->block : r->length) / r->window;
-    int64_t rounds = r->blocks / r->teams;
-    if (r->blocks % r->teams || !map_is_short(l->nest, p->s->body, windows * rounds))
-        return false;
-    struct gpu_member m = gpu_member_of(l, r);
+    int64_t windows = (r.block < r.length ? r.block : r.length) / r.window;
+    struct gpu_member m = gpu_member_of(l, &r);
     l->gpu->vector = 0;
-    for (int64_t j = 0; j < rounds; j++) {
-        LLVMValueRef row = LLVMBuildAdd(b, m.team, gpu_i32(l, j * r->teams), "");
-        LLVMValueRef start = LLVMBuildMul(b, gpu_wide(l, row), cg_int(l->module, r->block), "");
+    for (int64_t j = 0; j < r.blocks / r.teams; j++) {
+        LLVMValueRef row = LLVMBuildAdd(b, m.team, gpu_i32(l, j * r.teams), "");
+        LLVMValueRef start = LLVMBuildMul(b, gpu_wide(l, row), cg_int(l->module, r.block), "");
         for (int64_t k = 0; k < windows; k++, l->gpu->vector++) {
-            LLVMValueRef at = LLVMBuildAdd(b, gpu_i32(l, k * r->window), m.offset, "");
+            LLVMValueRef at = LLVMBuildAdd(b, gpu_i32(l, k * r.window), m.offset, "");
             l->axes[p->axis] = LLVMBuildAdd(b, start, gpu_wide(l, at), "");
             if (p->lanes > 1)
                 lower_lanes(l, p);
@@ -167,7 +161,6 @@ static bool map_as_row(struct cg_lowering *l, const struct map_points *p)
                 cg_lower_block(l, p->s->body);
         }
     }
-    return true;
 }
 
 // Turns at once of a group's loop, 0 when it is none of these: what branches, as a quotient whose operands are out
@@ -201,8 +194,8 @@ void gpu_map(struct cg_lowering *l, nest_id loop)
     l->gpu->is_alone = true;
     LLVMValueRef place = gpu_wide(l, l->gpu->place);
     int64_t turns = turns_at_once(l, &p);
-    if (map_as_row(l, &p)) {
-        l->gpu->is_alone = false;
+    if (p.s->level == NEST_IN_ROW) {
+        map_as_row(l, &p);
     } else if (turns) {
         struct cg_loop turn = cg_loop_open(l, place, cg_int(l->module, p.count),
                                            cg_int(l->module, turns * group));
