@@ -222,6 +222,8 @@ static void share_block(const struct map_gpu *m, struct nest *n, uint32_t block,
             do_by_threads(n, id, lanes_of(m, n, s, row));
             if (row->length && is_of_row(n, id, row->length))
                 set_level(n, id, NEST_IN_ROW);
+            else if (s->kind != NEST_FOLD)
+                map_turns_choose(n, id);
             continue;
         }
         if (s->kind == NEST_FOLD || s->kind == NEST_SCAN || s->kind == NEST_SEQ)
@@ -269,6 +271,7 @@ static void clear(struct nest *n)
             0;
     for (uint32_t i = 0; i < n->statements.count; i++) {
         n->statements.at[i].level = NEST_NO_LEVEL;
+        n->statements.at[i].turns = n->statements.at[i].at_once = 0;
         n->statements.at[i].terms = NEST_OWN;
     }
     for (uint32_t i = 0; i < n->buffers.count; i++)
@@ -378,9 +381,10 @@ static bool choose_tiles(const struct map_gpu *m, struct nest *n, nest_id loop)
 // Vectors of points that a thread has, one after the other or all read at once.
 static void choose_turns(const struct map_gpu *m, struct nest *n, const struct map_points *p)
 {
-    unsigned turns = has_two_turns(m, p) ? 2 : 1;
-    if (turns == 2) {
-        n->threads[NEST_AT_ONCE] = turns;
+    struct nest_statement *s = &n->statements.at[nest_id_of(n, p->s)];
+    unsigned turns = 1;
+    if (has_two_turns(m, p)) {
+        s->at_once = 2;
         return;
     }
     // What is read before the loop is read once by blocks that stay.
@@ -388,8 +392,7 @@ static void choose_turns(const struct map_gpu *m, struct nest *n, const struct m
     while (turns < MOST_TURNS && stays && !map_is_long(n, p) && p->count >= MANY_VECTORS &&
            p->count % (2 * turns * GPU_BLOCK) == 0 && map_is_short(n, p->s->body, 2 * turns))
         turns *= 2;
-    if (turns > 1)
-        n->threads[NEST_TURNS] = turns;
+    s->turns = turns > 1 ? turns : 0;
 }
 
 // Threads of a block that has points with loops over time: a thread waits for itself, and few of them go to all

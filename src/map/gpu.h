@@ -81,6 +81,8 @@ struct map_points map_points_make(const struct map_gpu *m, nest_id loop);
 // Several rows for a thread where they share what they read.
 void map_points_widen(const struct map_gpu *m, struct map_points *p);
 void map_points_write(struct nest *n, const struct map_points *p);
+// Of a loop that a group's threads share: its turns that are written out, all of them, or some that are read at once.
+void map_turns_choose(struct nest *n, nest_id loop);
 // Neighbouring elements along an axis of a loop that are worth doing at once.
 unsigned map_lanes(const struct map_gpu *m, const struct nest_statement *loop, nest_id axis);
 // Operations of a turn of the block, inner loops once.

@@ -21,8 +21,11 @@
 #define MANY_CHAINS (GPU_MULTIPROCESSORS * COST_CHAINS)
 #define MANY_ACCUMULATORS 64 // of a thread, that leave registers
 #define FEW_AT_ONCE 4        // for so many windows
-#define MOST_ROWS 2          // more of them leave too few threads that wait for memory
-#define REGISTERS 64         // for what the rows share
+#define TURNS_AT_ONCE 4      // that are read at once of a loop whose turns are not written out
+#define TURNS_WORK                                                                             \
+    200.0            // operations of a group's turns that are written out though they branch
+#define MOST_ROWS 2  // more of them leave too few threads that wait for memory
+#define REGISTERS 64 // for what the rows share
 #define ROW_THREADS (GPU_MULTIPROCESSORS * COST_ROW_THREADS)
 
 double map_turn_work(const struct nest *n, uint32_t block)
@@ -237,6 +240,38 @@ static bool shares_reads(const struct map_gpu *m, const struct map_points *p, ne
             return false;
     }
     return registers > 0 && registers <= REGISTERS;
+}
+
+// Turns that are read at once: what branches, as a quotient whose operands are out of range, is written out to no gain,
+// for nothing that is read is moved over a branch.
+static unsigned turns_at_once(const struct nest *n, const struct map_points *p, int64_t group)
+{
+    int64_t each = p->count / group;
+    unsigned turns = TURNS_AT_ONCE;
+    bool branches = false;
+    nest_for_each (s, n, p->s->body) {
+        if (s->kind > NEST_PUT || (s->kind == NEST_PUT && s->op))
+            return 0;
+        branches |= s->kind == NEST_OP && cost_is_expensive(s->op, s->dtype);
+    }
+    for (uint32_t i = 0; i < n->buffers.count; i++)
+        branches &= n->buffers.at[i].space != NEST_REGISTER;
+    if (!branches || p->lanes == 1 || p->rows != 1 || n->axes.at[p->axis].extent % p->lanes ||
+        p->count % group || (double)each * map_turn_work(n, p->s->body) <= TURNS_WORK)
+        return 0;
+    while (turns > 1 && each % turns)
+        turns /= 2;
+    return turns;
+}
+
+void map_turns_choose(struct nest *n, nest_id loop)
+{
+    struct nest_statement *s = &n->statements.at[loop];
+    struct map_points p = map_points_of(n, loop);
+    int64_t group = n->threads[NEST_GROUP_THREADS], each = p.count / group;
+    s->at_once = turns_at_once(n, &p, group);
+    if (!s->at_once && p.count % group == 0 && map_is_short(n, s->body, each))
+        s->turns = (unsigned)each;
 }
 
 void map_points_widen(const struct map_gpu *m, struct map_points *p)

@@ -14,7 +14,7 @@ const char *const nest_level_names[NEST_LEVELS] = {NULL,  "grid",  "group", "thr
 const char *const nest_special_names[NEST_SPECIALS] = {NULL, "attention", "attention_gradient",
                                                        "network", "trips"};
 const char *const nest_threads_names[NEST_THREADS] = {"block", "group", "columns", "resident",
-                                                      "grid",  "turns", "at_once"};
+                                                      "grid"};
 
 static uint32_t add_block(struct nest *n)
 {

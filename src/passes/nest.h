@@ -69,14 +69,15 @@
 //   i < 1000 @rows 2       two elements, half of the axis apart, are one thread's
 //   t < 1000 @segment 8    steps whose locals `@again` the loop that reads them makes anew, eight at a time
 //
+//   par @thread i < 1000 turns 4    the code of a thread has four of its elements, or vectors, one after the other
+//   par @thread i < 1000 at_once 2  it reads what two of them want before it goes on
+//
 //   fold @thread i < 1000 terms @shared    what is combined is computed before: by the threads of the block
 //   fold @thread i < 1000 terms @scratch   by a function of its own
 //
 // Behind its parameters stands how many threads a kernel has: `block 256` a block, `group 32` those that share a
 // point (1: none do), `columns 8` points of a block side by side, `resident 4` blocks of a multiprocessor at once,
-// `grid 1` blocks, where that is not said by the work, `turns 4` vectors of points that a thread has one after the
-// other, or `at_once 2` that it reads before it goes on; or `as network`, the one emitter that it is for.  A local
-// may be `@register`, kept by the threads of a group that put it, or `@shared` by them.
+// `grid 1` blocks, where that is not said by the work; or `as network`, the one emitter that it is for.  A local may be `@register`, kept by the threads of a group that put it, or `@shared` by them.
 //
 // A contract is c = sum of a b by fused multiply-add, whose terms come one after the other.
 //
@@ -193,8 +194,6 @@ enum nest_threads {
     NEST_COLUMNS,
     NEST_RESIDENT,
     NEST_BLOCKS,
-    NEST_TURNS,
-    NEST_AT_ONCE,
     NEST_THREADS
 };
 extern const char *const nest_threads_names[NEST_THREADS]; // "block", ...
@@ -234,6 +233,8 @@ struct nest_statement {
     const nest_id *axes;
     bool reverse;          // SCAN, SEQ
     enum nest_level level; // of loops
+    unsigned turns,
+        at_once; // of a thread's turns of them (above), 0: one after the other in a loop
     enum nest_space terms; // FOLD: where what it combines is computed to, before it is
     uint32_t body;         // block of loops, IF's first branch, WHILE's test
     uint32_t other;        // IF's second branch, WHILE's step; NEST_NONE for none

@@ -108,6 +108,7 @@ static void emit_one(struct serial *s, nest_id id)
     emit(s, (uint64_t)t->kind | (uint64_t)t->op << 8 | (uint64_t)t->dtype << 24 |
                 (uint64_t)t->reverse << 32 | (uint64_t)t->terms << 36 |
                 (uint64_t)t->level << 40 | (uint64_t)t->order << 48);
+    emit(s, (uint64_t)t->turns << 32 | t->at_once);
     emit(s, t->n_in);
     for (uint32_t i = 0; i < t->n_in; i++)
         emit_value(s, t->in[i]);

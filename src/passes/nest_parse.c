@@ -104,15 +104,22 @@ static bool parse_loop(struct nest_parser *p, enum nest_kind kind)
         return false;
     bool reverse = kind == NEST_SCAN && lex_keyword(l, "reverse");
     unsigned terms = 0;
+    uint32_t turns = 0, at_once = 0;
+    if ((lex_keyword(l, "turns") && !lex_u32(l, &turns)) ||
+        (lex_keyword(l, "at_once") && !lex_u32(l, &at_once)))
+        return false;
     if (kind == NEST_FOLD && lex_keyword(l, "terms") &&
         !nest_parse_level(p, nest_space_names, NEST_SPACES, &terms))
         return false;
     if (!nest_parse_where(p) || !lex_expect(l, "{"))
         return false;
     nest_id id = nest_open(&p->b, kind, (int)h.axes.count, h.axes.at);
-    p->b.nest->statements.at[id].reverse = reverse;
-    p->b.nest->statements.at[id].level = (enum nest_level)level;
-    p->b.nest->statements.at[id].terms = (enum nest_space)terms;
+    struct nest_statement *s = &p->b.nest->statements.at[id];
+    s->reverse = reverse;
+    s->level = (enum nest_level)level;
+    s->turns = turns;
+    s->at_once = at_once;
+    s->terms = (enum nest_space)terms;
     for (uint32_t i = 0; i < h.axes.count; i++)
         nest_parse_open_axis(p, h.names.at[i], h.axes.at[i], id);
     if (!parse_block(p, kind == NEST_SCAN))

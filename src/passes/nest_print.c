@@ -418,6 +418,8 @@ static void print_loop(struct printer *p, const struct nest_statement *t)
         add_axis(p, t->axes[i]);
     }
     add(p, t->reverse ? " reverse" : "");
+    add_word(p, " turns ", t->turns);
+    add_word(p, " at_once ", t->at_once);
     if (t->terms && t->terms < NEST_SPACES)
         strbuf_printf(p->s, " terms @%s", nest_space_names[t->terms]);
     add_where(p, t);

@@ -4,6 +4,7 @@
 
 #define MOST_LANES 64
 #define MOST_THREADS 1024
+#define MOST_TURNS 64 // that are written out
 #define BIT(kind) (1u << (kind))
 #define POINTS (BIT(NEST_PAR) | BIT(NEST_MAP))
 
@@ -68,6 +69,20 @@ static void check_owner(struct verifier *v, const struct nest_statement *s)
         nest_fault(v, "%u axes have tiles", tiles);
 }
 
+// What a thread has of a loop in its code is of plain statements where all of it is read first.
+static void check_turns(struct verifier *v, const struct nest_statement *s)
+{
+    bool is_plain = true;
+    nest_for_each (t, v->nest, s->body)
+        is_plain &= t->kind < NEST_PUT || (t->kind == NEST_PUT && !t->op);
+    if ((s->turns || s->at_once) && (s->level != NEST_THREAD || !(POINTS >> s->kind & 1)))
+        nest_fault(v, "the turns of such a loop are not a thread's");
+    if (s->turns > MOST_TURNS || s->at_once > MOST_TURNS || (s->turns && s->at_once))
+        nest_fault(v, "a thread has no %u turns, and %u at once", s->turns, s->at_once);
+    if (s->at_once && !is_plain)
+        nest_fault(v, "what turns read is not all read before it is written");
+}
+
 // Loops that have an order go element by element, and lanes of a fold are neighbours in its sequence.
 void verify_levels(struct verifier *v, const struct nest_statement *s)
 {
@@ -85,6 +100,7 @@ void verify_levels(struct verifier *v, const struct nest_statement *s)
     if (with > 1)
         nest_fault(v, "%u axes have lanes", with);
     check_owner(v, s);
+    check_turns(v, s);
 }
 
 // A tape is made again by the loop over time whose steps come in segments.

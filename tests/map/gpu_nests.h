@@ -45,6 +45,27 @@ static const struct gpu_nest {
      KERNEL(MAP("i < 1000", "i", "i")),
      false,
      {") block 256 price ", "par @thread i < 1000 {"}},
+    {"a number read before many points: some after another for a thread",
+     KERNEL("  %9 = load w[0] : f32\n  par i < 134217728 {\n    %10 = load x[i] : f32\n"
+            "    %11 = mul %10, %9 : f32\n    put y[i] = %11\n  }\n"),
+     false,
+     {"par @thread i < 134217728 @vector 4 turns 4 {"}},
+    {"dear ones: two that are read at once",
+     KERNEL("  par i < 134217728 {\n    %0 = load x[i] : f32\n    %1 = tanh %0 : f32\n"
+            "    %2 = log1p %1 : f32\n    put y[i] = %2\n  }\n"),
+     false,
+     {"par @thread i < 134217728 @vector 4 at_once 2 {"}},
+    {"a group's turns, written out and read at once where they branch",
+     KERNEL("  par i < 4096 {\n" SUM(
+         "k < 1280", "x[1280*i + k]",
+         "%1") "    map j < 1280 {\n      %2 = load x[1280*i + j] : f32\n"
+               "      %3 = sub %2, %1 : f32\n      put y[1280*i + j] = %3\n    }\n"
+               "    map l < 1280 {\n      %4 = load x[1280*i + l] : f32\n"
+               "      %5 = tanh %4 : f32\n      %6 = div %5, %1 : f32\n"
+               "      put y[1280*i + l + 67108864] = %6\n    }\n  }\n"),
+     false,
+     {"map @thread j < 1280 @vector 2 turns 10 {",
+      "map @thread l < 1280 @vector 2 at_once 2 {"}},
     {"a transposed read: tiles",
      KERNEL(MAP("i < 1024, j < 1024", "i + 1024*j", "1024*i + j")),
      false,

@@ -286,6 +286,7 @@ struct nest *nest_without_levels(struct arena *arena, const struct nest *n)
         bool is_running = s->kind == NEST_SCAN && s->level == NEST_THREAD;
         is_shared |= is_running;
         s->level = is_running ? NEST_THREAD : NEST_NO_LEVEL;
+        s->turns = s->at_once = 0;
         s->terms = NEST_OWN;
     }
     for (uint32_t i = 0; i < n->axes.count; i++) {

@@ -18,9 +18,8 @@ static void by_threads(struct cg_lowering *l, nest_id loop, struct cg_kernel_ste
     bool has_time = nest_has_time(l->nest, p.s->body);
     // What is read before the loop is read once by blocks that stay.
     step->exact_grid = has_time || !map_reads_before(l->nest);
-    bool at_once = l->nest->threads[NEST_AT_ONCE];
-    int64_t turns = at_once ? l->nest->threads[NEST_AT_ONCE] : l->nest->threads[NEST_TURNS];
-    turns = turns ? turns : 1;
+    bool at_once = p.s->at_once;
+    int64_t turns = at_once ? p.s->at_once : p.s->turns ? p.s->turns : 1;
     int64_t own = l->gpu->block - (l->gpu->common ? GPU_WARP : 0); // threads that have points
     int64_t size = turns * own, chunks = (p.count + size - 1) / size;
     struct cg_loop chunk =

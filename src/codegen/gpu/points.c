@@ -6,9 +6,6 @@
 #include "passes/cost.h"
 
 #define BYTES 16
-#define TURNS_AT_ONCE 4 // that are read at once of a loop whose turns are not written out
-#define TURNS_WORK                                                                             \
-    200.0 // operations of a group's turns that are written out though they branch
 
 // Of a loop of one thread.
 static struct map_points points_alone(const struct cg_lowering *l, nest_id loop)
@@ -163,46 +160,23 @@ static void map_as_row(struct cg_lowering *l, const struct map_points *p)
     }
 }
 
-// Turns at once of a group's loop, 0 when it is none of these: what branches, as a quotient whose operands are out
-// of range, is written out to no gain, for nothing that is read is moved over a branch.
-static int64_t turns_at_once(const struct cg_lowering *l, const struct map_points *p)
-{
-    const struct nest_block *b = &l->nest->blocks.at[p->s->body];
-    int64_t each = p->count / l->gpu->group, turns = TURNS_AT_ONCE;
-    bool branches = false;
-    for (uint32_t i = 0; i < b->statements.count; i++) {
-        const struct nest_statement *s = cg_statement(l, b->statements.at[i]);
-        if (s->kind > NEST_PUT || (s->kind == NEST_PUT && s->op))
-            return 0;
-        branches |= s->kind == NEST_OP && cost_is_expensive(s->op, s->dtype);
-    }
-    if (!branches || gpu_keeps(l) || p->lanes == 1 || p->rows != 1 ||
-        l->nest->axes.at[p->axis].extent % p->lanes || p->count % l->gpu->group ||
-        (double)each * map_turn_work(l->nest, p->s->body) <= TURNS_WORK)
-        return 0;
-    while (turns > 1 && each % turns)
-        turns /= 2;
-    return turns;
-}
-
 void gpu_map(struct cg_lowering *l, nest_id loop)
 {
     LLVMBuilderRef b = l->m.b;
     struct map_points p = map_points_of(l->nest, loop);
-    int64_t group = l->gpu->group;
+    int64_t group = l->gpu->group, at_once = p.s->at_once;
     gpu_sync_to_put(l, p.s->body);
     l->gpu->is_alone = true;
     LLVMValueRef place = gpu_wide(l, l->gpu->place);
-    int64_t turns = turns_at_once(l, &p);
     if (p.s->level == NEST_IN_ROW) {
         map_as_row(l, &p);
-    } else if (turns) {
+    } else if (at_once) {
         struct cg_loop turn = cg_loop_open(l, place, cg_int(l->module, p.count),
-                                           cg_int(l->module, turns * group));
-        gpu_points_turns(l, &p, turn.index, turns, group);
+                                           cg_int(l->module, at_once * group));
+        gpu_points_turns(l, &p, turn.index, at_once, group);
         cg_loop_close(l, &turn);
-    } else if (p.count % group == 0 && map_is_short(l->nest, p.s->body, p.count / group)) {
-        for (int64_t k = 0; k < p.count / group; k++)
+    } else if (p.s->turns) {
+        for (int64_t k = 0; k < p.s->turns; k++)
             gpu_points_body(l, &p, LLVMBuildAdd(b, place, cg_int(l->module, k * group), ""));
     } else {
         struct cg_loop turn =
