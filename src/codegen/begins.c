@@ -61,15 +61,20 @@ static void move(struct nest *n, const int64_t *begins, int sign)
     }
 }
 
-// In bytes, by operand.
-static const int64_t *of_operands(struct arena *arena, const struct nest *n,
-                                  const int64_t *begins)
+// What the step uses of its memories from where its nest begins to read them.
+static void set_ranges(struct arena *arena, const struct nest_program *p, struct nest_step *t,
+                       const int64_t *begins)
 {
-    int64_t *bytes = arena_array(arena, int64_t, n->buffers.count + 1), *at = bytes;
-    for (uint32_t i = 0; i < n->buffers.count; i++)
-        if (n->buffers.at[i].role != NEST_LOCAL)
-            *at++ = begins[i] * (int64_t)jot_dtype_size(n->buffers.at[i].dtype);
-    return bytes;
+    const struct nest *n = p->nests.at[t->nest];
+    struct nest_range *ranges = arena_array(arena, struct nest_range, t->n_memories + 1);
+    for (uint32_t i = 0, k = 0; i < n->buffers.count; i++) {
+        if (n->buffers.at[i].role == NEST_LOCAL)
+            continue;
+        ranges[k] = nest_step_range(p, t, k);
+        ranges[k].first += begins[i];
+        ranges[k++].count -= begins[i];
+    }
+    t->ranges = ranges;
 }
 
 // Of each operand of nests that are one there are as many elements as behind the last place where one begins.
@@ -87,8 +92,8 @@ static void set_counts(struct nest *n, const int64_t *counts)
         n->buffers.at[i].count = counts[i];
 }
 
-const int64_t *const *cg_begins_share(struct arena *arena, struct nest_program *p,
-                                      const bool *wanted, unsigned alignment, uint32_t *of)
+void cg_begins_share(struct arena *arena, struct nest_program *p, const bool *wanted,
+                     unsigned alignment, uint32_t *of)
 {
     struct hash_table table = {0};
     uint32_t n = p->nests.count;
@@ -115,12 +120,11 @@ const int64_t *const *cg_begins_share(struct arena *arena, struct nest_program *
         }
         take_least(least[of[i]], p->nests.at[i], begins[i]);
     }
-    const int64_t **out = arena_array(arena, const int64_t *, p->steps.count + 1);
     for (uint32_t i = 0; i < p->steps.count; i++) {
         struct nest_step *t = &p->steps.at[i];
         if (t->kind != NEST_STEP_KERNEL || !is_shared[t->nest])
             continue;
-        out[i] = of_operands(arena, p->nests.at[t->nest], begins[t->nest]);
+        set_ranges(arena, p, t, begins[t->nest]);
         t->nest = of[t->nest];
     }
     for (uint32_t i = 0; i < n; i++)
@@ -128,5 +132,4 @@ const int64_t *const *cg_begins_share(struct arena *arena, struct nest_program *
             set_counts(p->nests.at[i], least[of[i]]);
         else if (wanted[i])
             move(p->nests.at[i], begins[i], -1);
-    return out;
 }

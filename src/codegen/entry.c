@@ -44,59 +44,65 @@ static jot_status lower_nests(struct cg_module *m, struct arena *arena,
     return JOT_OK;
 }
 
-// Kernels that nothing but where they begin to read tells apart are one; their steps name the ranges that they read.
-static void share_kernels(struct arena *arena, struct nest_program *program, const bool *wanted,
-                          unsigned alignment, uint32_t *of)
+enum role { UNUSED, KERNEL, PHASE };
+
+// What nests are: phases are those of steps in loops that are kernels.  One that is a kernel too becomes two, with
+// levels of their own; of those behind the first ones `origin` says which.
+static enum role *find_roles(struct arena *arena, struct nest_program *program,
+                             uint32_t *origin)
 {
-    const int64_t *const *begins = cg_begins_share(arena, program, wanted, alignment, of);
+    uint32_t n = program->nests.count, end = 0;
+    enum role *of = arena_array(arena, enum role, 2 * n + 1);
+    uint32_t *phase = arena_array(arena, uint32_t, n + 1); // by kernel
     for (uint32_t i = 0; i < program->steps.count; i++) {
-        struct nest_step *t = &program->steps.at[i];
-        if (!begins[i])
-            continue;
-        struct nest_range *ranges = arena_array(arena, struct nest_range, t->n_memories + 1);
-        for (uint32_t k = 0; k < t->n_memories; k++) {
-            jot_dtype dtype = program->memories.at[t->memories[k]].dtype;
-            int64_t begin = begins[i][k] / (int64_t)jot_dtype_size(dtype);
-            ranges[k] = nest_step_range(program, t, k);
-            ranges[k].first += begin;
-            ranges[k].count -= begin;
-        }
-        t->ranges = ranges;
+        if (i >= end && nest_loop_is_resident(program, i))
+            end = nest_step_end(program, i);
+        if (program->steps.at[i].kind == NEST_STEP_KERNEL && i >= end)
+            of[program->steps.at[i].nest] = KERNEL;
     }
+    for (uint32_t i = end = 0; i < program->steps.count; i++) {
+        struct nest_step *t = &program->steps.at[i];
+        if (i >= end && nest_loop_is_resident(program, i))
+            end = nest_step_end(program, i);
+        if (t->kind != NEST_STEP_KERNEL || i >= end)
+            continue;
+        if (of[t->nest] == KERNEL && !phase[t->nest]) {
+            phase[t->nest] = program->nests.count;
+            origin[program->nests.count] = t->nest;
+            vec_push(arena, &program->nests, nest_copy(arena, program->nests.at[t->nest]));
+        }
+        t->nest = of[t->nest] == KERNEL ? phase[t->nest] : t->nest;
+        of[t->nest] = PHASE;
+    }
+    return of;
 }
 
 static jot_status lower_gpu(struct cg_module *m, struct arena *arena,
                             struct nest_program *program, bool is_lowered,
                             struct cg_kernel *kernels, struct cg_phases *phases)
 {
-    uint32_t n = program->nests.count, end = 0;
-    bool *alone = arena_array(arena, bool, n + 1), *inside = arena_array(arena, bool, n + 1);
+    uint32_t before = program->nests.count;
+    uint32_t *origin = arena_array(arena, uint32_t, 2 * before + 1);
+    const enum role *roles = find_roles(arena, program, origin);
+    const uint32_t n = program->nests.count;
     bool *wanted = arena_array(arena, bool, n + 1);
     uint32_t *of = arena_array(arena, uint32_t, n + 1);
-    uint32_t *of_alone = arena_array(arena, uint32_t, n + 1);
-    struct cg_kernel *of_phases = arena_array(arena, struct cg_kernel, n + 1);
-    for (uint32_t i = 0; i < program->steps.count; i++) {
-        const struct nest_step *t = &program->steps.at[i];
-        if (i >= end && nest_loop_is_resident(program, i))
-            end = nest_step_end(program, i);
-        if (t->kind == NEST_STEP_KERNEL)
-            (i < end ? inside : alone)[t->nest] = true;
+    for (enum role role = KERNEL; role <= PHASE; role++) {
+        const struct gpu_writes *const *writes =
+            role == PHASE ? gpu_writes_of_loops(arena, program) : NULL;
+        for (uint32_t i = 0; i < n; i++)
+            wanted[i] = roles[i] == role;
+        cg_begins_share(arena, program, wanted, GPU_ALIGNMENT, of);
+        JOT_TRY(lower_nests(m, arena, program, writes, wanted, of, is_lowered, kernels));
     }
-    for (uint32_t i = 0; i < n; i++)
-        wanted[i] = inside[i] && !alone[i];
-    const int64_t *const *begins = cg_begins_share(arena, program, wanted, GPU_ALIGNMENT, of);
-    for (uint32_t i = 0; i < n; i++)
-        wanted[i] = alone[i] && !inside[i];
-    share_kernels(arena, program, wanted, GPU_ALIGNMENT, of_alone);
-    JOT_TRY(lower_nests(m, arena, program, NULL, alone, of_alone, is_lowered, kernels));
-    JOT_TRY(lower_nests(m, arena, program, gpu_writes_of_loops(arena, program), inside, of,
-                        is_lowered, of_phases));
-    for (uint32_t i = 0; i < n; i++)
-        if (!kernels[i].serial)
-            kernels[i].serial = of_phases[i].serial;
+    for (uint32_t i = before; i < n; i++) {
+        struct cg_kernel *k = &kernels[origin[i]];
+        k->serial = k->serial ? k->serial : kernels[i].serial;
+        kernels[i].serial = NULL;
+    }
     for (uint32_t i = 0; is_lowered && i < program->steps.count; i++)
         if (nest_loop_is_resident(program, i)) {
-            cg_resident_lower(m, arena, program, i, of_phases, begins, &phases[i]);
+            cg_resident_lower(m, arena, program, i, kernels, &phases[i]);
             i = nest_step_end(program, i);
         }
     return JOT_OK;
@@ -107,8 +113,8 @@ static const void *constant_of(const struct nest_program *program, const struct 
                                uint32_t i)
 {
     const struct nest_memory *m = &program->memories.at[step->memories[i]];
-    return m->place == NEST_CONSTANT && m->count <= COST_TABLE && !step->ranges ? m->data
-                                                                                : NULL;
+    bool is_all = nest_step_range(program, step, i).count == m->count;
+    return m->place == NEST_CONSTANT && m->count <= COST_TABLE && is_all ? m->data : NULL;
 }
 
 // Tells buffers of kernels of their elements.
@@ -162,7 +168,7 @@ static jot_status lower_host(struct cg_module *m, struct arena *arena,
     if (is_text)
         find_equal(arena, program, of);
     else
-        share_kernels(arena, program, wanted, COST_LINE_BYTES, of);
+        cg_begins_share(arena, program, wanted, COST_LINE_BYTES, of);
     for (uint32_t i = 0; i < program->nests.count; i++)
         if (of[i] == i)
             JOT_TRY(cg_kernel_lower(m, arena, program->nests.at[i], (int)i, &kernels[i]));
@@ -222,7 +228,9 @@ static jot_status compile(const struct cg_request *request, struct arena *arena,
 {
     struct nest_program *program;
     JOT_TRY(nest_program_parse(arena, request->program, &program));
-    struct cg_kernel *kernels = arena_array(arena, struct cg_kernel, program->nests.count + 1);
+    // Of a GPU a nest may become two.
+    struct cg_kernel *kernels =
+        arena_array(arena, struct cg_kernel, 2 * program->nests.count + 1);
     struct cg_phases *phases = arena_array(arena, struct cg_phases, program->steps.count + 1);
     struct cg_object object = {0};
     if (has_code(program)) {

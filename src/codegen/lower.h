@@ -524,10 +524,10 @@ void cg_kernel_share(const struct cg_module *module, struct nest *nest,
                      const struct cg_kernel *kernel, struct cg_kernel *out);
 
 // begins.c: of the nests that are wanted those that are equal but for where they begin to read become one, which
-// steps of the others are steps of.  By step: NULL, or how many bytes behind each of its memories its nest begins,
-// a multiple of `alignment` bytes; by nest: the one that stands for it, or itself.
-const int64_t *const *cg_begins_share(struct arena *arena, struct nest_program *program,
-                                      const bool *wanted, unsigned alignment, uint32_t *out_of);
+// steps of the others are steps of; their ranges say where it begins, a multiple of `alignment` bytes.  By nest: the
+// one that stands for it, or itself.
+void cg_begins_share(struct arena *arena, struct nest_program *program, const bool *wanted,
+                     unsigned alignment, uint32_t *out_of);
 
 // phases.c: the loop that a step opens, with all its steps, as one function over memories.
 struct cg_phases {
@@ -544,9 +544,8 @@ struct cg_phases {
 };
 void cg_phases_lower(struct cg_module *module, struct arena *arena, struct nest_program *p,
                      uint32_t step, const struct cg_kernel *kernels, struct cg_phases *out);
-// The same as one kernel of a GPU; the kernels are phases, whose begins cg_begins_share gives.
+// The same as one kernel of a GPU; the kernels are phases.
 void cg_resident_lower(struct cg_module *module, struct arena *arena, struct nest_program *p,
-                       uint32_t step, const struct cg_kernel *kernels,
-                       const int64_t *const *begins, struct cg_phases *out);
+                       uint32_t step, const struct cg_kernel *kernels, struct cg_phases *out);
 
 #endif

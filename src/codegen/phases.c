@@ -213,10 +213,8 @@ static void find_addresses(struct phases *w, uint32_t first, uint32_t end)
 static LLVMValueRef begin_of(struct phases *w, const struct nest_step *t, uint32_t k)
 {
     const struct nest_memory *m = &w->p->memories.at[t->memories[k]];
-    const int64_t *begins = w->begins ? w->begins[t - w->p->steps.at] : NULL;
     int64_t begin = nest_step_range(w->p, t, k).first * (int64_t)jot_dtype_size(m->dtype);
     LLVMValueRef pointer = address_of(w, t->memories[k]);
-    begin += begins ? begins[k] : 0;
     if (!begin)
         return pointer;
     LLVMValueRef offset = number(w, begin);

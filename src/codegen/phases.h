@@ -33,8 +33,7 @@ struct phases {
     int64_t *totals; // by loop: its trips
     LLVMBasicBlockRef leave; // where tests go
     LLVMValueRef leave_trips;
-    struct gpu_resident *gpu;     // NULL on the host
-    const int64_t *const *begins; // of a GPU (cg_begins_share)
+    struct gpu_resident *gpu; // NULL on the host
 };
 
 // For a function at its begin: no address is found, and no loop has begun.

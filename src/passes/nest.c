@@ -16,6 +16,17 @@ const char *const nest_special_names[NEST_SPECIALS] = {NULL, "attention", "atten
 const char *const nest_threads_names[NEST_THREADS] = {"block", "group", "columns", "resident",
                                                       "grid"};
 
+struct nest *nest_copy(struct arena *arena, const struct nest *n)
+{
+    struct nest *copy = arena_copy(arena, n, sizeof *n);
+    copy->axes.at = arena_copy(arena, n->axes.at, n->axes.count * sizeof *n->axes.at);
+    copy->buffers.at =
+        arena_copy(arena, n->buffers.at, n->buffers.count * sizeof *n->buffers.at);
+    copy->statements.at =
+        arena_copy(arena, n->statements.at, n->statements.count * sizeof *n->statements.at);
+    return copy;
+}
+
 static uint32_t add_block(struct nest *n)
 {
     vec_push(n->arena, &n->blocks, (struct nest_block){0});

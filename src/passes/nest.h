@@ -286,6 +286,9 @@ struct nest_builder {
     uint32_t where;     // place in the source of the statements to come
 };
 
+// A nest whose levels, orders and indices are its own.
+struct nest *nest_copy(struct arena *arena, const struct nest *n);
+
 struct nest_builder nest_builder_make(struct arena *arena, const char *name);
 nest_id nest_buffer(struct nest_builder *b, const char *name, jot_dtype dtype, int64_t count,
                     enum nest_role role);
@@ -399,6 +402,11 @@ static inline bool nest_is_scalar(const struct nest_statement *s)
 {
     return s->kind == NEST_OP || s->kind == NEST_CONST || s->kind == NEST_INDEX ||
            s->kind == NEST_LOAD;
+}
+// Whether the text says who does what on a GPU.
+static inline bool nest_is_mapped(const struct nest *n)
+{
+    return n->special || n->threads[NEST_BLOCK_THREADS];
 }
 // Whether threads share its elements.
 static inline bool nest_is_of_threads(const struct nest_statement *s)

@@ -22,6 +22,27 @@ static struct arena *arena;
 static inline void setup(void) { arena = arena_create(); }
 static inline void teardown(void) { arena_release(arena); }
 
+// The code of a program; that of the text with its levels is the same.
+static inline struct cg_response compiled_program(const char *text, const char *target)
+{
+    struct cg_request request = {.want = CG_WANT_ASSEMBLY, .program = text, .target = target};
+    struct cg_response r, mapped, again;
+    jot_codegen_entry(&request, &r);
+    if (r.status != JOT_OK)
+        return r;
+    request.want = CG_WANT_MAPPED;
+    jot_codegen_entry(&request, &mapped);
+    request.want = CG_WANT_ASSEMBLY;
+    request.program = mapped.text;
+    jot_codegen_entry(&request, &again);
+    ck_assert_msg(again.status == JOT_OK, "%s in\n%s", again.message, mapped.text);
+    ck_assert_msg(strcmp(again.assembly, r.assembly) == 0, "%s\n%s\n%s", mapped.text,
+                  again.assembly, r.assembly);
+    again.release(&again);
+    mapped.release(&mapped);
+    return r;
+}
+
 // What compiling the text of one kernel gives.
 static inline struct cg_response compiled(const char *text, const char *target)
 {
@@ -30,11 +51,7 @@ static inline struct cg_response compiled(const char *text, const char *target)
     ck_assert_msg(nest_parse(arena, text, &n, &nests) == JOT_OK, "%s", jot_error_message());
     struct strbuf program = strbuf_make(arena);
     nest_program_print(&program, run_native_wrap(arena, nests[0]));
-    struct cg_request request = {
-        .want = CG_WANT_ASSEMBLY, .program = program.text, .target = target};
-    struct cg_response r;
-    jot_codegen_entry(&request, &r);
-    return r;
+    return compiled_program(program.text, target);
 }
 
 static inline int count(const char *text, const char *what)
@@ -95,9 +112,7 @@ static inline void check_clean(const char *ptx)
 
 static inline const char *ptx_of_program(const char *text)
 {
-    struct cg_request request = {.program = text, .target = "cuda sm_90"};
-    struct cg_response r;
-    jot_codegen_entry(&request, &r);
+    struct cg_response r = compiled_program(text, "cuda sm_90");
     ck_assert_msg(r.status == JOT_OK, "%s", r.message);
     const char *copy = arena_text(arena, r.object);
     r.release(&r);

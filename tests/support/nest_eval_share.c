@@ -274,12 +274,7 @@ void fold_close(struct machine_state *m, struct lane *l, nest_id fold)
 
 struct nest *nest_without_levels(struct arena *arena, const struct nest *n)
 {
-    struct nest *plain = arena_copy(arena, n, sizeof *n);
-    plain->axes.at = arena_copy(arena, n->axes.at, n->axes.count * sizeof *n->axes.at);
-    plain->buffers.at =
-        arena_copy(arena, n->buffers.at, n->buffers.count * sizeof *n->buffers.at);
-    plain->statements.at =
-        arena_copy(arena, n->statements.at, n->statements.count * sizeof *n->statements.at);
+    struct nest *plain = nest_copy(arena, n);
     bool is_shared = false;
     for (uint32_t i = 0; i < n->statements.count; i++) {
         struct nest_statement *s = &plain->statements.at[i];

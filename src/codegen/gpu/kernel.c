@@ -265,7 +265,8 @@ jot_status gpu_kernel_lower(const struct gpu_kernel *k, bool is_wanted, struct c
     l.gpu = &g;
     for (uint32_t i = 0; i < n->buffers.count; i++)
         g.is_read_only[i] = gpu_is_read_only(&l, i);
-    write_levels(&l, n);
+    if (!nest_is_mapped(n))
+        write_levels(&l, n);
     *out = (struct cg_kernel){.serial = serial_text(&l)};
     if (is_wanted) {
         int64_t code = nest_code(n, 0, CG_FOLD_LANES, CG_STRIP, l.written_out);

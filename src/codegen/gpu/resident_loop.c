@@ -45,8 +45,7 @@ static void return_turns(struct phases *w, uint32_t first, LLVMValueRef trips)
 }
 
 void cg_resident_lower(struct cg_module *module, struct arena *arena, struct nest_program *p,
-                       uint32_t step, const struct cg_kernel *kernels,
-                       const int64_t *const *begins, struct cg_phases *out)
+                       uint32_t step, const struct cg_kernel *kernels, struct cg_phases *out)
 {
     const char *why;
     struct gpu_resident r = {.module = module,
@@ -54,7 +53,6 @@ void cg_resident_lower(struct cg_module *module, struct arena *arena, struct nes
                              .is_grid = nest_loop_on_gpu(p, step, &why) == NEST_LOOP_GRID};
     struct phases w = phases_make(module, arena, p, step, kernels, out, &r);
     r.m = (struct machine){.module = module, .b = w.b};
-    w.begins = begins;
     if (r.is_grid && !out->counters)
         out->counters = CG_COUNTERS_OF_GRID;
     gpu_resident_choose(&r, step, nest_step_end(p, step), kernels);

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// The code generator does what the text of a mapped nest says.
+#include "map/gpu_nests.h"
+#include "ptx_support.h"
+
+#include "base/strbuf.h"
+
+// ptx_of compares the code of a text with that of the text with its levels.
+START_TEST(text_with_levels_has_the_same_code)
+{
+    if (!gpu_nests[_i].is_phase)
+        ptx_of(gpu_nests[_i].text);
+}
+END_TEST
+
+static const char *replaced(const char *text, const char *from, const char *to)
+{
+    const char *at = strstr(text, from);
+    struct strbuf s = strbuf_make(arena);
+    ck_assert_ptr_nonnull(at);
+    strbuf_add_bytes(&s, text, (size_t)(at - text));
+    strbuf_printf(&s, "%s%s", to, at + strlen(from));
+    return s.text;
+}
+
+#define DOUBLES                                                                                \
+    "kernel k(x: f32[1048576], y: out f32[1048576]) block 256 {\n"                             \
+    "  par @thread i < 1048576 @vector 4 {\n    %0 = load x[i] : f32\n"                        \
+    "    %1 = add %0, %0 : f32\n    put y[i] = %1\n  }\n}\n"
+#define ROW                                                                                    \
+    "kernel k(x: f32[131072], y: out f32[131072]) block 256 group 32 {\n"                      \
+    "  par @group i < 128 {\n    fold @thread k < 1024 @vector 4 {\n"                          \
+    "      %0 = load x[1024*i + k] : f32\n      yield reduce_sum %0 sum64\n    } -> %1 : "     \
+    "f32\n"                                                                                    \
+    "    map @row j < 1024 @vector 4 {\n      %2 = load x[1024*i + j] : f32\n"                 \
+    "      %3 = sub %2, %1 : f32\n      put y[1024*i + j] = %3\n    }\n  }\n}\n"
+
+// Levels that map would not have written.
+START_TEST(levels_by_hand_are_followed)
+{
+    ck_assert_int_eq(count(ptx_of(DOUBLES), "ld.global.nc.v4.f32"), 1);
+    const char *ptx = ptx_of(replaced(DOUBLES, "@vector 4", "@vector 2"));
+    ck_assert_int_eq(count(ptx, "ld.global.nc.v2.f32"), 1);
+    ptx = ptx_of(replaced(DOUBLES, "@vector 4", "@vector 4 turns 4"));
+    ck_assert_int_eq(count(ptx, "ld.global.nc.v4.f32"), 4);
+    ck_assert_ptr_nonnull(strstr(ptx, ".maxntid 256"));
+    ck_assert_ptr_nonnull(strstr(ptx_of(replaced(DOUBLES, "256", "128")), ".maxntid 128"));
+    // Eight vectors of a row are written out, as turns of a map are if it says so; else they are a loop.
+    ck_assert_int_eq(count(ptx_of(ROW), "st.global.v4.f32"), 8);
+    ptx =
+        ptx_of(replaced(ROW, "@row j < 1024 @vector 4", "@thread j < 1024 @vector 4 turns 8"));
+    ck_assert_int_eq(count(ptx, "st.global.v4.f32"), 8);
+    ptx = ptx_of(replaced(ROW, "@row", "@thread"));
+    ck_assert_int_eq(count(ptx, "st.global.v4.f32"), 1);
+}
+END_TEST
+
+static void add(TCase *c)
+{
+    tcase_add_loop_test(c, text_with_levels_has_the_same_code, 0, (int)GPU_NESTS);
+    tcase_add_test(c, levels_by_hand_are_followed);
+}
+
+int main(void) { return run_ptx("gpu_levels", add); }
