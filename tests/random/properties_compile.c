@@ -8,6 +8,8 @@
 #include "passes/schedule.h"
 #include "support/opcases.h"
 
+#include <string.h>
+
 JOT_API void jot_codegen_entry(const struct cg_request *request, struct cg_response *response);
 
 // Processors with vectors of 16, 32 and 64 bytes, and GPUs.
@@ -19,6 +21,25 @@ static const char *const targets[] = {
     "cuda sm_90",
 };
 enum { HOSTS = 3, TARGETS = 5 };
+
+// Of a GPU: the text with its levels is the same code.
+static bool is_said_by_levels(struct checker *c, const char *text, const char *target,
+                              const struct cg_response *r)
+{
+    struct cg_request request = {.want = CG_WANT_MAPPED, .program = text, .target = target};
+    struct cg_response mapped, again;
+    jot_codegen_entry(&request, &mapped);
+    request = (struct cg_request){.program = mapped.text, .target = target};
+    jot_codegen_entry(&request, &again);
+    bool is = again.status == JOT_OK && again.object_size == r->object_size &&
+              memcmp(again.object, r->object, r->object_size) == 0;
+    if (!is)
+        strbuf_printf(c->why, "%.2000s: other code than that of its levels:\n%s\n",
+                      again.message ? again.message : "", mapped.text);
+    again.release(&again);
+    mapped.release(&mapped);
+    return is;
+}
 
 static bool compiles_in(struct arena *arena, struct checker *c, uint32_t f, const char *what,
                         const char *target, const struct schedule_options *options)
@@ -36,6 +57,8 @@ static bool compiles_in(struct arena *arena, struct checker *c, uint32_t f, cons
         is_good = r.status == JOT_OK;
         if (!is_good)
             strbuf_printf(c->why, "%.2000s\n", r.message);
+        else if (options->many_lanes)
+            is_good = is_said_by_levels(c, text.text, target, &r);
         r.release(&r);
     }
     if (!is_good) {
