@@ -131,6 +131,9 @@ enum cost_constant {
     COST_PART_POINTS = 1 << 16,
     COST_PART_SCANS = 1024,
     COST_LONG_SCAN = 1024,
+    // Points side by side with such scans, a thread each, that keep memory busy: of fewer, threads have parts of the
+    // scans, whose elements are read twice.
+    COST_SCAN_COLUMNS = 32768,
     // Or, where a block has neighbouring points whole, so few that blocks leave most of a GPU idle, whose loops have
     // so many elements of a point, and of all.
     COST_FEW_COLUMNS = 4096,
@@ -142,7 +145,9 @@ enum cost_constant {
     // when a term has so many operations and there are so many terms; and memory is given to.
     COST_IDLE_POINTS = 128,
     COST_DEAR_TERM = 64,
-    COST_PUT_TERM = 16, // the same of a running fold, whose terms one thread makes
+    // The same of a running fold, whose terms one thread makes.
+    COST_SCAN_POINTS = 4096,
+    COST_PUT_TERM = 16,
     COST_MANY_TERMS = 1 << 17,
     COST_KEPT_TERMS = 1 << 28,
     // Bytes of an operand of a routine's call that leaves a GPU partly idle; and kinds of such calls that are told

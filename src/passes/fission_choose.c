@@ -215,7 +215,7 @@ bool fission_wants_terms(const struct fission *f, nest_id id)
     if (s->kind == NEST_SCAN) {
         // One thread makes the terms of a short one, where there is one for each of few points.
         double work = nest_work(f->n, s->body);
-        bool is_dear = points <= COST_IDLE_POINTS && nest_extent(f->n, s) <= COST_LONG_SCAN &&
+        bool is_dear = points <= COST_SCAN_POINTS && nest_extent(f->n, s) <= COST_LONG_SCAN &&
                        work >= COST_PUT_TERM;
         return points <= COST_PART_SCANS && points * nest_extent(f->n, s) <= COST_KEPT_TERMS &&
                (makes_terms(f, s, false) || (is_dear && makes_terms(f, s, true))) &&

@@ -183,6 +183,35 @@ static uint32_t block_for(struct fission *f, uint32_t block, uint32_t n,
     return out;
 }
 
+// The place of an element of the running fold among those of all points; points stand side by side where what the loop
+// reads and puts does so.
+static struct nest_index place_of_term(struct fission *f, const struct nest_statement *scan,
+                                       int64_t *count)
+{
+    struct nest_index place = fission_place_in(f, f->par, scan->n_axes, scan->axes, count);
+    struct nest_lines all = {0};
+    if (f->par == NEST_NONE)
+        return place;
+    const struct nest_statement *par = fission_statement(f, f->par);
+    nest_for_each (s, f->n, scan->body) {
+        if (s->kind != NEST_LOAD && s->kind != NEST_PUT)
+            continue;
+        struct nest_lines one = nest_lines_of(f->n, par, scan, s);
+        all.of_points += one.of_points;
+        all.of_inner += one.of_inner;
+    }
+    if (!nest_lies_along(all))
+        return place;
+    int64_t points = nest_extent(f->n, par), length = nest_extent(f->n, scan);
+    struct nest_term *terms =
+        arena_copy(f->arena, place.terms, place.count * sizeof *place.terms);
+    for (uint32_t i = 0; i < place.count; i++) {
+        bool is_inner = terms[i].factor < length;
+        terms[i].factor = is_inner ? terms[i].factor * points : terms[i].factor / length;
+    }
+    return nest_index_make(f->arena, 0, (int)place.count, terms);
+}
+
 // The same of a running fold, which has its own axes and what it does with the running values.
 static nest_id make_scan_terms(struct fission *f, nest_id scan)
 {
@@ -193,7 +222,7 @@ static nest_id make_scan_terms(struct fission *f, nest_id scan)
     struct nest_combine *combines =
         arena_copy(f->arena, yield.combines, yield.n_combines * sizeof *combines);
     int64_t count;
-    struct nest_index place = fission_place_in(f, f->par, s.n_axes, s.axes, &count);
+    struct nest_index place = place_of_term(f, &s, &count);
     terms.body = block_for(f, s.body, yield.n_combines, yield.combines, at);
     s.body = fission_new_block(f);
     for (uint32_t i = 0; i < yield.n_combines; i++)

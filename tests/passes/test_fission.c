@@ -493,19 +493,27 @@ START_TEST(maps_of_neighbouring_points_are_loops_of_all)
 }
 END_TEST
 
-// Terms of a short running fold are not one thread's, where they are more than numbers that it reads.
+// Terms of a short running fold are not one thread's, where they are more than numbers that it reads; they lie as what
+// it puts does.
 START_TEST(dear_terms_of_a_short_scan)
 {
-#define SCAN(made, term)                                                                       \
-    "kernel k0_scan(x: f32[60], y: out f32[60]) {\n  par b < 3 {\n    scan i < 500 {\n"        \
-    "      %0 = load x[b] : f32\n" made "      yield reduce_sum " term " serial -> %9 : f32\n" \
-    "      put y[b] = %9\n    }\n  }\n}\n"
+#define SCAN(points, at, made, term)                                                           \
+    "kernel k0_scan(x: f32[60000], y: out f32[60000]) {\n  par b < " points " {\n"             \
+    "    scan i < 500 {\n      %0 = load x[" at "] : f32\n" made                               \
+    "      yield reduce_sum " term " serial -> %9 : f32\n"                                     \
+    "      put y[" at "] = %9\n    }\n  }\n}\n"
+#define DEAR "      %1 = sin %0 : f32\n      %2 = log %1 : f32\n"
     static const char *const terms[] = {
-        SCAN("", "%0"), SCAN("      %1 = sin %0 : f32\n      %2 = log %1 : f32\n", "%2")};
-    for (uint32_t i = 0; i < 2; i++) {
+        SCAN("3", "500*b + i", "", "%0"), SCAN("3", "500*b + i", DEAR, "%2"),
+        SCAN("100", "b + 100*i", DEAR, "%2"), SCAN("5000", "b + 5000*i", DEAR, "%2")};
+    static const char *const places[] = {"", "part[500*b + i]", "part[b + 100*i]", ""};
+    for (uint32_t i = 0; i < 4; i++) {
         struct nest_program *p = program_of(terms[i]);
         schedule_fission(p, false);
-        ck_assert_uint_eq(p->nests.count, 1 + i);
+        ck_assert_uint_eq(p->nests.count, *places[i] ? 2 : 1);
+        struct strbuf text = strbuf_make(arena);
+        nest_print(&text, vec_last(&p->nests));
+        ck_assert_msg(strstr(text.text, places[i]), "%s", text.text);
     }
 }
 END_TEST
