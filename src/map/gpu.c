@@ -8,7 +8,8 @@
 //     par @group i { fold @thread }              a group of threads has a point, of folds and maps along contiguous axes
 //     fold @thread i, alone or in a par @grid    blocks of threads have blocks of the fold; the last one to end brings
 //                                                them together
-//     scan @thread i, alone or in a par @grid    warps have parts of it
+//     scan @thread i, alone or in a par @grid    warps have parts of it; of many points a warp has a point
+//     par @grid i { scan @thread }, columns 32   threads have parts of it, those of i's neighbours side by side
 //     seq @place i, alone or in a par @grid      warps or threads have places
 //     as network                                 fold i { contract, sums over i }: a thread has a point, groups the sums
 //     as attention                               par i { products and a softmax }: warps have tiles of it
@@ -36,6 +37,7 @@
 #define STRIPS_BLOCK 64
 #define OWN_BYTES (48 << 10) // of the terms of a block of a fold
 #define OWN_BLOCK 256        // threads that make them
+#define SHORT_SCAN 16        // elements of a running fold
 #define TILE_TURNS 4         // in which the threads do the rows of a tile
 
 bool map_reads_before(const struct nest *n)
@@ -358,11 +360,22 @@ static void do_scan(const struct map_gpu *m, struct nest *n, nest_id scan)
 
 static bool choose_scan_of_points(const struct map_gpu *m, struct nest *n, nest_id loop)
 {
-    if (!map_is_scan_of_points(n, loop))
+    nest_id scan = map_scan_of_points(n, loop);
+    if (scan == NEST_NONE)
+        return false;
+    unsigned columns = map_scan_columns(n, loop, scan);
+    int64_t points = nest_extent(n, nest_statement_at(n, loop));
+    bool is_long = nest_extent(n, nest_statement_at(n, scan)) > COST_LONG_SCAN;
+    if (columns ? points > COST_SCAN_COLUMNS : points > COST_PART_SCANS && !is_long)
         return false;
     n->threads[NEST_BLOCK_THREADS] = GPU_BLOCK;
     set_level(n, loop, NEST_GRID);
-    do_scan(m, n, vec_last(&n->blocks.at[nest_statement_at(n, loop)->body].statements));
+    if (columns) {
+        n->threads[NEST_COLUMNS] = columns;
+        n->threads[NEST_GROUP_THREADS] = GPU_BLOCK / columns;
+        do_by_threads(n, scan, 1);
+    } else
+        do_scan(m, n, scan);
     return true;
 }
 
@@ -395,7 +408,16 @@ static void choose_turns(const struct map_gpu *m, struct nest *n, const struct m
     s->turns = turns > 1 ? turns : 0;
 }
 
-// Threads of a block that has points with loops over time: a thread waits for itself, and few of them go to all
+// Whether the points have loops that go on from step to step, running folds among them.
+static bool goes_on(const struct nest *n, uint32_t block)
+{
+    nest_for_each (s, n, block)
+        if (s->kind == NEST_SCAN && nest_extent(n, s) > SHORT_SCAN)
+            return true;
+    return nest_has_time(n, block);
+}
+
+// Threads of a block that has points with such loops: a thread waits for itself, and few of them go to all
 // multiprocessors.
 static unsigned spread_block(double points)
 {
@@ -413,7 +435,7 @@ static void choose_threads(const struct map_gpu *m, struct nest *n, nest_id loop
     map_points_widen(&asked, &p);
     unsigned *block = &n->threads[NEST_BLOCK_THREADS];
     *block = !m->is_phase && has_many_registers(m, s->body) ? SMALL_BLOCK : GPU_BLOCK;
-    if (!m->is_phase && nest_has_time(n, s->body))
+    if (!m->is_phase && goes_on(n, s->body))
         *block = spread_block((double)nest_extent(n, s) / p.lanes);
     if (ahead)
         *block = map_ahead_threads(nest_extent(n, s)) + GPU_WARP;

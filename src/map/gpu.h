@@ -154,10 +154,12 @@ bool map_is_turned(const struct nest *n, const struct nest_statement *s, nest_id
                    nest_id across);
 uint64_t map_tile_bytes(const struct nest *n, const struct map_tiles *t); // of shared memory
 #define MAP_SHORTEST_CHUNK COST_LONG_SCAN // elements of a running fold that a warp has
-// Which statement of a scan's body yields; whether warps can share it; a par of few points with such a scan each.
+// Which statement of a scan's body yields; whether threads can share it; such a scan that each point of a par has, or
+// NEST_NONE; how many points threads have side by side where what the scans read and put lies along these, else 0.
 uint32_t map_scan_yield(const struct nest *n, const struct nest_statement *scan);
 bool map_is_long_scan(const struct nest *n, nest_id scan);
-bool map_is_scan_of_points(const struct nest *n, nest_id loop);
+nest_id map_scan_of_points(const struct nest *n, nest_id loop);
+unsigned map_scan_columns(const struct nest *n, nest_id loop, nest_id scan);
 // The fold of a loop over few points, whose blocks are to be those of blocks of threads; NEST_NONE: there is none.
 #define MAP_MOST_OF_ONE_BLOCK 32768 // elements of a fold
 nest_id map_shared_fold(const struct map_gpu *m, nest_id loop);

@@ -90,16 +90,35 @@ bool map_is_long_scan(const struct nest *n, nest_id id)
            nest_extent(n, s) > (c->order == NEST_FREE ? GPU_WARP : MAP_SHORTEST_CHUNK);
 }
 
-bool map_is_scan_of_points(const struct nest *n, nest_id loop)
+nest_id map_scan_of_points(const struct nest *n, nest_id loop)
 {
     const struct nest_statement *s = nest_statement_at(n, loop);
-    if (s->kind != NEST_PAR || nest_extent(n, s) > COST_PART_SCANS || map_has_updates(n))
-        return false;
+    if (s->kind != NEST_PAR || map_has_updates(n))
+        return NEST_NONE;
     const struct nest_block *b = &n->blocks.at[s->body];
     for (uint32_t i = 0; i + 1 < b->statements.count; i++)
         if (nest_statement_at(n, b->statements.at[i])->kind >= NEST_PUT)
-            return false;
-    return b->statements.count && map_is_long_scan(n, vec_last(&b->statements));
+            return NEST_NONE;
+    bool is = b->statements.count && map_is_long_scan(n, vec_last(&b->statements));
+    return is ? vec_last(&b->statements) : NEST_NONE;
+}
+
+unsigned map_scan_columns(const struct nest *n, nest_id loop, nest_id scan)
+{
+    const struct nest_statement *points = nest_statement_at(n, loop),
+                                *s = nest_statement_at(n, scan);
+    struct nest_lines all = {0};
+    unsigned columns = 1;
+    nest_for_each (t, n, s->body) {
+        if (t->kind != NEST_LOAD && t->kind != NEST_PUT)
+            continue;
+        struct nest_lines one = nest_lines_of(n, points, s, t);
+        all.of_points += one.of_points;
+        all.of_inner += one.of_inner;
+    }
+    while (columns < GPU_WARP && columns < nest_extent(n, points))
+        columns *= 2;
+    return nest_lies_along(all) ? columns : 0;
 }
 
 // ---- Folds of few points

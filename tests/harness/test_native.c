@@ -406,6 +406,14 @@ static const char *const large[] = {
     "  %3 = broadcast_in_dim %2 {dims=[3, 5000], axes=[0]} : i32[3,5000]\n"
     "  %4 = sub %0, %3 : i32[3,5000]\n"
     "  %5 = cummax %4 {axis=1, reverse=1} : i32[3,5000]\n  return %1, %5\n}\n",
+    // Of columns, by parts whose number no block divides; of many rows, whose elements lie together or apart.
+    "jot ir 1\nfunction @0 columns(%0: i32[2,2101,37]) {\n"
+    "  %1 = cumsum %0 {axis=1, reverse=1} : i32[2,2101,37]\n"
+    "  %2 = cummax %1 {axis=1, reverse=0} : i32[2,2101,37]\n  return %2\n}\n",
+    "jot ir 1\nfunction @0 rows(%0: i32[1027,1029]) {\n"
+    "  %1 = cumsum %0 {axis=1, reverse=1} : i32[1027,1029]\n  return %1\n}\n",
+    "jot ir 1\nfunction @0 apart(%0: i32[400,1026,3]) {\n"
+    "  %1 = cumsum %0 {axis=1, reverse=0} : i32[400,1026,3]\n  return %1\n}\n",
     "jot ir 1\nfunction @0 largest(%0: f32[2,2,2100]) {\n"
     "  %1 = reduce_sum %0 {axes=[2]} : f32[2,2]\n"
     "  %2 = broadcast_in_dim %1 {dims=[2, 2, 2100], axes=[0, 1]} : f32[2,2,2100]\n"

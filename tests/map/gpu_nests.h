@@ -28,6 +28,13 @@
     "      yield reduce_sum %0 sum64\n    } -> " result " : f32\n"
 #define SUMS(points, loop, load)                                                               \
     KERNEL("  par " points " {\n" SUM(loop, load, "%1") "    put y[i] = %1\n  }\n")
+#define TIMES(points)                                                                          \
+    KERNEL("  par " points " {\n    %0 = load x[i] : f32\n    seq j < 100 carry %1 = %0 {\n"   \
+           "      %2 = sin %1 : f32\n      yield %2\n    } -> %3\n    put y[i] = %3\n  }\n")
+#define SCANS(points, loop, at)                                                                \
+    KERNEL("  par " points " {\n    scan " loop " {\n      %0 = load x[" at "] : f32\n"        \
+           "      yield reduce_sum %0 serial -> %1 : f32\n      put y[" at                     \
+           "] = %1\n    }\n  }\n")
 #define MAP(points, place, to)                                                                 \
     "  par " points " {\n    %10 = load x[" place "] : f32\n    %11 = exp %10 : f32\n"         \
     "    put y[" to "] = %11\n  }\n"
@@ -171,6 +178,35 @@ static const struct gpu_nest {
             "    }\n  }\n"),
      false,
      {"par @grid j < 8 {", "scan @thread i < 100000 @vector 4 {"}},
+    {"those of neighbouring points: threads that have points side by side",
+     SCANS("j < 20000", "i < 3000", "j + 20000*i"),
+     false,
+     {" block 256 group 8 columns 32 price ", "par @grid j < 20000 {",
+      "scan @thread i < 3000 {"}},
+    {"of more such points than keep memory busy: a thread",
+     SCANS("j < 40000", "i < 3000", "j + 40000*i"),
+     false,
+     {") block 256 price ", "par @thread j < 40000 {", "scan @serial i < 3000 {"}},
+    {"long ones of many rows: warps",
+     SCANS("j < 40000", "i < 3000", "3000*j + i"),
+     false,
+     {") block 256 price ", "par @grid j < 40000 {", "scan @thread i < 3000 @vector 4 {"}},
+    {"short ones of few points: a thread, of blocks on all multiprocessors",
+     SCANS("j < 3000", "i < 1000", "1000*j + i"),
+     false,
+     {") block 32 price ", "par @thread j < 3000 {", "scan @serial i < 1000 {"}},
+    {"few points with a loop over time: blocks on all multiprocessors",
+     TIMES("i < 8192"),
+     false,
+     {") block 64 ", "par @thread i < 8192 {", "seq @serial j < 100 "}},
+    {"of a phase: whole blocks",
+     TIMES("i < 8192"),
+     true,
+     {") block 256 ", "par @thread i < 8192 {"}},
+    {"short ones of many rows: a thread",
+     SCANS("j < 40000", "i < 1000", "1000*j + i"),
+     false,
+     {") block 256 price ", "par @thread j < 40000 {", "scan @serial i < 1000 {"}},
     {"updates at places that are data: places",
      UPDATES("  seq j < 1000000 {\n" UPDATE("j") "  }\n"),
      false,

@@ -123,10 +123,10 @@ static void by_grid(struct cg_lowering *l, uint32_t at, struct cg_kernel *out)
             s = cg_statement(l, b->statements.at[i]);
     if (s->level == NEST_PLACE)
         gpu_updates_lower(l, at, out);
-    else if (l->gpu->columns)
-        gpu_parts_lower(l, l->nest->blocks.at[0].statements.at[at], out);
     else if (s->kind == NEST_SCAN)
         gpu_scan_lower(l, out);
+    else if (l->gpu->columns)
+        gpu_parts_lower(l, l->nest->blocks.at[0].statements.at[at], out);
     else
         gpu_blocks_lower(l, at, out);
 }

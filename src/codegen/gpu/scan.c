@@ -6,12 +6,17 @@
 // the chunks again and stores.  A warp goes by windows: a thread has neighbouring elements, their
 // running values go through shuffles, and the window before gives what it starts from.  The order
 // is the same in every run; short scans of floats are done one element after the other.
+//
+// Where neighbouring points lie side by side in memory, a thread has a chunk, and those beside it the same chunk of the
+// points beside its own: elements go one after the other, and what comes before the chunk is added to each.
 #include "codegen/gpu/scan.h"
 
 #define WINDOWS 4 // that are read together
 #define BLOCK GPU_BLOCK
 #define OFFSET_LANES 4 // results of chunks that a thread has side by side
 #define MOST_CHUNKS 4096
+#define SHORTEST_OF_COLUMN 32 // elements of a chunk that a thread has
+#define COLUMN_THREADS (GPU_MULTIPROCESSORS * 1024)
 
 static LLVMValueRef is_identity(struct cg_lowering *l, const struct scan *p, struct cg_value x)
 {
@@ -123,11 +128,11 @@ void gpu_scan_read(struct cg_lowering *l, const struct scan *p, struct window *w
     LLVMBuilderRef b = l->m.b;
     int64_t lanes = p->lanes;
     LLVMValueRef offset = LLVMBuildMul(b, gpu_wide(l, p->lane), cg_int(l->module, lanes), "");
-    LLVMValueRef place = LLVMBuildAdd(b, first, offset, "");
+    LLVMValueRef place = p->own ? first : LLVMBuildAdd(b, first, offset, "");
     LLVMValueRef last = cg_int(l->module, p->length - lanes);
     w->is_inside = may_end ? LLVMBuildICmp(b, LLVMIntSLE, place, last, "") : NULL;
     if (may_end)
-        place = LLVMBuildSelect(b, w->is_inside, place, last, "");
+        place = LLVMBuildSelect(b, w->is_inside, place, p->own ? p->own : last, "");
     if (p->pass == PASS_OFFSETS) {
         w->at = place;
         w->running = load_partial(l, p, place, p->lanes);
@@ -196,6 +201,29 @@ void gpu_scan_write(struct cg_lowering *l, const struct scan *p, struct window *
         cg_if_close(l, &inside);
 }
 
+static void store_slot(struct cg_lowering *l, const struct cg_value *slot, struct cg_value v)
+{
+    LLVMBuildStore(l->m.b, v.re, slot->re);
+    if (v.im)
+        LLVMBuildStore(l->m.b, v.im, slot->im);
+}
+
+static struct cg_value open_slot(struct cg_lowering *l, struct cg_value v)
+{
+    struct cg_value slot = {cg_alloca(l, LLVMTypeOf(v.re), 1), NULL};
+    slot.im = v.im ? cg_alloca(l, LLVMTypeOf(v.im), 1) : NULL;
+    store_slot(l, &slot, v);
+    return slot;
+}
+
+static struct cg_value load_slot(struct cg_lowering *l, const struct cg_value *slot,
+                                 struct cg_value like)
+{
+    LLVMTypeRef type = LLVMTypeOf(like.re);
+    return (struct cg_value){LLVMBuildLoad2(l->m.b, type, slot->re, ""),
+                             like.im ? LLVMBuildLoad2(l->m.b, type, slot->im, "") : NULL};
+}
+
 // From place `first` on so many elements, by the warp; their fold after `carry`.
 static struct cg_value lower_chunk(struct cg_lowering *l, const struct scan *p,
                                    LLVMValueRef first, int64_t count, struct cg_value carry)
@@ -203,11 +231,7 @@ static struct cg_value lower_chunk(struct cg_lowering *l, const struct scan *p,
     LLVMBuilderRef b = l->m.b;
     int64_t window = (int64_t)p->lanes * GPU_WARP;
     int64_t at_once = count % (window * WINDOWS) == 0 ? WINDOWS : 1;
-    struct cg_value slot = {cg_alloca(l, LLVMTypeOf(carry.re), 1), NULL};
-    slot.im = carry.im ? cg_alloca(l, LLVMTypeOf(carry.im), 1) : NULL;
-    LLVMBuildStore(b, carry.re, slot.re);
-    if (carry.im)
-        LLVMBuildStore(b, carry.im, slot.im);
+    struct cg_value slot = open_slot(l, carry);
     struct cg_loop loop = cg_loop_open(l, cg_int(l->module, 0), cg_int(l->module, count),
                                        cg_int(l->module, window * at_once));
     LLVMValueRef start = LLVMBuildAdd(b, first, loop.index, "");
@@ -222,20 +246,41 @@ static struct cg_value lower_chunk(struct cg_lowering *l, const struct scan *p,
                       may_end);
     if (waits)
         gpu_sync_warp(l);
-    carry.re = LLVMBuildLoad2(b, LLVMTypeOf(carry.re), slot.re, "");
-    carry.im = carry.im ? LLVMBuildLoad2(b, LLVMTypeOf(carry.im), slot.im, "") : NULL;
+    carry = load_slot(l, &slot, carry);
     for (int64_t k = 0; k < at_once; k++) {
         carry = gpu_scan_run(l, p, &w[k], carry);
         if (p->pass != PASS_FOLD)
             gpu_scan_write(l, p, &w[k]);
     }
-    LLVMBuildStore(b, carry.re, slot.re);
-    if (carry.im)
-        LLVMBuildStore(b, carry.im, slot.im);
+    store_slot(l, &slot, carry);
     cg_loop_close(l, &loop);
-    return (struct cg_value){LLVMBuildLoad2(b, LLVMTypeOf(carry.re), slot.re, ""),
-                             carry.im ? LLVMBuildLoad2(b, LLVMTypeOf(carry.im), slot.im, "")
-                                      : NULL};
+    return load_slot(l, &slot, carry);
+}
+
+// A chunk that the thread has: the fold of its elements, which are stored after `before`.
+static struct cg_value lower_own_chunk(struct cg_lowering *l, const struct scan *p,
+                                       LLVMValueRef first, struct cg_value before)
+{
+    struct cg_value running = gpu_scan_neutral(l, p, 1);
+    struct cg_value slot = open_slot(l, running);
+    struct cg_loop loop = cg_loop_open(l, cg_int(l->module, 0), cg_int(l->module, p->chunk),
+                                       cg_int(l->module, WINDOWS));
+    LLVMValueRef start = LLVMBuildAdd(l->m.b, first, loop.index, "");
+    struct window w[WINDOWS];
+    for (int64_t k = 0; k < WINDOWS; k++)
+        gpu_scan_read(l, p, &w[k], LLVMBuildAdd(l->m.b, start, cg_int(l->module, k), ""),
+                      p->length % p->chunk != 0);
+    running = load_slot(l, &slot, running);
+    for (int64_t k = 0; k < WINDOWS; k++) {
+        running = gpu_scan_combine(l, p, running, w[k].running);
+        if (p->pass == PASS_FOLD)
+            continue;
+        w[k].running = gpu_scan_combine(l, p, before, running);
+        gpu_scan_write(l, p, &w[k]);
+    }
+    store_slot(l, &slot, running);
+    cg_loop_close(l, &loop);
+    return load_slot(l, &slot, running);
 }
 
 // ---- The functions
@@ -293,10 +338,51 @@ static void lower_chunks(struct cg_lowering *l, const struct scan *p, int64_t of
     step->exact_grid = true;
 }
 
-static int64_t chunk_of(int64_t length)
+// So many chunks of each point, of which blocks of threads have some, of points side by side.
+static void lower_columns(struct cg_lowering *l, struct scan *p, int64_t of_point,
+                          struct cg_kernel_step *step)
 {
-    int64_t chunk = MAP_SHORTEST_CHUNK;
-    while (chunk * MOST_CHUNKS < length)
+    LLVMBuilderRef b = l->m.b;
+    int64_t columns = p->columns, rows = BLOCK / columns;
+    int64_t across = (p->points + columns - 1) / columns, down = (of_point + rows - 1) / rows;
+    struct cg_loop loop = gpu_chunks_open(l, across * down);
+    LLVMValueRef thread = gpu_wide(l, l->gpu->thread), wide = cg_int(l->module, across);
+    LLVMValueRef point =
+        LLVMBuildMul(b, LLVMBuildURem(b, loop.index, wide, ""), cg_int(l->module, columns), "");
+    LLVMValueRef chunk =
+        LLVMBuildMul(b, LLVMBuildUDiv(b, loop.index, wide, ""), cg_int(l->module, rows), "");
+    point =
+        LLVMBuildAdd(b, point, LLVMBuildURem(b, thread, cg_int(l->module, columns), ""), "");
+    chunk =
+        LLVMBuildAdd(b, chunk, LLVMBuildUDiv(b, thread, cg_int(l->module, columns), ""), "");
+    LLVMValueRef is_there =
+        LLVMBuildAnd(b, LLVMBuildICmp(b, LLVMIntSLT, point, cg_int(l->module, p->points), ""),
+                     LLVMBuildICmp(b, LLVMIntSLT, chunk, cg_int(l->module, of_point), ""), "");
+    struct cg_branch inside = cg_if_open(l, is_there);
+    set_point(l, p, point);
+    LLVMValueRef at = LLVMBuildMul(b, point, cg_int(l->module, of_point), "");
+    at = LLVMBuildAdd(b, at, chunk, "");
+    p->own = LLVMBuildMul(b, chunk, cg_int(l->module, p->chunk), "");
+    bool stores = p->pass == PASS_STORE;
+    struct cg_value before = stores ? load_partial(l, p, at, 1) : gpu_scan_neutral(l, p, 1);
+    struct cg_value all = lower_own_chunk(l, p, p->own, before);
+    if (!stores)
+        store_partial(l, p, at, all);
+    cg_if_close(l, &inside);
+    cg_loop_close(l, &loop);
+    step->total = across * down;
+    step->grain = 1;
+    step->exact_grid = true;
+}
+
+static int64_t chunk_of(const struct scan *p)
+{
+    int64_t chunk = p->columns ? SHORTEST_OF_COLUMN : MAP_SHORTEST_CHUNK;
+    int64_t round = (int64_t)p->lanes * GPU_WARP * WINDOWS;
+    if (p->pass == PASS_WHOLE)
+        return (p->length + round - 1) / round * round;
+    while (chunk * MOST_CHUNKS < p->length ||
+           (p->columns && p->points * (p->length / chunk) > COLUMN_THREADS))
         chunk *= 2;
     return chunk;
 }
@@ -313,7 +399,7 @@ struct scan gpu_scan_make(struct cg_lowering *l, nest_id id, enum pass pass)
     p.yield = cg_statement(l, body->statements.at[p.yield_at]);
     p.combine = &p.yield->combines[0];
     p.lanes = map_vector(l->nest, s);
-    p.chunk = chunk_of(p.length);
+    p.chunk = chunk_of(&p);
     p.lane = LLVMBuildURem(l->m.b, l->gpu->thread, gpu_i32(l, GPU_WARP), "");
     return p;
 }
@@ -342,10 +428,8 @@ static void lower_offsets(struct cg_lowering *l, struct scan *p, int64_t chunks,
     }
 }
 
-// One pass over a scan, whose results of chunks are at the place of the partial memory; where what
-// comes behind them begins.
-static uint64_t lower_pass(struct cg_lowering *l, nest_id id, enum pass pass, uint64_t memory,
-                           struct cg_kernel_step *step)
+// The scan of the statement, or that of each of its points.
+static struct scan scan_in(struct cg_lowering *l, nest_id id, enum pass pass)
 {
     const struct nest_statement *s = cg_statement(l, id);
     bool is_par = s->kind == NEST_PAR;
@@ -353,6 +437,17 @@ static uint64_t lower_pass(struct cg_lowering *l, nest_id id, enum pass pass, ui
         gpu_scan_make(l, is_par ? vec_last(&l->nest->blocks.at[s->body].statements) : id, pass);
     p.par = is_par ? s : NULL;
     p.points = is_par ? cg_extent(l, s) : 1;
+    p.columns = l->nest->threads[NEST_COLUMNS];
+    p.chunk = chunk_of(&p);
+    return p;
+}
+
+// One pass over a scan, whose results of chunks are at the place of the partial memory; where what
+// comes behind them begins.
+static uint64_t lower_pass(struct cg_lowering *l, nest_id id, enum pass pass, uint64_t memory,
+                           struct cg_kernel_step *step)
+{
+    struct scan p = scan_in(l, id, pass);
     int64_t chunks = (p.length + p.chunk - 1) / p.chunk;
     uint64_t bytes = (uint64_t)(p.points * chunks);
     bytes *= dtype_get(dtype_real(p.combine->dtype))->bytes;
@@ -362,9 +457,20 @@ static uint64_t lower_pass(struct cg_lowering *l, nest_id id, enum pass pass, ui
                              cg_int(l->module, (int64_t)(memory + (uint64_t)k * bytes)));
     if (pass == PASS_OFFSETS)
         lower_offsets(l, &p, chunks, step);
+    else if (p.columns)
+        lower_columns(l, &p, chunks, step);
     else
         lower_chunks(l, &p, chunks, step);
     return memory + (dtype_is_complex(p.combine->dtype) ? 2 : 1) * bytes;
+}
+
+// Whether so many points have a scan each that a warp has all of one.
+static bool are_whole(const struct cg_lowering *l)
+{
+    const struct nest_block *body = &l->nest->blocks.at[0];
+    const struct nest_statement *s = cg_statement(l, vec_last(&body->statements));
+    return s->kind == NEST_PAR && cg_extent(l, s) > COST_PART_SCANS &&
+           !l->nest->threads[NEST_COLUMNS];
 }
 
 void gpu_scan_lower(struct cg_lowering *l, struct cg_kernel *out)
@@ -373,11 +479,22 @@ void gpu_scan_lower(struct cg_lowering *l, struct cg_kernel *out)
         gpu_scan_once(l, out);
         return;
     }
+    if (are_whole(l)) {
+        l->gpu->block = BLOCK;
+        l->gpu->group = 1;
+        struct cg_kernel_step *step = gpu_function_open(l, out, "", 0);
+        gpu_lower_list(l, 0, l->nest->blocks.at[0].statements.count - 1);
+        struct scan p = scan_in(l, vec_last(&l->nest->blocks.at[0].statements), PASS_WHOLE);
+        lower_chunks(l, &p, 1, step);
+        gpu_function_close(l, step);
+        return;
+    }
     static const char *const suffixes[] = {"_fold", "_offsets", ""};
     const struct nest_block *body = &l->nest->blocks.at[0];
     for (int pass = PASS_FOLD; pass <= PASS_STORE; pass++) {
         l->gpu->block = pass == PASS_OFFSETS ? GPU_WARP : BLOCK;
         l->gpu->group = 1;
+        l->gpu->columns = 0;
         struct cg_kernel_step *step = gpu_function_open(l, out, suffixes[pass], 1);
         uint64_t memory = 0;
         for (uint32_t i = 0; i < body->statements.count; i++) {

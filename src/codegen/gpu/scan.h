@@ -5,8 +5,8 @@
 
 #include "codegen/gpu/gpu.h"
 
-// Of three functions that go one after the other; of the one that does all.
-enum pass { PASS_FOLD, PASS_OFFSETS, PASS_STORE, PASS_ONCE };
+// Of three functions that go one after the other; of one that does all, of a warp that has all of a point's.
+enum pass { PASS_FOLD, PASS_OFFSETS, PASS_STORE, PASS_ONCE, PASS_WHOLE };
 
 struct scan {
     const struct nest_statement *s, *yield;
@@ -16,8 +16,10 @@ struct scan {
     uint32_t yield_at; // in the body
     enum pass pass;
     unsigned lanes;
+    unsigned columns; // points side by side, of which a thread has a chunk each; 0: a warp has
     int64_t length, chunk; // elements
     LLVMValueRef partial[2], lane;
+    LLVMValueRef own; // a place of the thread's chunk, of columns
 };
 
 // A thread's elements of a window.
