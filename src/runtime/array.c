@@ -390,9 +390,16 @@ jot_array *jot_array_retain(jot_array *a)
     return a;
 }
 
+// Who has the only reference needs no exchange with other threads: none of them can make another one.
+static bool is_last(jot_array *a)
+{
+    return atomic_load_explicit(&a->references, memory_order_acquire) == 1 ||
+           atomic_fetch_sub_explicit(&a->references, 1, memory_order_acq_rel) == 1;
+}
+
 void jot_array_release(jot_array *a)
 {
-    if (!a || atomic_fetch_sub_explicit(&a->references, 1, memory_order_acq_rel) != 1)
+    if (!a || !is_last(a))
         return;
     if (a->flags & RT_ARRAY_SPLIT) {
         rt_split_release(rt_array_split(a));
