@@ -28,7 +28,7 @@ static jot_status lower_nests(struct cg_module *m, struct arena *arena,
                               const struct gpu_writes *const *writes, const bool *wanted,
                               const uint32_t *of, bool is_lowered, struct cg_kernel *out)
 {
-    const int64_t *trips = writes ? NULL : gpu_trips_of(arena, program);
+    const int64_t *trips = writes ? NULL : map_trips_of(arena, program);
     const struct gpu_operand *const *operands = gpu_operands(arena, program, writes);
     for (uint32_t i = 0; i < program->nests.count; i++) {
         struct gpu_kernel k = {.module = m,

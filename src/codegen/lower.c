@@ -289,13 +289,13 @@ static bool is_one_vector(const struct cg_lowering *l, LLVMValueRef begin, LLVMV
 // Whole vectors in three parts.  Borders of one vector each have code of their own, in which
 // comparisons are constants; else one code is for both.
 static void lower_segments(struct cg_lowering *l, const struct nest_statement *s, nest_id axis,
-                           const struct cg_segment *inner, const struct cg_ranges *r)
+                           const struct nest_segment *inner, const struct cg_ranges *r)
 {
     LLVMValueRef begin[] = {r->begin, r->inner_end}, end[] = {r->inner_begin, r->end};
     if (is_one_vector(l, begin[0], end[0]) && is_one_vector(l, begin[1], end[1])) {
         for (int i = 0; i < 2; i++) {
-            struct cg_segment side = {LLVMConstIntGetSExtValue(begin[i]),
-                                      LLVMConstIntGetSExtValue(end[i])};
+            struct nest_segment side = {LLVMConstIntGetSExtValue(begin[i]),
+                                        LLVMConstIntGetSExtValue(end[i])};
             cg_segment_enter(l, axis, &side);
             lower_whole(l, s, axis, begin[i], end[i], NULL);
         }
@@ -324,7 +324,7 @@ static void lower_lanes(struct cg_lowering *l, const struct nest_statement *s, n
     bool has_rest = l->nest->axes.at[axis].extent % lanes != 0 || CG_CHUNK % lanes != 0;
     if (has_whole) {
         struct cg_onehot *onehot = cg_onehot_make(l, s->body);
-        struct cg_segment segment;
+        struct nest_segment segment;
         if (!onehot && cg_segment_find(l, s->body, axis, lanes, &segment)) {
             struct cg_ranges r = cg_ranges_of(l, &segment, begin, whole);
             lower_segments(l, s, axis, &segment, &r);
@@ -545,7 +545,7 @@ static void lower_inner(struct cg_lowering *l, nest_id id, const struct points *
         l->lanes = 1;
     } else if (p->across == NEST_NONE) {
         // Single vectors leave less of the loop beside the segment.
-        struct cg_segment segment;
+        struct nest_segment segment;
         unsigned single = l->module->vector_bytes / 4;
         bool is_cut =
             p->lanes > single && cg_segment_find(l, s->body, p->axis, single, &segment);
@@ -571,7 +571,7 @@ static void lower_range(struct cg_lowering *l, nest_id id, const struct points *
 // The axes of the loop from number i on.
 static void lower_axes(struct cg_lowering *l, nest_id id, const struct points *p, uint32_t i)
 {
-    struct cg_segment segment;
+    struct nest_segment segment;
     if (i == p->s->n_axes) {
         lower_inner(l, id, p);
         return;

@@ -18,7 +18,6 @@
 
 struct cg_accumulator;
 struct cg_gpu;
-struct cg_segment;
 struct cg_records;
 struct cg_slides;
 
@@ -91,8 +90,8 @@ struct cg_lowering {
     nest_id across_axis;  // the axis of the tile whose points are being lowered, or NEST_NONE
     nest_id tile_axis;    // its points go inside the loop over vectors; NEST_NONE: none
     LLVMValueRef tile_begin, tile_end;
-    struct cg_segment *known; // per axis: where its index is; NULL, or end 0: anywhere
-    bool *hoisted;            // per statement: lowered before the loop over vectors around it
+    struct nest_segment *known; // per axis: where its index is; NULL, or end 0: anywhere
+    bool *hoisted;              // per statement: lowered before the loop over vectors around it
     LLVMValueRef *staged; // per statement: a load's rows of the tile, copied together, or NULL
     struct cg_stack *stacks;    // per statement
     struct cg_slides *slides;   // of the loop over vectors being lowered, or NULL
@@ -172,17 +171,14 @@ void cg_else_open(struct cg_lowering *l, struct cg_branch *branch);
 void cg_if_close(struct cg_lowering *l, struct cg_branch *branch);
 
 // segments.c: the part of a loop where comparisons of its index are decided.
-struct cg_segment {
-    int64_t first, end; // of the axis
-};
 // Whether the block compares the index of the axis with numbers.
 bool cg_segment_has(const struct cg_lowering *l, uint32_t block, nest_id axis);
 // The longest such part for the comparisons in the block, from multiple to multiple of the unit;
 // false when there are none, or it is not worth code of its own.
 bool cg_segment_find(const struct cg_lowering *l, uint32_t block, nest_id axis, int64_t unit,
-                     struct cg_segment *out);
+                     struct nest_segment *out);
 // Code in between is for indices of the segment.
-void cg_segment_enter(struct cg_lowering *l, nest_id axis, const struct cg_segment *segment);
+void cg_segment_enter(struct cg_lowering *l, nest_id axis, const struct nest_segment *segment);
 void cg_segment_leave(struct cg_lowering *l, nest_id axis);
 // What the statement, a comparison, always gives there; NULL when that depends.
 LLVMValueRef cg_segment_decides(const struct cg_lowering *l, const struct nest_statement *s);
@@ -190,7 +186,7 @@ LLVMValueRef cg_segment_decides(const struct cg_lowering *l, const struct nest_s
 struct cg_ranges {
     LLVMValueRef begin, end, inner_begin, inner_end;
 };
-struct cg_ranges cg_ranges_of(struct cg_lowering *l, const struct cg_segment *segment,
+struct cg_ranges cg_ranges_of(struct cg_lowering *l, const struct nest_segment *segment,
                               LLVMValueRef begin, LLVMValueRef end);
 // A loop over the two ranges beside the inner one.
 struct cg_loop cg_border_open(struct cg_lowering *l, const struct cg_ranges *r,

@@ -20,29 +20,6 @@ struct cuts {
     int64_t at[MOST_CUTS];
 };
 
-// A comparison of factor * axis + constant with a number.
-struct comparison {
-    nest_id axis;
-    int64_t factor, constant, number;
-};
-
-static bool read_comparison(const struct cg_lowering *l, const struct nest_statement *s,
-                            struct comparison *out)
-{
-    bool compares = s->op == IR_lt || s->op == IR_le || s->op == IR_gt || s->op == IR_ge ||
-                    s->op == IR_eq || s->op == IR_ne;
-    if (s->kind != NEST_OP || !compares)
-        return false;
-    const struct nest_statement *x = cg_maker_of(l, s->in[0]);
-    const struct nest_statement *y = cg_maker_of(l, s->in[1]);
-    if (x->kind != NEST_INDEX || y->kind != NEST_CONST || x->dtype != JOT_I64 ||
-        x->index.count != 1 || x->index.terms[0].is_value)
-        return false;
-    int64_t factor = x->index.terms[0].factor;
-    *out = (struct comparison){x->index.terms[0].id, factor, x->index.constant, y->bits[0]};
-    return factor == 1 || factor == -1;
-}
-
 static void cut(struct cuts *c, int64_t at)
 {
     if (c->count < MOST_CUTS)
@@ -52,9 +29,9 @@ static void cut(struct cuts *c, int64_t at)
 static void find_cuts(const struct cg_lowering *l, uint32_t block, struct cuts *c)
 {
     nest_for_each (s, l->nest, block) {
-        struct comparison x;
+        struct nest_comparison x;
         c->statements++;
-        if (read_comparison(l, s, &x) && x.axis == c->axis) {
+        if (nest_compares(l->nest, s, &x) && x.axis == c->axis) {
             int64_t edge = (x.number - x.constant) * x.factor;
             bool is_equality = s->op == IR_eq || s->op == IR_ne;
             bool is_below = (s->op == IR_lt || s->op == IR_ge) == (x.factor == 1);
@@ -76,12 +53,12 @@ bool cg_segment_has(const struct cg_lowering *l, uint32_t block, nest_id axis)
 }
 
 bool cg_segment_find(const struct cg_lowering *l, uint32_t block, nest_id axis, int64_t unit,
-                     struct cg_segment *out)
+                     struct nest_segment *out)
 {
     int64_t extent = l->nest->axes.at[axis].extent;
     struct cuts c = {.axis = axis};
     find_cuts(l, block, &c);
-    *out = (struct cg_segment){0};
+    *out = (struct nest_segment){0};
     if (c.count == 0 || c.count == MOST_CUTS || c.statements > MOST_STATEMENTS)
         return false;
     // The longest gap, from every start.
@@ -91,59 +68,29 @@ bool cg_segment_find(const struct cg_lowering *l, uint32_t block, nest_id axis, 
             if (c.at[k] > first && c.at[k] < end)
                 end = c.at[k];
         if (first >= 0 && end - first > out->end - out->first)
-            *out = (struct cg_segment){first, end};
+            *out = (struct nest_segment){first, end};
     }
     out->first = (out->first + unit - 1) / unit * unit;
     out->end -= out->end % unit;
     return out->end - out->first >= 2 * unit && 2 * (out->end - out->first) >= extent;
 }
 
-void cg_segment_enter(struct cg_lowering *l, nest_id axis, const struct cg_segment *segment)
+void cg_segment_enter(struct cg_lowering *l, nest_id axis, const struct nest_segment *segment)
 {
     if (!l->known)
-        l->known = arena_array(l->arena, struct cg_segment, l->nest->axes.count + 1);
+        l->known = arena_array(l->arena, struct nest_segment, l->nest->axes.count + 1);
     l->known[axis] = *segment;
 }
 
 void cg_segment_leave(struct cg_lowering *l, nest_id axis)
 {
-    l->known[axis] = (struct cg_segment){0};
+    l->known[axis] = (struct nest_segment){0};
 }
 
 LLVMValueRef cg_segment_decides(const struct cg_lowering *l, const struct nest_statement *s)
 {
-    struct comparison c;
-    if (!l->known || !read_comparison(l, s, &c) || l->known[c.axis].end == 0)
-        return NULL;
-    int64_t a = c.factor * l->known[c.axis].first + c.constant;
-    int64_t b = c.factor * (l->known[c.axis].end - 1) + c.constant;
-    int64_t least = a < b ? a : b, most = a < b ? b : a, n = c.number;
-    bool above = least > n, below = most < n, apart = above || below;
-    bool always = false, never = false;
-    switch (s->op) {
-    case IR_lt:
-        always = below;
-        never = least >= n;
-        break;
-    case IR_le:
-        always = most <= n;
-        never = above;
-        break;
-    case IR_gt:
-        always = above;
-        never = most <= n;
-        break;
-    case IR_ge:
-        always = least >= n;
-        never = below;
-        break;
-    case IR_eq:
-        never = apart;
-        break;
-    default:
-        always = apart;
-    }
-    return always || never ? LLVMConstInt(l->module->i1, always, 0) : NULL;
+    int is = nest_decides(l->nest, s, l->known);
+    return is < 0 ? NULL : LLVMConstInt(l->module->i1, (unsigned)is, 0);
 }
 
 // The lesser or greater of two numbers.
@@ -153,7 +100,7 @@ static LLVMValueRef bound(struct cg_lowering *l, LLVMIntPredicate p, LLVMValueRe
     return LLVMBuildSelect(l->m.b, LLVMBuildICmp(l->m.b, p, x, number, ""), x, number, "");
 }
 
-struct cg_ranges cg_ranges_of(struct cg_lowering *l, const struct cg_segment *segment,
+struct cg_ranges cg_ranges_of(struct cg_lowering *l, const struct nest_segment *segment,
                               LLVMValueRef begin, LLVMValueRef end)
 {
     struct cg_ranges r = {begin, end, begin, end};

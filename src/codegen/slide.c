@@ -53,13 +53,13 @@ static int64_t distance(const struct cg_lowering *l, const struct nest_statement
 // Whether the elements that the centre reads in all turns are there, and those of a vector more on
 // the sides that are wanted.
 static bool is_inside(const struct cg_lowering *l, const struct family *f, nest_id axis,
-                      const struct cg_segment *turns)
+                      const struct nest_segment *turns)
 {
     const struct nest_index *x = &f->centre->index;
     int64_t least = x->constant, most = x->constant, lanes = l->lanes;
     for (uint32_t i = 0; i < x->count; i++) {
         nest_id id = x->terms[i].id;
-        struct cg_segment range = {0, l->nest->axes.at[id].extent};
+        struct nest_segment range = {0, l->nest->axes.at[id].extent};
         if (l->known && l->known[id].end)
             range = l->known[id];
         if (id == axis)
@@ -73,7 +73,7 @@ static bool is_inside(const struct cg_lowering *l, const struct family *f, nest_
 }
 
 static void find_family(struct cg_lowering *l, const struct nest_block *b, uint32_t centre,
-                        const struct cg_segment *turns, struct cg_slides *out)
+                        const struct nest_segment *turns, struct cg_slides *out)
 {
     struct family f = {.centre = cg_statement(l, b->statements.at[centre])};
     if (!may_slide(l, f.centre, out->axis) || f.centre->guard != NEST_NONE ||
@@ -119,7 +119,8 @@ struct cg_slides *cg_slides_open(struct cg_lowering *l, uint32_t block, nest_id 
     if (l->gpu || l->mask || l->chunks || l->tile_axis != NEST_NONE ||
         l->module->vector_bytes != 64 || !LLVMIsConstant(begin) || !LLVMIsConstant(end))
         return NULL;
-    struct cg_segment turns = {LLVMConstIntGetSExtValue(begin), LLVMConstIntGetSExtValue(end)};
+    struct nest_segment turns = {LLVMConstIntGetSExtValue(begin),
+                                 LLVMConstIntGetSExtValue(end)};
     if (turns.end - turns.first < 2 * (int64_t)l->lanes)
         return NULL;
     const struct nest_block *b = &l->nest->blocks.at[block];

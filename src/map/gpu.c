@@ -516,27 +516,19 @@ static void choose_scans(const struct map_gpu *m, struct nest *n)
             do_scan(m, n, nest_id_of(n, s));
 }
 
-static void choose_trips(struct nest *n)
-{
-    n->special = NEST_TRIPS;
-    n->threads[NEST_BLOCK_THREADS] = MAP_TRIPS_BLOCK;
-}
-
 static void choose(const struct map_gpu *m, struct nest *n)
 {
     struct loops c = loops_of(n);
     bool is_only = c.count == 1 && c.end;
     enum nest_kind kind = c.count ? nest_statement_at(n, c.last)->kind : NEST_OP;
-    if (is_only && m->special && m->special != NEST_TRIPS)
-        n->special = m->special;
-    else if (is_only && (choose_updates(m, n, c.last) || choose_parts(m, n, c.last) ||
-                         choose_shared_fold(m, n, c.last)))
+    if (is_only && map_attention_choose(m, n))
         return;
-    else if (is_only && m->special == NEST_TRIPS)
-        choose_trips(n);
-    else if (is_only && choose_scan_of_points(m, n, c.last))
+    if (is_only && (choose_updates(m, n, c.last) || choose_parts(m, n, c.last) ||
+                    choose_shared_fold(m, n, c.last)))
         return;
-    else if (is_only && (kind == NEST_PAR || kind == NEST_MAP))
+    if (is_only && (map_trips_choose(m, n, c.last) || choose_scan_of_points(m, n, c.last)))
+        return;
+    if (is_only && (kind == NEST_PAR || kind == NEST_MAP))
         choose_points(m, n, c.last);
     else if (c.count == 1 && map_is_network(n, c.last))
         n->special = NEST_NETWORK;

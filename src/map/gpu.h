@@ -20,15 +20,16 @@ struct map_gpu {
     const struct nest *nest;
     struct arena *arena;
     struct map_uses *uses;
-    bool is_phase;             // of a loop, whose kernel calls the function
-    const bool *is_read_only;  // by buffer: nothing writes it while the kernel runs
-    int64_t code;              // the most that a loop may become
-    enum nest_special special; // what its emitter says that it takes: attention, trips
-    bool is_group;             // threads of a group do it
-    bool is_together;          // in step with one another
-    bool has_columns;          // threads beside one another have points beside one another
-    bool is_ahead;             // a warp more does part of it
-    bool is_network;           // locals of its points are near a thread
+    bool is_phase;            // of a loop, whose kernel calls the function
+    const bool *is_read_only; // by buffer: nothing writes it while the kernel runs
+    const bool *is_aligned;   // by buffer: to 16 bytes
+    int64_t code;             // the most that a loop may become
+    int64_t trips;            // of the loop that the nest is all of, else 1
+    bool is_group;            // threads of a group do it
+    bool is_together;         // in step with one another
+    bool has_columns;         // threads beside one another have points beside one another
+    bool is_ahead;            // a warp more does part of it
+    bool is_network;          // locals of its points are near a thread
 };
 
 // The same asked of the threads of a group, and of columns.
@@ -46,8 +47,6 @@ static inline struct map_gpu map_gpu_of_columns(const struct map_gpu *m)
     x.has_columns = true;
     return x;
 }
-
-#define MAP_TRIPS_BLOCK 64 // threads
 
 // Writes who does what, in place of what has been written.
 void map_to_gpu(const struct map_gpu *m, struct nest *n);
@@ -195,6 +194,29 @@ struct map_updates {
 };
 bool map_updates_find(const struct map_gpu *m, nest_id loop, struct map_updates *out);
 bool map_is_of_turns(const struct map_updates *u, nest_id axis);
+
+// gpu_trips.c: steps of a stencil, several of which are one launch.
+#define MAP_TRIPS_LANES 4 // columns of a thread
+#define MAP_TRIPS_HALO 8  // columns of a warp on either side that it does not store
+#define MAP_TRIPS_REACH 2 // of a neighbour, at most
+struct map_neighbour {
+    bool is;
+    int row, column;
+};
+struct map_trips {
+    const struct nest_statement *loop, *put;
+    nest_id row, column; // axes
+    int64_t height, width, reach;
+    struct map_neighbour *at; // by value
+    bool *is_needed;          // by statement
+};
+bool map_trips_find(const struct map_gpu *m, nest_id loop, struct map_trips *out);
+bool map_trips_choose(const struct map_gpu *m, struct nest *n, nest_id loop);
+// By nest: trips of the loop that it is all of, whose two arrays change places; 1: there is no such loop.
+const int64_t *map_trips_of(struct arena *arena, const struct nest_program *p);
+
+// gpu_attention.c: whether it is attention, or its gradient.
+bool map_attention_choose(const struct map_gpu *m, struct nest *n);
 
 // gpu_again.c: tapes of points that are computed again; whether there are any.
 bool map_again_choose(const struct map_gpu *m, struct nest *n, nest_id loop);

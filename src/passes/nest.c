@@ -13,8 +13,8 @@ const char *const nest_level_names[NEST_LEVELS] = {NULL,  "grid",  "group", "thr
                                                    "row", "place", "ahead", "serial"};
 const char *const nest_special_names[NEST_SPECIALS] = {NULL, "attention", "attention_gradient",
                                                        "network", "trips"};
-const char *const nest_threads_names[NEST_THREADS] = {"block", "group", "columns", "resident",
-                                                      "grid"};
+const char *const nest_threads_names[NEST_THREADS] = {"block",    "group", "columns",
+                                                      "resident", "grid",  "trips"};
 
 struct nest *nest_copy(struct arena *arena, const struct nest *n)
 {

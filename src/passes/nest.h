@@ -77,7 +77,8 @@
 //
 // Behind its parameters stands how many threads a kernel has: `block 256` a block, `group 32` those that share a
 // point (1: none do), `columns 8` points of a block side by side, `resident 4` blocks of a multiprocessor at once,
-// `grid 1` blocks, where that is not said by the work; or `as network`, the one emitter that it is for.  A local may be `@register`, kept by the threads of a group that put it, or `@shared` by them.
+// `grid 1` blocks, where that is not said by the work, `trips 5` of a loop that one launch makes; and before them
+// `as network`, the one emitter that it is for.  A local may be `@register`, kept by the threads of a group that put it, or `@shared` by them.
 //
 // A contract is c = sum of a b by fused multiply-add, whose terms come one after the other.
 //
@@ -194,6 +195,7 @@ enum nest_threads {
     NEST_COLUMNS,
     NEST_RESIDENT,
     NEST_BLOCKS,
+    NEST_TRIPS_OF_LAUNCH,
     NEST_THREADS
 };
 extern const char *const nest_threads_names[NEST_THREADS]; // "block", ...
@@ -445,6 +447,22 @@ bool nest_is_layer(const struct nest_statement *contract);
 nest_id nest_use(const struct nest_statement *s, uint32_t k);
 // Whether it takes any of the values.
 bool nest_takes(const struct nest_statement *s, const bool *values);
+
+// nest_segment.c: places of an axis, and comparisons that are decided by them.
+struct nest_segment {
+    int64_t first, end; // end 0: anywhere
+};
+// A comparison of factor * axis + constant, the factor 1 or -1, with a number; false: s is none.
+struct nest_comparison {
+    nest_id axis;
+    int64_t factor, constant, number;
+};
+bool nest_compares(const struct nest *n, const struct nest_statement *s,
+                   struct nest_comparison *out);
+// What such a comparison always gives while axes are in the segments that are known by axis: 1, 0, or -1 where
+// that depends.
+int nest_decides(const struct nest *n, const struct nest_statement *s,
+                 const struct nest_segment *known);
 
 // By buffer: the loop of which each iteration has a local of its own (see above), NEST_NONE for the
 // whole kernel and for buffers that are not locals.

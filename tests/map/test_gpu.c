@@ -86,10 +86,44 @@ START_TEST(serial_work_is_found)
 }
 END_TEST
 
+#define STENCIL(more)                                                                          \
+    "kernel k(x: f32[1048576], y: out f32[1048576]) {\n"                                       \
+    "  %0 = const 0x0000000000000001 : i64\n  %1 = const 0x00000000000003ff : i64\n"           \
+    "  par i < 1024, j < 1024 {\n    %2 = index i : i64\n    %3 = ge %2, %0 : bool\n"          \
+    "    %4 = load x[1024*i + j - 1024] if %3 : f32\n    %5 = lt %2, %1 : bool\n"              \
+    "    %6 = load x[1024*i + j + 1024] if %5 : f32\n    %7 = add %4, %6 : f32\n" more         \
+    "    put y[1024*i + j] = %7\n  }\n}\n"
+
+// Trips of a stencil's loop that a launch makes: an odd number that divides them, as far as their neighbours reach.
+START_TEST(trips_of_a_launch)
+{
+    static const struct {
+        int64_t trips;
+        bool is_phase;
+        const char *text, *words;
+    } rows[] = {
+        {1000, false, STENCIL(""), ") as trips block 64 trips 5 price"},
+        {999, false, STENCIL(""), ") as trips block 64 trips 3 price"},
+        {998, false, STENCIL(""), ") block 256 price"},
+        {1000, true, STENCIL(""), ") block 256 price"},
+        {1000, false, STENCIL("    %8 = load x[0] : f32\n    %9 = tanh %7 : f32\n"),
+         ") as trips"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct strbuf s = strbuf_make(arena);
+        struct nest *n = nest_of_text(arena, rows[i].text);
+        map_nest_of_loop(arena, n, rows[i].is_phase, rows[i].trips);
+        nest_print(&s, n);
+        ck_assert_msg(strstr(s.text, rows[i].words), "%s", s.text);
+    }
+}
+END_TEST
+
 static void add_tests(TCase *t)
 {
     tcase_add_checked_fixture(t, setup, teardown);
     tcase_add_loop_test(t, levels_of_a_gpu, 0, (int)GPU_NESTS);
+    tcase_add_test(t, trips_of_a_launch);
     tcase_add_test(t, a_price_sees_who_works);
     tcase_add_test(t, serial_work_is_found);
 }

@@ -5,19 +5,31 @@
 
 #include "map/gpu.h"
 
-// Nothing writes what it reads; is_phase: it is a function of a kernel that is a loop.
-static inline void map_nest_to_gpu(struct arena *a, struct nest *n, bool is_phase)
+// Nothing writes what it reads; is_phase: it is a function of a kernel that is a loop; trips: of the loop that it is
+// all of, 1 for none.
+static inline void map_nest_of_loop(struct arena *a, struct nest *n, bool is_phase,
+                                    int64_t trips)
 {
     bool *is_read_only = arena_array(a, bool, n->buffers.count + 1);
-    for (uint32_t i = 0; i < n->buffers.count; i++)
+    bool *is_aligned = arena_array(a, bool, n->buffers.count + 1);
+    for (uint32_t i = 0; i < n->buffers.count; i++) {
         is_read_only[i] = n->buffers.at[i].role == NEST_IN;
+        is_aligned[i] = true;
+    }
     const struct map_gpu m = {.nest = n,
                               .arena = a,
                               .uses = arena_new(a, struct map_uses),
                               .is_phase = is_phase,
                               .is_read_only = is_read_only,
+                              .is_aligned = is_aligned,
+                              .trips = trips,
                               .code = COST_CODE};
     map_to_gpu(&m, n);
+}
+
+static inline void map_nest_to_gpu(struct arena *a, struct nest *n, bool is_phase)
+{
+    map_nest_of_loop(a, n, is_phase, 1);
 }
 
 // The same as if loops were so many times as long, for threads are many: levels hold for fewer elements as well, but for

@@ -587,18 +587,6 @@ static void set_place(struct code *c, LLVMValueRef chunk, int64_t blocks)
     c->first = LLVMBuildAdd(c->b, of_block, of_warp, "");
 }
 
-static unsigned align_of(const struct cg_lowering *l, const struct nest_statement *s)
-{
-    return gpu_align_of(l, s->buffer);
-}
-
-bool gpu_is_attention(const struct cg_lowering *l)
-{
-    struct attention a;
-    return attention_find(l->nest, &a) && align_of(l, a.q) >= 16 && align_of(l, a.k) >= 16 &&
-           align_of(l, a.v) >= 16 && align_of(l, a.put) >= 16;
-}
-
 void gpu_attention_lower(struct cg_lowering *l, uint32_t at, struct cg_kernel *out)
 {
     struct code c = {.l = l, .b = l->m.b, .f32 = l->module->f32};

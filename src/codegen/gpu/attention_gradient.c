@@ -298,19 +298,6 @@ static void choose_sizes(struct gpu_gradient *c)
     c->statistics = (uint64_t)c->batches * (uint64_t)c->padded * 8;
 }
 
-static bool is_aligned(const struct cg_lowering *l, const struct nest_statement *s)
-{
-    return gpu_align_of(l, s->buffer) >= 16;
-}
-
-bool gpu_is_attention_gradient(const struct cg_lowering *l)
-{
-    struct attention_gradient g;
-    return attention_find_gradient(l->nest, &g) && is_aligned(l, g.a.q) &&
-           is_aligned(l, g.a.k) && is_aligned(l, g.a.v) && is_aligned(l, g.dy) &&
-           is_aligned(l, g.dq) && is_aligned(l, g.dk) && is_aligned(l, g.dv);
-}
-
 void gpu_attention_gradient_lower(struct cg_lowering *l, uint32_t at, struct cg_kernel *out)
 {
     struct gpu_gradient c = {.l = l, .b = l->m.b, .f32 = l->module->f32};

@@ -48,6 +48,7 @@ struct gpu_kept {
 struct cg_gpu {
     const struct gpu_operand *operands;
     bool *is_read_only;  // by buffer: nothing writes it while the kernel runs
+    bool *is_aligned;    // by buffer: to GPU_ALIGNMENT
     int kernel;          // its number in the program
     int64_t trips;       // of the loop that the nest is all of, else 1
     unsigned block;      // threads of a block
@@ -109,6 +110,8 @@ static inline struct map_gpu gpu_map_of(const struct cg_lowering *l)
                             .uses = l->uses,
                             .is_phase = g->is_phase,
                             .is_read_only = g->is_read_only,
+                            .is_aligned = g->is_aligned,
+                            .trips = g->trips,
                             .code = l->written_out,
                             .is_group = g->group > 1,
                             .is_together = gpu_is_together(l),
@@ -422,9 +425,6 @@ void cg_gpu_put_close(struct cg_lowering *l, nest_id buffer, struct cg_branch *o
 void gpu_scan_lower(struct cg_lowering *l, struct cg_kernel *out);
 
 // trips.c: steps of a stencil, several of which are one launch.
-// By nest: trips of the loop that it is all of, whose two arrays change places; 1: there is no such loop.
-const int64_t *gpu_trips_of(struct arena *arena, const struct nest_program *p);
-bool gpu_is_trips(struct cg_lowering *l, nest_id loop);
 void gpu_trips_lower(struct cg_lowering *l, nest_id loop, struct cg_kernel_step *step,
                      int64_t *out_trips);
 
@@ -440,11 +440,9 @@ void gpu_network_lower(struct cg_lowering *l, uint32_t at, struct cg_kernel *out
 bool gpu_network_put(struct cg_lowering *l, const struct nest_statement *put);
 
 // attention.c
-bool gpu_is_attention(const struct cg_lowering *l);
 // The step of such a kernel, whose only loop is statement `at` of its body.
 void gpu_attention_lower(struct cg_lowering *l, uint32_t at, struct cg_kernel *out);
 // attention_gradient.c: the same of its gradient, in three steps.
-bool gpu_is_attention_gradient(const struct cg_lowering *l);
 void gpu_attention_gradient_lower(struct cg_lowering *l, uint32_t at, struct cg_kernel *out);
 
 // entry.c

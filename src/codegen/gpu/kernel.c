@@ -158,6 +158,7 @@ static void lower_late_puts(struct cg_lowering *l, uint32_t at, struct cg_kernel
     *g = (struct cg_gpu){.operands = g->operands,
                          .kernel = g->kernel,
                          .is_read_only = g->is_read_only,
+                         .is_aligned = g->is_aligned,
                          .is_phase = g->is_phase,
                          .block = 1,
                          .group = 1};
@@ -214,30 +215,6 @@ static const char *serial_text(struct cg_lowering *l)
     return text.text;
 }
 
-// Whether the only loop of the nest is one of those that have an emitter that knows what it takes.
-static enum nest_special special_of(struct cg_lowering *l)
-{
-    uint32_t loops = 0;
-    nest_id loop = NEST_NONE;
-    nest_for_each (s, l->nest, 0)
-        if (map_is_loop(s->kind)) {
-            loops++;
-            loop = nest_id_of(l->nest, s);
-        }
-    return loops != 1                                   ? NEST_ORDINARY
-           : gpu_is_attention(l)                        ? NEST_ATTENTION
-           : gpu_is_attention_gradient(l)               ? NEST_ATTENTION_GRADIENT
-           : !l->gpu->is_phase && gpu_is_trips(l, loop) ? NEST_TRIPS
-                                                        : NEST_ORDINARY;
-}
-
-static void write_levels(struct cg_lowering *l, struct nest *nest)
-{
-    struct map_gpu m = gpu_map_of(l);
-    m.special = special_of(l);
-    map_to_gpu(&m, nest);
-}
-
 // Takes the threads from the text, and which rows they keep.
 static void read_threads(struct cg_lowering *l)
 {
@@ -260,13 +237,17 @@ jot_status gpu_kernel_lower(const struct gpu_kernel *k, bool is_wanted, struct c
                        .kernel = k->number,
                        .trips = k->trips,
                        .is_phase = k->is_phase,
-                       .is_read_only = arena_array(k->arena, bool, n->buffers.count + 1)};
+                       .is_read_only = arena_array(k->arena, bool, n->buffers.count + 1),
+                       .is_aligned = arena_array(k->arena, bool, n->buffers.count + 1)};
     struct cg_lowering l = cg_lowering_make(k->module, k->arena, n);
     l.gpu = &g;
-    for (uint32_t i = 0; i < n->buffers.count; i++)
+    for (uint32_t i = 0; i < n->buffers.count; i++) {
         g.is_read_only[i] = gpu_is_read_only(&l, i);
+        g.is_aligned[i] = gpu_align_of(&l, i) == GPU_ALIGNMENT;
+    }
+    struct map_gpu m = gpu_map_of(&l);
     if (!nest_is_mapped(n))
-        write_levels(&l, n);
+        map_to_gpu(&m, n);
     *out = (struct cg_kernel){.serial = serial_text(&l)};
     if (is_wanted) {
         int64_t code = nest_code(n, 0, CG_FOLD_LANES, CG_STRIP, l.written_out);
