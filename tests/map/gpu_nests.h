@@ -66,10 +66,10 @@ static const struct gpu_nest {
      KERNEL("  par i < 4096 {\n" SUM(
          "k < 1280", "x[1280*i + k]",
          "%1") "    map j < 1280 {\n      %2 = load x[1280*i + j] : f32\n"
-               "      %3 = sub %2, %1 : f32\n      put y[1280*i + j] = %3\n    }\n"
+               "      %3 = sub %2, %1 : f32\n      put y[2560*i + j] = %3\n    }\n"
                "    map l < 1280 {\n      %4 = load x[1280*i + l] : f32\n"
                "      %5 = tanh %4 : f32\n      %6 = div %5, %1 : f32\n"
-               "      put y[1280*i + l + 67108864] = %6\n    }\n  }\n"),
+               "      put y[2560*i + l + 1280] = %6\n    }\n  }\n"),
      false,
      {"map @thread j < 1280 @vector 2 turns 10 {",
       "map @thread l < 1280 @vector 2 at_once 2 {"}},
