@@ -161,9 +161,7 @@ static jot_status lower_host(struct cg_module *m, struct arena *arena,
     bool *wanted = arena_array(arena, bool, program->nests.count + 1);
     for (uint32_t i = 0; i < program->nests.count; i++) {
         wanted[i] = true;
-        if (map_jam(program->nests.at[i]))
-            nest_collapse(program->nests.at[i]);
-        map_stage(program->nests.at[i]);
+        map_change(program->nests.at[i]);
     }
     if (is_text)
         find_equal(arena, program, of);

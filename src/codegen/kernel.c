@@ -16,7 +16,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#define PARALLEL_COST 60000.0 // scalar operations, about 20 microseconds
 #define CHUNK_COST 30000.0
 #define PHASE_COST 10000.0 // in a loop, where threads are awake: some 3 microseconds
 #define PHASE_CHUNK_COST 15000.0
@@ -127,7 +126,7 @@ static void set_step(struct cg_kernel_step *step, const char *symbol, int64_t to
 {
     step->symbol = symbol;
     step->total = total;
-    step->parallel = cost > PARALLEL_COST;
+    step->parallel = cost > COST_PARALLEL;
     step->grain = step->phase_grain = total > 0 ? total : 1;
     if (step->parallel)
         step->grain = chunk_size(total, cost / CHUNK_COST, unit);
@@ -202,7 +201,7 @@ static bool has_loops_of_points(const struct nest *n, uint32_t loops)
         if (is_points)
             most = fmax(most, map_cost(n, nest_id_of(n, s), NULL));
     }
-    return loops > 1 && loops <= CG_KERNEL_STEPS && most > PARALLEL_COST;
+    return loops > 1 && loops <= CG_KERNEL_STEPS && most > COST_PARALLEL;
 }
 
 // A function for each loop; l is the first.
@@ -332,7 +331,7 @@ static jot_status lower_kernel(struct cg_module *module, struct arena *arena, st
     bool ends = at + 1 == body->statements.count;
     if (only && only->kind == NEST_FOLD &&
         cg_extent(&l, only) > fold_block(cg_extent(&l, only)) &&
-        map_cost(nest, body->statements.at[at], NULL) > PARALLEL_COST) {
+        map_cost(nest, body->statements.at[at], NULL) > COST_PARALLEL) {
         lower_fold_kernel(&l, body, at, number, out);
     } else if (has_loops_of_points(nest, loops)) {
         lower_loops(&l, body, number, out);

@@ -176,6 +176,21 @@ static void walk(struct nest *n, uint32_t block, struct place at, const struct m
     }
 }
 
+void map_change(struct nest *n)
+{
+    if (map_jam(n))
+        nest_collapse(n);
+    map_stage(n);
+}
+
+int64_t map_price_of_all(struct nest *n)
+{
+    nest_collapse(n);
+    map_change(n);
+    double price = (double)map_price(n);
+    return (int64_t)(price > COST_PARALLEL ? price / map_cores(n) : price);
+}
+
 void map_to_host(struct nest *n, const struct map_host *host)
 {
     for (uint32_t i = 0; i < n->axes.count; i++)

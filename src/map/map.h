@@ -47,6 +47,12 @@ double map_cost_in(const struct nest *n, nest_id loop, struct map_time time, nes
 double map_traffic(const struct nest *n);
 // Of a whole nest, with that.
 int64_t map_price(const struct nest *n);
+// Changes the nest as is best for a processor, before it is mapped.
+void map_change(struct nest *n);
+// The price of a nest as it is then, which it is afterwards, for so many threads as share it (COST_CORES).
+int64_t map_price_of_all(struct nest *n);
+// How many cores have parts of the nest, whose work pays for it, at most COST_CORES.
+double map_cores(const struct nest *n);
 // Whether a fold in the body of the loop s costs less for one lane of the axis after the other.
 bool map_folds_by_lane(const struct nest *n, const struct nest_statement *s,
                        const struct nest_statement *fold, nest_id axis, struct map_time time);

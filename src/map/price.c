@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a loop costs on a processor, by the axis whose elements are vector lanes: an estimate of the work of
 // each choice, in scalar operations.
+#include "base/fold.h"
 #include "map/map.h"
 #include "passes/cost.h"
 
@@ -246,4 +247,39 @@ int64_t map_price(const struct nest *n)
     struct pricing p = {n, map_variation_of(n, 0), {NEST_NONE, 0}};
     double cost = block_cost(&p, 0, NEST_NONE) + map_traffic(n);
     return cost < 1e18 ? (int64_t)ceil(cost) : (int64_t)1e18;
+}
+
+// Parts of the loop of which threads have some each: of points chunks of one axis, of a fold its blocks.
+static double parts_of(const struct pricing *p, const struct nest_statement *s)
+{
+    int64_t extent = nest_extent(p->n, s);
+    if (s->kind == NEST_FOLD)
+        return (double)(extent / fold_block(extent));
+    double parts = 1;
+    nest_id lanes;
+    best_cost(p, s, &lanes);
+    for (uint32_t i = 0; i < s->n_axes; i++) {
+        double own = (double)p->n->axes.at[s->axes[i]].extent;
+        parts = fmax(parts, s->axes[i] == lanes ? own / VECTOR : own);
+    }
+    return parts;
+}
+
+double map_cores(const struct nest *n)
+{
+    struct pricing p = {n, map_variation_of(n, 0), {NEST_NONE, 0}};
+    double cores = COST_CORES;
+    uint32_t loops = 0, points = 0;
+    nest_for_each (s, n, 0) {
+        if (!is_loop(s->kind))
+            continue;
+        bool is_points = s->kind == NEST_PAR || s->kind == NEST_MAP;
+        loops++;
+        points += is_points;
+        if (is_points || s->kind == NEST_FOLD)
+            cores = fmin(cores, parts_of(&p, s));
+        else
+            cores = 1;
+    }
+    return loops == 1 || loops == points ? fmax(cores, 1) : 1;
 }

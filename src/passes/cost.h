@@ -38,6 +38,10 @@ enum cost_constant {
     COST_ALONE = 32768, // work that needs no parallel points
     COST_STEP = 256,    // what one kernel more costs: work that may be repeated instead
     COST_LAUNCH = 4096, // the same on a GPU
+    // Work of a processor's kernel that is worth waking threads for, some 20 microseconds, and threads that the price of
+    // what could be several kernels is for.
+    COST_PARALLEL = 60000,
+    COST_CORES = 4,
     // What one block of threads does there while many would wait for one another; and while two
     // kernels more would be launched.
     COST_OF_BLOCK = 131072,

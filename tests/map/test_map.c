@@ -3,9 +3,11 @@
 #include "map/map.h"
 
 #include "base/status.h"
+#include "passes/cost.h"
 #include "support/nest_text.h"
 #include "support/suite.h"
 
+#include <math.h>
 #include <string.h>
 
 static struct arena *arena;
@@ -223,6 +225,37 @@ START_TEST(guards_by_place_are_free)
 }
 END_TEST
 
+// Of loops that have no parts one thread does all, and nobody wakes threads for little.
+START_TEST(threads_have_parts)
+{
+    static const struct {
+        const char *loops;
+        double cores;
+    } nests[] = {
+        {"  par i < 200000 {\n    %0 = load x[i] : f32\n    put y[i] = %0\n  }\n", COST_CORES},
+        {"  par i < 16 {\n    fold k < 12500 {\n      %0 = load x[i + 16*k] : f32\n"
+         "      yield reduce_sum %0 sum64\n    } -> %1 : f32\n    put y[i] = %1\n  }\n",
+         1},
+        {"  fold k < 200000 {\n    %0 = load x[k] : f32\n    yield reduce_sum %0 sum64\n"
+         "  } -> %1 : f32\n  put y[0] = %1\n",
+         COST_CORES},
+        {"  scan k < 200000 {\n    %0 = load x[k] : f32\n"
+         "    yield reduce_sum %0 serial -> %1 : f32\n    put y[k] = %1\n  }\n",
+         1},
+    };
+    for (size_t i = 0; i < sizeof nests / sizeof *nests; i++) {
+        struct strbuf s = strbuf_make(arena);
+        strbuf_printf(&s, "kernel k(x: f32[200000], y: out f32[200000]) {\n%s}\n",
+                      nests[i].loops);
+        struct nest *n = nest_of_text(arena, s.text);
+        ck_assert_double_eq(map_cores(n), nests[i].cores);
+        double price = (double)map_price(n), all = (double)map_price_of_all(n);
+        ck_assert_double_le(
+            fabs(all - (price > COST_PARALLEL ? price / nests[i].cores : price)), 1);
+    }
+}
+END_TEST
+
 // Bytes are moved once while a cache holds them, a line at a time, and cost more the further they are.
 START_TEST(traffic_is_of_lines)
 {
@@ -415,6 +448,7 @@ static void add_tests(TCase *t)
     tcase_add_test(t, lanes_have_an_end);
     tcase_add_test(t, guards_by_place_are_free);
     tcase_add_test(t, traffic_is_of_lines);
+    tcase_add_test(t, threads_have_parts);
 }
 
 int main(void) { return suite_run("map", add_tests); }
