@@ -7,8 +7,10 @@
 //     neighbours          the same program with the long extent one less, one more, three more takes, by work, at
 //                         most 1.3 times as long
 //     compile time        at most 100 ms a kernel
+//     price               what a kernel takes by its price, and by the mean over all kernels
 //
-// Prints the number of programs, and of each property how many break it, the worst ratio and the worst ten.
+// Prints the number of programs, and of each property how many break it, the worst ratio and the worst ten.  The price
+// is of one thread: JOT_THREADS=1.
 //
 //     JOT_TEST_SEED=7 JOT_TEST_FIRST=0 JOT_TEST_COUNT=100 JOT_TEST_SECONDS=600 random_speed
 //     JOT_TEST_ONE=12345 random_speed      one program, its schedule, and what it takes; with JOT_TEST_TIME=0 its
@@ -31,9 +33,10 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
-enum { SECONDS = 60, WORST = 10, NEIGHBOURS = 3 };
+enum { SECONDS = 60, WORST = 10, NEIGHBOURS = 3, TIMED = 64 };
 static const int64_t stretches[NEIGHBOURS] = {-1, 1, 3};
 
 JOT_API void jot_codegen_entry(const struct cg_request *request, struct cg_response *response);
@@ -42,6 +45,7 @@ JOT_API void jot_codegen_entry(const struct cg_request *request, struct cg_respo
 #define MOST_BYTES 4e8
 #define A_PROGRAM 1e-5    // seconds that any takes
 #define BOUND_SECONDS 0.2 // of measuring one program
+#define A_KERNEL 1e-5     // seconds of one whose price is looked at
 
 enum property { CLIFF, FUSION, NEIGHBOUR, COMPILE, PROPERTIES };
 static const struct {
@@ -110,6 +114,83 @@ static void *memory_of(uint64_t bytes, const void *data)
     return at;
 }
 
+// The kernels of a program, what a call of each takes, and what by its price.
+struct timed {
+    char name[64];
+    double least, now, price;
+    int calls;
+};
+static struct {
+    struct timed kernels[TIMED];
+    int n, current;
+    double since;
+} watched;
+
+static void end_kernel(void)
+{
+    if (watched.current >= 0)
+        watched.kernels[watched.current].now += now() - watched.since;
+    watched.current = -1;
+}
+
+static void begin_kernel(const char *name)
+{
+    end_kernel();
+    for (int i = 0; i < watched.n; i++)
+        if (!strcmp(watched.kernels[i].name, name))
+            watched.kernels[watched.current = i].calls++;
+    watched.since = now();
+}
+
+// As the code generator maps it.
+static void print_mapped(struct strbuf *s, const struct nest_program *p)
+{
+    struct strbuf text = strbuf_make(p->arena);
+    nest_program_print(&text, p);
+    char target[128];
+    jot_device *d = jot_default_device();
+    if (d->type->target(d, target, sizeof target) != JOT_OK)
+        return;
+    struct cg_request request = {
+        .want = CG_WANT_MAPPED, .program = text.text, .target = *target ? target : NULL};
+    struct cg_response r;
+    jot_codegen_entry(&request, &r);
+    strbuf_add(s, r.status == JOT_OK ? r.text : r.message);
+    r.release(&r);
+}
+
+// The kernels of the program with their prices.
+static void find_prices(const struct nest_program *p)
+{
+    struct strbuf text = strbuf_make(p->arena);
+    print_mapped(&text, p);
+    watched.n = 0;
+    for (const char *at = text.text; at && watched.n < TIMED;) {
+        struct timed *k = &watched.kernels[watched.n];
+        const char *end = strchr(at, '\n'), *price = strstr(at, " price ");
+        *k = (struct timed){.least = DBL_MAX};
+        watched.n += !strncmp(at, "kernel ", 7) && price && (!end || price < end) &&
+                     sscanf(at, "kernel %63[^( ]", k->name) == 1 &&
+                     sscanf(price, " price %lf", &k->price) == 1;
+        at = end ? end + 1 : NULL;
+    }
+}
+
+static bool watch_run(struct rt_program *program, const void **in, void **out)
+{
+    for (int i = 0; i < watched.n; i++)
+        watched.kernels[i].now = watched.kernels[i].calls = 0;
+    watched.current = -1;
+    if (rt_program_run(program, in, out) != JOT_OK || jot_device_wait(NULL) != JOT_OK)
+        return false;
+    end_kernel();
+    for (int i = 0; i < watched.n; i++)
+        if (watched.kernels[i].calls)
+            watched.kernels[i].least = fmin(watched.kernels[i].least,
+                                            watched.kernels[i].now / watched.kernels[i].calls);
+    return true;
+}
+
 // The least time of a run; negative when it fails.
 static double time_of(struct arena *arena, const struct ir_module *m,
                       const struct nest_program *p, const struct ir_tensor *inputs,
@@ -134,6 +215,12 @@ static double time_of(struct arena *arena, const struct ir_module *m,
             return -1;
         best = fmin(best, now() - start);
     }
+    rt_program_watch(program, begin_kernel);
+    begin = now();
+    for (int run = 0; watched.n && (run < 3 || (run < 50 && now() - begin < BOUND_SECONDS));
+         run++)
+        if (!watch_run(program, in, out))
+            return -1;
     jot_device *d = jot_default_device();
     for (uint32_t i = 0; i < plan->input_count; i++)
         d->type->release(d, (void *)(uintptr_t)in[i], plan->inputs[i].bytes + 64);
@@ -154,6 +241,7 @@ struct measured {
     double time, separate, roof, compile; // compile: seconds a kernel
     uint64_t likeness;                    // of the ops: neighbours have the same
     bool is_good;
+    int n_timed; // of watched.kernels
 };
 
 static struct measured measure(const struct subject *s)
@@ -184,7 +272,12 @@ static struct measured measure(const struct subject *s)
         return r;
     struct ir_tensor *in = program_inputs(m, g, s->seed, PROGRAM_LARGE | PROGRAM_DERIVABLE);
     double compile;
+    watched.n = 0;
+    if (!s->stretch)
+        find_prices(fused);
     r.time = time_of(m->arena, m, fused, in, &compile);
+    r.n_timed = watched.n;
+    watched.n = 0;
     r.compile = compile / (double)(fused->nests.count ? fused->nests.count : 1);
     r.separate = s->stretch ? 1 : time_of(m->arena, m, separate, in, &compile);
     r.is_good = r.time > 0 && r.separate > 0;
@@ -212,6 +305,11 @@ static void measure_into(void *ctx, struct strbuf *report)
     }
     strbuf_printf(report, "%g %g %g %g %" PRId64 " %g", ratios[0], ratios[1], ratios[2],
                   ratios[3], which, own.time);
+    for (int i = 0; i < own.n_timed; i++) {
+        const struct timed *k = &watched.kernels[i];
+        if (k->least > A_KERNEL && k->least < SECONDS && k->price > 0)
+            strbuf_printf(report, ";%d %g %g", i, k->price, k->least);
+    }
 }
 
 // -- All --------------------------------------------------------------------------------------
@@ -257,23 +355,6 @@ static int by_ratio(const void *x, const void *y)
     return (a < b) - (a > b);
 }
 
-// As the code generator maps it.
-static void print_mapped(struct strbuf *s, const struct nest_program *p)
-{
-    struct strbuf text = strbuf_make(p->arena);
-    nest_program_print(&text, p);
-    char target[128];
-    jot_device *d = jot_default_device();
-    if (d->type->target(d, target, sizeof target) != JOT_OK)
-        return;
-    struct cg_request request = {
-        .want = CG_WANT_MAPPED, .program = text.text, .target = *target ? target : NULL};
-    struct cg_response r;
-    jot_codegen_entry(&request, &r);
-    strbuf_add(s, r.status == JOT_OK ? r.text : r.message);
-    r.release(&r);
-}
-
 static void describe(const struct subject *s)
 {
     struct ir_module *m = ir_module_create();
@@ -290,6 +371,12 @@ static void describe(const struct subject *s)
         return;
     }
     struct measured own = measure(s);
+    strbuf_add(&text, "\n");
+    for (int i = 0; i < own.n_timed; i++)
+        strbuf_printf(&text, "%-32s price %12.0f, %10.2f us, %.4f ns an operation\n",
+                      watched.kernels[i].name, watched.kernels[i].price,
+                      1e6 * watched.kernels[i].least,
+                      1e9 * watched.kernels[i].least / watched.kernels[i].price);
     printf("%s\n%.4g ms, separate %.4g, roof %.4g; %.0f ms a kernel\n", text.text,
            1e3 * own.time, 1e3 * own.separate, 1e3 * own.roof, 1e3 * own.compile);
     ir_module_release(m);
@@ -300,6 +387,56 @@ static void measure_rates_into(void *ctx, struct strbuf *report)
     (void)ctx;
     struct rates r = measure_rates();
     strbuf_printf(report, "%g %g", r.bytes, r.work);
+}
+
+struct priced {
+    double error; // of its price: logarithm of the time by the price, later by the mean
+    uint64_t program;
+    int64_t kernel;
+    double time;
+};
+
+static int by_error(const void *x, const void *y)
+{
+    double a = fabs(((const struct priced *)x)->error),
+           b = fabs(((const struct priced *)y)->error);
+    return (a < b) - (a > b);
+}
+
+typedef VEC(struct priced) price_list;
+
+// The kernels that the report of a program ends with.
+static void read_prices(struct arena *arena, const char *report, uint64_t program,
+                        price_list *all)
+{
+    for (const char *at = strchr(report, ';'); at; at = strchr(at + 1, ';')) {
+        struct priced k = {.program = program};
+        double price;
+        if (sscanf(at, ";%" SCNd64 " %lf %lf", &k.kernel, &price, &k.time) != 3)
+            continue;
+        k.error = log(k.time / price);
+        vec_push(arena, all, k);
+    }
+}
+
+static void print_prices(price_list *all)
+{
+    double mean = 0, squares = 0;
+    for (uint32_t i = 0; i < all->count; i++)
+        mean += all->at[i].error / all->count;
+    for (uint32_t i = 0; i < all->count; i++) {
+        all->at[i].error -= mean;
+        squares += all->at[i].error * all->at[i].error / all->count;
+    }
+    if (all->count)
+        qsort(all->at, all->count, sizeof *all->at, by_error);
+    printf("price: %u kernels, %.4f ns an operation; within a factor of %.2f (root mean "
+           "square); the worst\n",
+           all->count, 1e9 * exp(mean), exp(sqrt(squares)));
+    for (uint32_t i = 0; i < all->count && i < WORST; i++)
+        printf("  %8.2f  program %" PRIu64 ", kernel %" PRId64 ", %.3g ms\n",
+               exp(all->at[i].error), all->at[i].program, all->at[i].kernel,
+               1e3 * all->at[i].time);
 }
 
 int main(void)
@@ -323,6 +460,7 @@ int main(void)
         return 0;
     }
     struct one *all[PROPERTIES];
+    price_list prices = {0};
     for (int k = 0; k < PROPERTIES; k++)
         all[k] = arena_array(arena, struct one, count + 1);
     uint64_t tried = 0;
@@ -339,6 +477,7 @@ int main(void)
             sscanf(text.text, "%lf %lf %lf %lf %" SCNd64 " %lf", &ratios[0], &ratios[1],
                    &ratios[2], &ratios[3], &x.stretch, &x.time) != 6)
             continue;
+        read_prices(arena, text.text, i, &prices);
         for (int k = 0; k < PROPERTIES; k++) {
             x.ratio = ratios[k];
             all[k][n] = x;
@@ -361,6 +500,7 @@ int main(void)
             printf("\n");
         }
     }
+    print_prices(&prices);
     arena_release(arena);
     return n == 0; // what is slow is no failure: other programs may have been in the way
 }
