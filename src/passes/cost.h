@@ -263,6 +263,9 @@ enum cost_constant {
     // registers, and once more with a mask, so this is a part of what all of it may be.
     COST_KERNEL_OPS = COST_CODE / 12,
 };
+// A kernel is rather several if that is better by so much, and each value of it that is apart gains so much.
+#define COST_APART_BETTER 1.2
+#define COST_APART_ONE 1.05
 #define COST_GROUP_BETTER 1.2 // a point for each thread is better than shared ones, by so much
 
 // Of one scalar of an elementwise op.

@@ -205,8 +205,8 @@ static bool merge_groups(struct schedule *s, const struct demand *x, const struc
     uint32_t rank;
     const char *reason;
     if (a->kind != GROUP_KERNEL || b->kind != GROUP_KERNEL || s->options->separate ||
-        a->ops + b->ops > COST_KERNEL_OPS || !align_ranks(a, b, &rank) ||
-        !axes_unify(s, x->view, y->view, &united))
+        a->is_alone || b->is_alone || a->ops + b->ops > COST_KERNEL_OPS ||
+        !align_ranks(a, b, &rank) || !axes_unify(s, x->view, y->view, &united))
         return false;
     struct group merged = *a;
     memset(&merged.constraints, 0, sizeof merged.constraints);
@@ -623,6 +623,12 @@ static void decide_value(struct schedule *s, ir_id v)
     if (node_is_scan(ir_node_of(s->g, v))) {
         demand_list all = group_demands_on(s, v);
         store_alone(s, v, &all, "prefix sum");
+        return;
+    }
+    if (s->is_apart[v]) {
+        demand_list all = gather(s, v, true);
+        store_alone(s, v, &all, "takes less time apart");
+        group_at(s, s->group_of[v])->is_alone = true;
         return;
     }
     demand_list l = gather(s, v, false);

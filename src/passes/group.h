@@ -38,6 +38,10 @@ bool group_store_in_loop(struct schedule *s, ir_id v, const demand_list *l);
 // Whether it is a product that a processor makes in place of the library, for whoever wants it to load.
 bool group_is_apart(struct schedule *s, ir_id v, const demand_list *l);
 
+// group_apart.c
+// Sets values apart that make their kernel slower, by the price; whether there are any.
+bool group_find_apart(struct schedule *s);
+
 // group_narrow.c
 // Whether v is made with little arithmetic of values that have fewer bytes, which get memory in its place.
 bool group_find_narrow(struct schedule *s, ir_id v);

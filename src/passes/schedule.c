@@ -268,7 +268,12 @@ static void add_copies(struct schedule *s, const uint32_t *out)
 
 static void add_step(struct schedule *s, uint32_t group)
 {
-    switch (s->groups.at[group].kind) {
+    enum group_kind kind = s->groups.at[group].kind;
+    if (s->is_trial && kind != GROUP_KERNEL && kind != GROUP_UPDATE) {
+        s->has_steps = true;
+        return;
+    }
+    switch (kind) {
     case GROUP_GEMM:
         add_gemm_step(s, group);
         return;
@@ -324,6 +329,8 @@ static void make_tables(struct schedule *s)
     s->is_old = arena_array(a, bool, n);
     s->is_narrow = arena_array(a, bool, n);
     s->is_output = arena_array(a, bool, n);
+    if (!s->is_apart)
+        s->is_apart = arena_array(a, bool, n);
     s->uses = arena_array(a, uint32_t, n);
     s->cheap = arena_array(a, uint8_t, n);
     s->cone_ops = arena_array(a, uint8_t, n);
@@ -393,6 +400,26 @@ static const struct ir_graph *without_calls(const struct ir_graph *g,
     return ir_function(g->module, pass_simplify(g->module, f));
 }
 
+// Decides for every value where it is computed.
+static void group(struct schedule *s)
+{
+    make_tables(s);
+    s->alone = s->options->large || s->points.count ? 0 : COST_ALONE;
+    s->alone_together = s->options->no_accumulation ? COST_OF_KERNEL : INT64_MAX;
+    s->tiny = s->options->large ? 0 : s->options->no_accumulation ? COST_LAUNCH : COST_STEP;
+    s->groups.count = s->demands.count = s->effect_rank = 0;
+    group_values(s);
+}
+
+static void add_groups(struct schedule *s, const uint32_t *in, const uint32_t *out)
+{
+    bind_arguments(s, in, out);
+    share_updated(s);
+    if (ir_control_depth(s->g))
+        write_make_results(s);
+    add_steps(s);
+}
+
 // The steps of s->g over the memories of its parameters and outputs.
 static void schedule(struct schedule *s, const uint32_t *in, const uint32_t *out)
 {
@@ -403,18 +430,13 @@ static void schedule(struct schedule *s, const uint32_t *in, const uint32_t *out
     s->g = schedule_part_concatenations(s);
     s->g = schedule_overlap_exchanges(s);
     s->g = schedule_join_loops(s, s->g);
-    make_tables(s);
     if (!s->options->separate && !s->options->no_gemm && !s->options->no_accumulation)
         find_points(s);
-    s->alone = s->options->large || s->points.count ? 0 : COST_ALONE;
-    s->alone_together = s->options->no_accumulation ? COST_OF_KERNEL : INT64_MAX;
-    s->tiny = s->options->large ? 0 : s->options->no_accumulation ? COST_LAUNCH : COST_STEP;
-    group_values(s);
-    bind_arguments(s, in, out);
-    share_updated(s);
-    if (ir_control_depth(s->g))
-        write_make_results(s);
-    add_steps(s);
+    group(s);
+    // Kernels of the points of networks become one (points.c), whose price is another.
+    if (s->options->price && !s->options->separate && !s->points.count && group_find_apart(s))
+        group(s);
+    add_groups(s, in, out);
     add_copies(s, out);
     schedule_forward_copies(s, first, first_memory);
 }
@@ -440,17 +462,32 @@ void schedule_body(struct schedule *s, const struct ir_graph *g, const bool *die
     s->refused = body.refused ? body.refused : s->refused;
 }
 
+// Memories of the parameters and outputs of all of a program.
+static void add_arguments(struct schedule *s, uint32_t **in, uint32_t **out)
+{
+    const struct ir_graph *g = s->g;
+    *in = arena_array(s->scratch, uint32_t, g->n_params + 1);
+    *out = arena_array(s->scratch, uint32_t, g->outputs.count + 1);
+    for (uint32_t i = 0; i < g->n_params; i++)
+        (*in)[i] = add_argument(s, NEST_INPUT, i, i);
+    for (uint32_t i = 0; i < g->outputs.count; i++)
+        (*out)[i] = add_argument(s, NEST_OUTPUT, g->outputs.at[i], i);
+}
+
+void schedule_trial(struct schedule *s)
+{
+    uint32_t *in, *out;
+    add_arguments(s, &in, &out);
+    group(s);
+    add_groups(s, in, out);
+}
+
 static jot_status schedule_program(struct arena *scratch, void *ctx)
 {
     struct schedule *s = ctx;
     s->scratch = scratch;
-    const struct ir_graph *g = s->g;
-    uint32_t *in = arena_array(s->scratch, uint32_t, g->n_params + 1);
-    uint32_t *out = arena_array(s->scratch, uint32_t, g->outputs.count + 1);
-    for (uint32_t i = 0; i < g->n_params; i++)
-        in[i] = add_argument(s, NEST_INPUT, i, i);
-    for (uint32_t i = 0; i < g->outputs.count; i++)
-        out[i] = add_argument(s, NEST_OUTPUT, g->outputs.at[i], i);
+    uint32_t *in, *out;
+    add_arguments(s, &in, &out);
     schedule(s, in, out);
     if (!s->options->separate && !s->options->no_accumulation)
         schedule_points(s->program, s->scratch, s->options->one_loop ? COST_POINTS_ALONE : 0);

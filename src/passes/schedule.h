@@ -34,6 +34,9 @@ struct schedule_options {
     bool many_lanes;      // elements are lanes where they can be: a GPU has a thread for each
     bool early_exchanges; // of devices, which run beside kernels: a GPU
     enum schedule_repeat repeat;
+    // What a processor takes for a kernel, which it may change on the way, in scalar operations of a core (map/map.h);
+    // NULL: nobody asks.
+    int64_t (*price)(struct nest *n);
     const bool *donated; // by input, may be NULL: its memory may be overwritten
     uint32_t mesh_rank;  // of the mesh whose devices all run the program; 0: one device does
     const int64_t *mesh;

@@ -93,6 +93,7 @@ struct group {
     struct atoms fold;               // the loop of accumulating puts, may be empty
     struct atoms unrolled;           // inner loops that are written out
     const struct resident *resident; // CONTROL: as one kernel; NULL: as steps
+    bool is_alone;                   // it is merged with no other
     const char *reason;
 };
 
@@ -126,6 +127,8 @@ struct schedule {
     int64_t alone_together;     // the same of all values of a kernel (group.work)
     int64_t tiny;               // work that may be repeated
     VEC(struct points_of_layers) points;
+    bool is_trial;                 // kernels alone are written, for their price (group_apart.c)
+    bool has_steps;                // of a trial: there is something else
     bool is_refused;               // something has neither a kernel nor steps
     const struct ir_node *refused; // a node whose op nothing here computes, or NULL
     uint32_t effect_rank;          // larger than that of the groups with effects so far
@@ -141,6 +144,8 @@ struct schedule {
     bool *is_forced;         // by value: it must have memory of its own
     bool *is_old;    // by value: read of what is written over before all who want it are done
     bool *is_narrow; // by value: it is stored in place of what is made of it (group_narrow.c)
+    bool *
+        is_apart; // by value: it has a kernel of its own, which takes less time (group_apart.c)
     bool *is_output;
     uint32_t *uses;        // by value: operands that are it, 2 for parameters and constants
     uint8_t *cheap;        // by value: ops that repeating it costs, COST_NEVER for dear ones
@@ -298,6 +303,9 @@ void schedule_add_copy(struct schedule *s, uint32_t to, uint32_t from, const cha
                        const struct ir_node *by);
 // Adds the step that runs the kernel, or an equal one that the program has.
 void schedule_kernel_step(struct schedule *s, const struct kernel *k, const char *reason);
+
+// Groups the values of s->g, and adds its kernels to an empty program.
+void schedule_trial(struct schedule *s);
 
 // ---- Loops and branches (schedule_control.c, schedule_resident.c)
 

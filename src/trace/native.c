@@ -7,6 +7,7 @@
 #include "base/memory.h"
 #include "base/status.h"
 #include "ir/eval.h"
+#include "map/map.h"
 #include "passes/cost.h"
 #include "passes/passes.h"
 #include "passes/schedule.h"
@@ -69,6 +70,7 @@ jot_status native_schedule(struct native_program *p, struct arena *arena,
     // Threads of a GPU have no memory for a sum each that many points add to.
     bool is_gpu = p->device->type->kind == JOT_CUDA;
     struct schedule_options options = {.repeat = p->choices.repeat,
+                                       .price = is_gpu ? NULL : map_price_of_all,
                                        .donated = p->donated,
                                        .no_accumulation = is_gpu,
                                        .rich_gemm = is_gpu,

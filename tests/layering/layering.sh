@@ -37,7 +37,7 @@ only src/map 'map/|passes/|ir/|base/|jot/(status|dtype)\.h'
 # The launch plan that codegen writes is a format, and base/launch.h defines it.
 only src/codegen 'codegen/|map/|passes/|ir/|base/|jot/(status|dtype)\.h'
 only src/runtime 'runtime/|base/|jot/'
-only src/trace 'trace/|codegen/(codegen|exchange)\.h|runtime/|passes/|ir/|base/|jot/'
+only src/trace 'trace/|codegen/(codegen|exchange)\.h|map/map\.h|runtime/|passes/|ir/|base/|jot/'
 only src/interop 'interop/|trace/|runtime/|passes/|ir/|base/|jot/'
 only examples 'jot/'
 only tools/jot 'jot/|command\.h|under_jax\.inc'

@@ -36,6 +36,8 @@ bool check_is_quick(const struct nest_program *p, double limit);
 // Runs the steps of a program for the graph.
 jot_status check_interpret(struct checker *c, const struct nest_program *p,
                            struct ir_tensor **out);
+// Any price of a kernel (schedule_options), so that any values are apart.
+int64_t check_price(struct nest *n);
 // Which parameters of g are f64, and derivatives are taken in.
 bool *check_floats(struct checker *c, const struct ir_graph *g);
 

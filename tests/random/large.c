@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "random/large.h"
 
+#include "map/map.h"
 #include "passes/passes.h"
 #include "passes/schedule.h"
 
@@ -30,6 +31,7 @@ jot_status large_schedule(struct ir_module *m, uint32_t f, bool is_gpu, bool sep
         f = pass_three_products(m, pass_relu_masks(m, f));
     struct schedule_options options = {.separate = separate,
                                        .no_gemm = separate,
+                                       .price = is_gpu ? NULL : map_price_of_all,
                                        .no_accumulation = is_gpu,
                                        .rich_gemm = is_gpu,
                                        .one_loop = is_gpu,

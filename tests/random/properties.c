@@ -3,6 +3,7 @@
 
 #include "base/status.h"
 #include "harness/native.h"
+#include "passes/cost.h"
 #include "support/nest_eval.h"
 
 const char *const program_property_names[PROGRAM_PROPERTIES] = {
@@ -132,11 +133,17 @@ jot_status check_interpret(struct checker *c, const struct nest_program *p,
     return nest_program_eval(p, in, data);
 }
 
+int64_t check_price(struct nest *n)
+{
+    return COST_ALONE + (int64_t)(nest_hash(n) % (16 * COST_ALONE));
+}
+
 // stops: what the check that fails says, or NULL.
 static bool schedules(struct checker *c, uint32_t f, bool separate, const char *stops)
 {
     struct nest_program *p;
-    struct schedule_options options = {.separate = separate, .no_gemm = true};
+    struct schedule_options options = {
+        .separate = separate, .no_gemm = true, .price = check_price};
     const struct ir_graph *g = ir_function(c->m, check_final(c, f));
     if (pass_schedule(c->m->arena, g, &options, &p) != JOT_OK)
         return check_refuse(c, "schedule");

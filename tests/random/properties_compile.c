@@ -5,6 +5,7 @@
 
 #include "base/status.h"
 #include "codegen/codegen.h"
+#include "map/map.h"
 #include "passes/schedule.h"
 #include "support/opcases.h"
 
@@ -81,9 +82,9 @@ static bool compiles(struct checker *c, uint32_t f, const char *what, const char
 
 static bool compiles_everywhere(struct checker *c, uint32_t f, const char *what)
 {
-    struct schedule_options host = {0}, gpu = {.no_accumulation = true,
-                                               .rich_gemm = true,
-                                               .many_lanes = true};
+    struct schedule_options host = {.price = map_price_of_all}, gpu = {.no_accumulation = true,
+                                                                       .rich_gemm = true,
+                                                                       .many_lanes = true};
     f = check_final(c, f);
     uint32_t on_gpu = pass_three_products(c->m, pass_relu_masks(c->m, f));
     int first = (int)(opcase_random(&c->state) * HOSTS);

@@ -237,6 +237,7 @@ static bool agrees_in_machine(struct checker *c)
                                        .steps = how < 0.3,
                                        .separate = how > 0.8,
                                        .no_gemm = true,
+                                       .price = choice % 2 ? check_price : NULL,
                                        .no_accumulation = is_gpu,
                                        .one_loop = is_gpu,
                                        .large = is_gpu && how > 0.2 && how < 0.6};
