@@ -255,7 +255,8 @@ static void place_locals(const struct map_gpu *m, struct nest *n)
 {
     nest_id *scopes = arena_array(m->arena, nest_id, n->buffers.count + 1);
     nest_local_scopes(n, scopes);
-    for (uint32_t i = 0; n->threads[NEST_GROUP_THREADS] > 1 && i < n->buffers.count; i++) {
+    bool has_groups = n->threads[NEST_GROUP_THREADS] > 1 && !n->special;
+    for (uint32_t i = 0; has_groups && i < n->buffers.count; i++) {
         struct nest_buffer *b = &n->buffers.at[i];
         bool is_common =
             scopes[i] == NEST_NONE || nest_statement_at(n, scopes[i])->level == NEST_GROUP;

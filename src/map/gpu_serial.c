@@ -59,6 +59,8 @@ void map_serial_find(const struct nest *n, struct map_serial *out)
 {
     bool is_group = n->threads[NEST_GROUP_THREADS] > 1;
     *out = (struct map_serial){.loop = NEST_NONE};
+    if (n->special)
+        return;
     if (n->threads[NEST_BLOCKS] == 1)
         look(n, 0, is_group, 1, out);
     else if (!n->threads[NEST_COLUMNS])

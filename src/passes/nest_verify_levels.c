@@ -75,7 +75,8 @@ static void check_turns(struct verifier *v, const struct nest_statement *s)
     bool is_plain = true;
     nest_for_each (t, v->nest, s->body)
         is_plain &= t->kind < NEST_PUT || (t->kind == NEST_PUT && !t->op);
-    if ((s->turns || s->at_once) && (s->level != NEST_THREAD || !(POINTS >> s->kind & 1)))
+    bool is_of_thread = s->level == NEST_THREAD || (s->level == NEST_GROUP && v->nest->special);
+    if ((s->turns || s->at_once) && (!is_of_thread || !(POINTS >> s->kind & 1)))
         nest_fault(v, "the turns of such a loop are not a thread's");
     if (s->turns > MOST_TURNS || s->at_once > MOST_TURNS || (s->turns && s->at_once))
         nest_fault(v, "a thread has no %u turns, and %u at once", s->turns, s->at_once);

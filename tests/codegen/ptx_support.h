@@ -43,15 +43,33 @@ static inline struct cg_response compiled_program(const char *text, const char *
     return r;
 }
 
-// What compiling the text of one kernel gives.
-static inline struct cg_response compiled(const char *text, const char *target)
+static inline const char *program_of(const char *kernel)
 {
     int n;
     struct nest **nests;
-    ck_assert_msg(nest_parse(arena, text, &n, &nests) == JOT_OK, "%s", jot_error_message());
+    ck_assert_msg(nest_parse(arena, kernel, &n, &nests) == JOT_OK, "%s", jot_error_message());
     struct strbuf program = strbuf_make(arena);
     nest_program_print(&program, run_native_wrap(arena, nests[0]));
-    return compiled_program(program.text, target);
+    return program.text;
+}
+
+// The text of one kernel with its levels, and without that of the program.
+static inline const char *mapped_of(const char *text, const char *target)
+{
+    struct cg_request request = {
+        .want = CG_WANT_MAPPED, .program = program_of(text), .target = target};
+    struct cg_response r;
+    jot_codegen_entry(&request, &r);
+    ck_assert_msg(r.status == JOT_OK, "%s", r.message);
+    const char *copy = arena_text(arena, strstr(r.text, "\nkernel ") + 1);
+    r.release(&r);
+    return copy;
+}
+
+// What compiling the text of one kernel gives.
+static inline struct cg_response compiled(const char *text, const char *target)
+{
+    return compiled_program(program_of(text), target);
 }
 
 static inline int count(const char *text, const char *what)
@@ -60,6 +78,16 @@ static inline int count(const char *text, const char *what)
     for (; (text = strstr(text, what)) != NULL; text += strlen(what))
         n++;
     return n;
+}
+
+static inline const char *replaced(const char *text, const char *from, const char *to)
+{
+    const char *at = strstr(text, from);
+    struct strbuf s = strbuf_make(arena);
+    ck_assert_msg(at, "no '%s' in\n%s", from, text);
+    strbuf_add_bytes(&s, text, (size_t)(at - text));
+    strbuf_printf(&s, "%s%s", to, at + strlen(from));
+    return s.text;
 }
 
 static inline const char *ptx_for(const char *text, const char *target)

@@ -13,16 +13,6 @@ START_TEST(text_with_levels_has_the_same_code)
 }
 END_TEST
 
-static const char *replaced(const char *text, const char *from, const char *to)
-{
-    const char *at = strstr(text, from);
-    struct strbuf s = strbuf_make(arena);
-    ck_assert_ptr_nonnull(at);
-    strbuf_add_bytes(&s, text, (size_t)(at - text));
-    strbuf_printf(&s, "%s%s", to, at + strlen(from));
-    return s.text;
-}
-
 #define DOUBLES                                                                                \
     "kernel k(x: f32[1048576], y: out f32[1048576]) block 256 {\n"                             \
     "  par @thread i < 1048576 @vector 4 {\n    %0 = load x[i] : f32\n"                        \

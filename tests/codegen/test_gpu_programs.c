@@ -327,6 +327,14 @@ START_TEST(attention_is_of_tensor_cores)
     ck_assert_int_eq(count(ptx, "wgmma.wait_group.sync.aligned 1"), 1);
     ck_assert_ptr_null(strstr(ptx, ".local"));
     check_assembles(ptx);
+    // Who multiplies with whom stands in the text, which may say otherwise.
+    const char *text = mapped_of(ATTENTION("mul"), "cuda sm_90a");
+    text = replaced(text, "block 256 group 128 resident 2", "block 128 group 32");
+    ck_assert_str_eq(text = replaced(text, "turns 1", "turns 2"),
+                     mapped_of(ATTENTION("mul"), "cuda sm_90"));
+    ck_assert_int_eq(count(ptx_for(text, "cuda sm_90a"), "wgmma"), 0);
+    ptx = ptx_of(replaced(text, "turns 2", "turns 1"));
+    ck_assert_int_eq(count(ptx, "mma.sync.aligned.m16n8k16"), 2 * 8 * 4);
     // What subtracts another largest number is no softmax.
     ck_assert_int_eq(count(ptx_of(ATTENTION("add")), "mma.sync"), 0);
 }
@@ -444,6 +452,9 @@ END_TEST
 
 START_TEST(gradient_of_attention_is_three_functions)
 {
+    const char *text = mapped_of(ATTENTION_GRADIENT, "cuda sm_90");
+    ck_assert_ptr_nonnull(strstr(text, ") as attention_gradient block 256 group 32 grid 128"));
+    ck_assert_ptr_nonnull(strstr(ptx_of(replaced(text, "256", "128")), ".maxntid 128"));
     const char *ptx = ptx_of(ATTENTION_GRADIENT);
     ck_assert_int_eq(count(ptx, ".entry"), 3);
     // 32 queries by 32 keys of depth 64, scores and products; the same of keys by queries, with

@@ -22,10 +22,7 @@
 #include <math.h>
 #include <string.h>
 
-#define WARPS 4
-#define LEAST_GROUPS 2 // warpgroups of a block, of which a multiprocessor has two
-#define MOST_GROUPS 3  // where sums of longer rows leave registers for one
-#define KEYS 64        // of a turn
+#define KEYS 64 // of a turn
 #define MOST_TILES 2
 
 #define LOG2_E 1.4426950408889634
@@ -510,15 +507,6 @@ static LLVMValueRef *room(struct code *c, LLVMTypeRef type, int64_t count)
     return all;
 }
 
-// Two tiles of queries of a warp share what is read of keys and values; they need many registers, and
-// many queries to keep the GPU busy.
-static int choose_tiles(const struct cg_lowering *l, const struct code *c)
-{
-    int64_t rows = cg_extent(l, c->a.loop);
-    bool is_small = c->depth <= 64 && c->columns <= 64;
-    return is_small && rows >= 2 * GPU_TILE * WARPS * GPU_MULTIPROCESSORS ? MOST_TILES : 1;
-}
-
 // Whether f is the score times a positive power of two, or divided by one, so that it may as well be
 // a part of the factor of exponents.
 static void find_scale(struct code *c)
@@ -549,12 +537,10 @@ static void choose_sizes(struct code *c)
     c->keys = n->axes.at[c->a.key].extent;
     c->depth = n->axes.at[c->a.depth].extent;
     c->columns = n->axes.at[c->a.column].extent;
-    c->is_grouped =
-        gpu_has_warpgroups(c->l) && c->depth % GPU_PANEL == 0 && c->columns % GPU_PANEL == 0;
-    c->tiles = c->is_grouped ? 1 : choose_tiles(c->l, c);
+    c->is_grouped = n->threads[NEST_GROUP_THREADS] == MAP_WARPGROUP;
+    c->tiles = (int)c->a.loop->turns;
     c->is_long = c->depth > GPU_PANEL || c->columns > GPU_PANEL;
-    c->warps =
-        !c->is_grouped ? WARPS : GPU_WARPGROUP * (c->is_long ? MOST_GROUPS : LEAST_GROUPS);
+    c->warps = (int)n->threads[NEST_BLOCK_THREADS] / GPU_WARP;
     c->turns = (c->keys + KEYS - 1) / KEYS;
     c->depths = (int)(c->depth + 15) / 16;
     c->widths = (int)(c->columns + 15) / 16;
@@ -592,9 +578,7 @@ void gpu_attention_lower(struct cg_lowering *l, uint32_t at, struct cg_kernel *o
     struct code c = {.l = l, .b = l->m.b, .f32 = l->module->f32};
     attention_find(l->nest, &c.a);
     choose_sizes(&c);
-    l->gpu->block = l->gpu->group = (unsigned)c.warps * GPU_WARP;
-    if (c.is_grouped)
-        l->gpu->resident = c.is_long ? 1 : 2;
+    l->gpu->group = l->gpu->block; // they wait for one another
     l->gpu->is_alone = true;
     struct cg_kernel_step *step = gpu_function_open(l, out, "", 0);
     gpu_lower_list(l, 0, at);

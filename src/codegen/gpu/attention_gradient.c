@@ -264,19 +264,6 @@ static void lower_sums(struct gpu_gradient *c, struct cg_kernel *out, uint32_t a
 
 // ---- The kernel
 
-// The more keys a block of threads has, the fewer times dq is read and written; but each
-// multiprocessor is to have a block.
-static void choose_warps(struct gpu_gradient *c)
-{
-    int64_t blocks = (c->keys + 8 * ROWS - 1) / (8 * ROWS);
-    bool is_many = c->batches * blocks >= GPU_MULTIPROCESSORS;
-    c->warps = is_many && c->keys > 4 * ROWS && c->depths % 2 == 0 ? 8 : 4;
-    blocks = (c->keys + c->warps * ROWS - 1) / (c->warps * ROWS);
-    int64_t wanted = GPU_MULTIPROCESSORS * 8 / c->warps;
-    c->splits = (wanted + c->batches / 2) / c->batches;
-    c->splits = c->splits < 1 ? 1 : c->splits > blocks ? blocks : c->splits;
-}
-
 static void choose_sizes(struct gpu_gradient *c)
 {
     const struct nest *n = c->l->nest;
@@ -294,7 +281,8 @@ static void choose_sizes(struct gpu_gradient *c)
     c->k = gpu_tensor_rows_of(c->l, a->k, a->key_of_k, a->depth, false);
     c->v = gpu_tensor_rows_of(c->l, a->v, a->key_of_v, a->column, false);
     c->dy = gpu_tensor_rows_of(c->l, g->dy, a->query, a->column, false);
-    choose_warps(c);
+    c->warps = (int)n->threads[NEST_BLOCK_THREADS] / GPU_WARP;
+    c->splits = n->threads[NEST_BLOCKS] / c->batches;
     c->statistics = (uint64_t)c->batches * (uint64_t)c->padded * 8;
 }
 

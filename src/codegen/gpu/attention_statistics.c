@@ -183,8 +183,7 @@ static void take_queries(struct gpu_gradient *c, struct statistics *s)
 
 static void choose_sizes(struct gpu_gradient *c, struct statistics *s)
 {
-    s->is_grouped =
-        gpu_has_warpgroups(c->l) && c->depth % GPU_PANEL == 0 && c->columns % GPU_PANEL == 0;
+    s->is_grouped = c->l->nest->threads[NEST_GROUP_THREADS] == MAP_WARPGROUP;
     s->rows = s->is_grouped ? 2 : 2 * TILES;
     s->part = s->is_grouped ? STEP : PART;
     s->warps = (unsigned)(QUERIES / (s->rows / 2 * GPU_TILE));

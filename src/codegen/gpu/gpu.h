@@ -113,6 +113,7 @@ static inline struct map_gpu gpu_map_of(const struct cg_lowering *l)
                             .is_aligned = g->is_aligned,
                             .trips = g->trips,
                             .code = l->written_out,
+                            .has_warpgroups = l->module->has_warpgroups,
                             .is_group = g->group > 1,
                             .is_together = gpu_is_together(l),
                             .has_columns = g->columns,

@@ -83,8 +83,6 @@ struct gpu_panels {
     bool turned; // sums are over its rows
 };
 
-// Whether the target has these products.
-bool gpu_has_warpgroups(const struct cg_lowering *l);
 // sum[sums] (+)= x y, of 16 rows of x a warp and 16 * steps terms: x[steps][4], or, where in_x is not NULL, from
 // the 64 rows that begin there.
 void gpu_warpgroup_multiply(struct gpu_tensor *t, LLVMValueRef *sum, int sums, bool adds,

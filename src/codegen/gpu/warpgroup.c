@@ -15,8 +15,6 @@
 #define EIGHT_ROWS (8 * ROW)
 #define SWIZZLE_128 (1ull << 62)
 
-bool gpu_has_warpgroups(const struct cg_lowering *l) { return l->module->has_warpgroups; }
-
 // The descriptor of a matrix: its place, bytes from panel to panel and from eight rows to the next, each by 16.
 static LLVMValueRef descriptor_of(struct gpu_tensor *t, const struct gpu_panels *p)
 {
