@@ -532,7 +532,7 @@ static void choose(const struct map_gpu *m, struct nest *n)
     if (is_only && (kind == NEST_PAR || kind == NEST_MAP))
         choose_points(m, n, c.last);
     else if (c.count == 1 && map_is_network(n, c.last))
-        n->special = NEST_NETWORK;
+        map_network_choose(m, n, c.last);
     else if (c.count && c.count == c.scans && c.end && !map_has_updates(n) &&
              !map_has_locals(n))
         choose_scans(m, n);

@@ -54,6 +54,12 @@ START_TEST(points_of_networks_are_squads)
     ck_assert_int_ge(count(ptx, "fma.rn.f32"), 20 + 100);
     ck_assert_ptr_nonnull(strstr(ptx, ".pragma \"nounroll\";"));
     check_assembles(ptx);
+    // Where the text has no squads a thread has all of a point near.
+    const char *text = mapped_of(network("f32", 1000), "cuda sm_90");
+    text = replaced(text, "block 32 group 4", "block 32");
+    for (int i = 0; i < 3; i++)
+        text = replaced(text, i == 1 ? " @register" : " @shared", "");
+    ck_assert_int_eq(count(ptx_of(text), "ld.shared.v4.f32"), 0);
     // Of a thousand times as many points the code is hardly longer.
     ck_assert_uint_lt(strlen(ptx_of(network("f32", 1000000))), 2 * strlen(ptx));
 }

@@ -284,7 +284,16 @@ static const struct gpu_nest {
      "      %1 = load z[l] : f32\n      %2 = load a[m] : f32\n"
      "      put g[8*l + m] fma= %1, %2 in @n sum64\n    }\n  }\n}\n",
      false,
-     {") as network price "}},
+     {") as network block 256 group 4 price ", "local z: f32[8] @register\n",
+      "local a: f32[8] @shared\n"}},
+    {"of numbers of 64 bits: a thread has a point",
+     "kernel k(x: f64[65536], w: f64[64], g: out f64[8]) {\n  local z: f64[8]\n"
+     "  local a: f64[8]\n  fold n < 8192 {\n    map i < 8 {\n"
+     "      %0 = load x[8*n + i] : f64\n      put a[i] = %0\n    }\n"
+     "    contract z[j] = a[k], w[8*j + k] for j < 8 over k < 8\n    map l < 8 {\n"
+     "      %1 = load z[l] : f64\n      put g[l] reduce_sum= %1 in @n sum64\n    }\n  }\n}\n",
+     false,
+     {") as network block 32 price ", "local z: f64[8]\n", "local a: f64[8]\n"}},
 };
 #define GPU_NESTS (sizeof gpu_nests / sizeof *gpu_nests)
 

@@ -21,39 +21,6 @@
 
 // ---- What there is to sum
 
-// The local that is read at place i of the axis, or NEST_NONE.
-static nest_id row_of(const struct cg_lowering *l, nest_id value, nest_id axis)
-{
-    const struct nest_statement *s = cg_maker_of(l, value);
-    bool is_row = s->kind == NEST_LOAD && s->guard == NEST_NONE && s->index.count == 1 &&
-                  !s->index.constant && nest_index_factor(&s->index, axis) == 1;
-    return is_row && l->nest->buffers.at[s->buffer].role == NEST_LOCAL ? s->buffer : NEST_NONE;
-}
-
-static bool is_product(const struct cg_lowering *l, const struct nest_statement *map,
-                       const struct nest_statement *put)
-{
-    if (map->n_axes != 2 || put->kind != NEST_PUT || put->op != IR_fma || put->index.constant ||
-        put->index.count != 2)
-        return false;
-    int64_t width = l->nest->axes.at[map->axes[1]].extent;
-    return row_of(l, put->in[0], map->axes[0]) != NEST_NONE &&
-           row_of(l, put->in[1], map->axes[1]) != NEST_NONE &&
-           nest_index_factor(&put->index, map->axes[0]) == width &&
-           nest_index_factor(&put->index, map->axes[1]) == 1;
-}
-
-// A map of nothing but products, for which the points have nothing to do.
-bool gpu_is_products(const struct cg_lowering *l, const struct nest_statement *s)
-{
-    if (s->kind != NEST_MAP)
-        return false;
-    nest_for_each (t, l->nest, s->body)
-        if (t->kind != NEST_LOAD && !is_product(l, s, t))
-            return false;
-    return true;
-}
-
 static int64_t add_rows(struct gpu_network *w, int64_t count)
 {
     w->rows += count;
@@ -72,7 +39,7 @@ static void add_sum(struct cg_lowering *l, struct gpu_network *w,
         x.kind = SUM_PRODUCT;
         x.width = l->nest->axes.at[map->axes[1]].extent;
         for (int k = 0; k < 2; k++) {
-            nest_id row = row_of(l, put->in[k], map->axes[k]);
+            nest_id row = map_row_of_place(l->nest, put->in[k], map->axes[k]);
             if (w->kept[row] < 0)
                 w->kept[row] = add_rows(w, l->nest->buffers.at[row].count);
             x.row[k] = w->kept[row];
@@ -90,7 +57,7 @@ static void find_sums(struct cg_lowering *l, struct gpu_network *w,
 {
     nest_for_each (s, l->nest, block) {
         if (s->kind == NEST_PUT && s->op)
-            add_sum(l, w, gpu_is_products(l, around) ? around : NULL, s, NULL);
+            add_sum(l, w, map_is_products(l->nest, around) ? around : NULL, s, NULL);
         if (s->kind == NEST_MAP || s->kind == NEST_FOLD)
             find_sums(l, w, s, s->body);
     }
@@ -204,7 +171,7 @@ static void lower_point(struct cg_lowering *l, struct gpu_network *w)
 {
     const struct nest_block *b = &l->nest->blocks.at[w->fold->body];
     for (uint32_t i = 0; i < b->statements.count; i++) {
-        if (gpu_is_products(l, cg_statement(l, b->statements.at[i])))
+        if (map_is_products(l->nest, cg_statement(l, b->statements.at[i])))
             continue;
         cg_lower_statement(l, b->statements.at[i]);
         for (nest_id k = 0; k < l->nest->buffers.count; k++)
@@ -216,6 +183,7 @@ static void lower_point(struct cg_lowering *l, struct gpu_network *w)
 
 static void place_locals(struct cg_lowering *l, struct gpu_network *w)
 {
+    struct map_gpu m = gpu_map_of(l);
     uint32_t n = l->nest->buffers.count;
     int64_t *bytes = arena_array(l->arena, int64_t, n + 1),
             *at = arena_array(l->arena, int64_t, n + 1);
@@ -223,7 +191,7 @@ static void place_locals(struct cg_lowering *l, struct gpu_network *w)
         const struct nest_buffer *x = &l->nest->buffers.at[i];
         bytes[i] = x->role == NEST_LOCAL ? x->count * (int64_t)jot_dtype_size(x->dtype) : 0;
     }
-    int64_t total = gpu_network_places(l, w, bytes, at);
+    int64_t total = map_network_places(&m, w->loop, bytes, at, w->written);
     LLVMValueRef memory = cg_alloca(l, l->module->i8, (uint64_t)(total ? total : 1));
     for (nest_id i = 0; i < n; i++)
         if (bytes[i])
@@ -235,9 +203,6 @@ static void lower_points(struct cg_lowering *l, struct gpu_network *w, uint32_t 
 {
     LLVMBuilderRef b = l->m.b;
     struct cg_gpu *g = l->gpu;
-    // Few threads in a block when there are few points, so that all of the GPU has some.
-    g->group = 1;
-    g->block = w->points >= GPU_MULTIPROCESSORS * 512 ? 128 : 32;
     struct cg_kernel_step *step = gpu_function_open(l, out, "_points", 1);
     w->memory = gpu_extra_operand(l, 0);
     g->network = w;
@@ -310,7 +275,12 @@ static void lower_end(struct cg_lowering *l, const struct gpu_network *w, uint32
 void gpu_network_lower(struct cg_lowering *l, uint32_t at, struct cg_kernel *out)
 {
     struct gpu_network w = network_of(l, l->nest->blocks.at[0].statements.at[at]);
-    if (gpu_squads_choose(l, &w))
+    bool has_squads = l->gpu->group == MAP_SQUAD;
+    // Threads of the other functions have nothing in common.
+    l->gpu->group = 1;
+    l->gpu->kept = NULL;
+    l->gpu->shares_locals = false;
+    if (has_squads)
         gpu_squads_lower(l, &w, at, out);
     else
         lower_points(l, &w, at, out);

@@ -32,21 +32,13 @@ struct gpu_network {
     struct squads *squads; // or NULL: a point is a thread's
 };
 
-// Whether s is a map of nothing but products, for which the points have nothing to do.
-bool gpu_is_products(const struct cg_lowering *l, const struct nest_statement *s);
 // Element `row` of what the point has in memory.
 LLVMValueRef gpu_network_term(struct cg_lowering *l, const struct gpu_network *w,
                               LLVMValueRef row);
 // Terms of the combines.
 void gpu_network_yield(struct cg_lowering *l, const struct gpu_network *w);
 
-// lives.c: where locals of a point are that are of no use at the same time, by buffer; their
-// bytes are given, 0: none.  Notes the statements that write them.  Returns the bytes of all.
-int64_t gpu_network_places(struct cg_lowering *l, struct gpu_network *w, const int64_t *bytes,
-                           int64_t *at);
-
-// squads.c: points that four threads each do, who share rows; false: there is no such code.
-bool gpu_squads_choose(struct cg_lowering *l, struct gpu_network *w);
+// squads.c: points that four threads each do, who share rows.
 void gpu_squads_lower(struct cg_lowering *l, struct gpu_network *w, uint32_t at,
                       struct cg_kernel *out);
 // What threads of a squad put: one of them where all have the same, and none that has no point.

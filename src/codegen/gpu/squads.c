@@ -13,159 +13,24 @@
 // One shape: small matrices at many points (docs/nests.md).
 #include "codegen/gpu/network.h"
 
-#define SQUAD 4
-#define MOST_OWN 16 // units of a thread
-#define MOST_SIDE 64
 #define VECTOR 4 // elements of 16 bytes
-#define POINTS_OF_WARP (GPU_WARP / SQUAD)
-#define MOST_POINTS 96 // of a block
-#define MOST_SHARED (224 * 1024)
-
-// What a contract reads of memory.
-struct matrix {
-    nest_id buffer;
-    int64_t constant, by_input, by_output, inputs, outputs;
-    int64_t at; // bytes
-};
 
 struct squads {
     struct gpu_network *w;
-    bool *is_common; // by buffer: read or written by other threads than those of its units
-    uint32_t
-        *put_in; // by buffer: what is not shared out and puts it, 1 being the first statement
-    uint32_t at_statement;
-    VEC(struct matrix) matrices;
-    int64_t matrix_bytes, point_bytes, points;
-    int64_t *bytes, *at; // by buffer: its row in shared memory
+    struct map_squads of;
+    int64_t points; // of a block
     LLVMValueRef shared, place, number;
     bool has_read, has_written; // rows since the squad was together
     bool is_apart;              // in a map that it shares out
 };
 
-static int64_t odd_stride(int64_t count)
-{
-    int64_t vectors = (count + VECTOR - 1) / VECTOR;
-    return (vectors | 1) * VECTOR;
-}
-
-static bool is_row(int64_t count) { return count % SQUAD == 0 && count <= SQUAD * MOST_OWN; }
-
-// The axis of a map whose units the squad shares out, or NEST_NONE.
-static nest_id units_of(const struct cg_lowering *l, const struct nest_statement *s)
-{
-    bool is_shared_out =
-        s->kind == NEST_MAP && s->n_axes == 1 && is_row(l->nest->axes.at[s->axes[0]].extent);
-    return is_shared_out ? s->axes[0] : NEST_NONE;
-}
-
-// An access of a local by the threads of its units alone.
-static bool is_own(const struct cg_lowering *l, const struct nest_statement *s, nest_id units)
-{
-    return nest_index_is_axis(&s->index, units) && s->guard == NEST_NONE &&
-           l->nest->buffers.at[s->buffer].count == l->nest->axes.at[units].extent;
-}
-
-// False: the threads of a squad would need to wait for what one of them puts.
-static bool note_access(const struct cg_lowering *l, struct squads *q,
-                        const struct nest_statement *s, nest_id units)
-{
-    const struct nest_buffer *x = &l->nest->buffers.at[s->buffer];
-    if (x->role != NEST_LOCAL)
-        return true;
-    q->is_common[s->buffer] |= !is_own(l, s, units);
-    if (s->kind == NEST_PUT && units == NEST_NONE)
-        q->put_in[s->buffer] = q->at_statement;
-    return s->kind == NEST_PUT || q->put_in[s->buffer] != q->at_statement;
-}
-
-static bool is_f32(const struct cg_lowering *l, nest_id buffer, enum nest_role role)
-{
-    const struct nest_buffer *x = &l->nest->buffers.at[buffer];
-    return x->role == role && x->dtype == JOT_F32;
-}
-
-static bool note_contract(struct cg_lowering *l, struct squads *q,
-                          const struct nest_statement *s)
-{
-    const struct nest_index *x = &s->source_index[1];
-    if (!nest_is_layer(s) || !is_f32(l, s->buffer, NEST_LOCAL) ||
-        !is_f32(l, s->source[0], NEST_LOCAL) || !is_f32(l, s->source[1], NEST_IN))
-        return false;
-    struct matrix m = {.buffer = s->source[1],
-                       .constant = x->constant,
-                       .by_output = nest_index_factor(x, s->axes[0]),
-                       .by_input = nest_index_factor(x, s->axes[1]),
-                       .outputs = l->nest->axes.at[s->axes[0]].extent,
-                       .inputs = l->nest->axes.at[s->axes[1]].extent,
-                       .at = q->matrix_bytes};
-    if (!is_row(m.outputs) || l->nest->buffers.at[s->buffer].count != m.outputs ||
-        m.inputs > MOST_SIDE || m.inputs % 2)
-        return false;
-    q->is_common[s->source[0]] = true;
-    for (uint32_t i = 0; i < q->matrices.count; i++) {
-        const struct matrix *o = &q->matrices.at[i];
-        if (o->buffer == m.buffer && o->constant == m.constant && o->by_input == m.by_input &&
-            o->by_output == m.by_output && o->inputs == m.inputs && o->outputs == m.outputs)
-            return true;
-    }
-    q->matrix_bytes += m.outputs * odd_stride(m.inputs) * (int64_t)sizeof(float);
-    vec_push(l->arena, &q->matrices, m);
-    return true;
-}
-
-// The axis of units is that of the map that s stands in, and no fold.
-static bool look(struct cg_lowering *l, struct squads *q, const struct nest_statement *s,
-                 nest_id units, bool is_inside)
-{
-    if (gpu_is_products(l, s) || s->kind == NEST_OP || s->kind == NEST_CONST ||
-        s->kind == NEST_INDEX)
-        return true;
-    if (s->kind == NEST_CONTRACT && !is_inside)
-        return note_contract(l, q, s);
-    if (s->kind == NEST_LOAD || s->kind == NEST_PUT)
-        return note_access(l, q, s, units);
-    if (s->kind != NEST_FOLD && (s->kind != NEST_MAP || is_inside || s->n_axes > 1))
-        return false;
-    nest_for_each (t, l->nest, s->body)
-        if (!look(l, q, t, units_of(l, s), true))
-            return false;
-    return true;
-}
-
-static struct squads *squads_of(struct cg_lowering *l, struct gpu_network *w)
-{
-    uint32_t n = l->nest->buffers.count;
-    struct squads *q = arena_array(l->arena, struct squads, 1);
-    q->w = w;
-    q->is_common = arena_array(l->arena, bool, n + 1);
-    q->put_in = arena_array(l->arena, uint32_t, n + 1);
-    q->bytes = arena_array(l->arena, int64_t, n + 1);
-    q->at = arena_array(l->arena, int64_t, n + 1);
-    const struct nest_block *b = &l->nest->blocks.at[w->fold->body];
-    for (uint32_t i = 0; i < b->statements.count; i++) {
-        q->at_statement = i + 1;
-        if (!look(l, q, cg_statement(l, b->statements.at[i]), NEST_NONE, false))
-            return NULL;
-    }
-    for (nest_id i = 0; i < n; i++) {
-        const struct nest_buffer *x = &l->nest->buffers.at[i];
-        if (x->role == NEST_LOCAL && x->dtype != JOT_F32)
-            return NULL;
-        if (x->role == NEST_LOCAL && !is_row(x->count))
-            q->is_common[i] = true;
-        if (q->is_common[i])
-            q->bytes[i] = x->count * (int64_t)sizeof(float);
-    }
-    q->point_bytes = gpu_network_places(l, w, q->bytes, q->at) / 16 * 16 | 16;
-    int64_t room = (MOST_SHARED - q->matrix_bytes) / q->point_bytes;
-    int64_t each = (w->points + GPU_MULTIPROCESSORS - 1) / GPU_MULTIPROCESSORS;
-    q->points = each < MOST_POINTS ? each : MOST_POINTS;
-    q->points = q->points < room ? q->points : room / POINTS_OF_WARP * POINTS_OF_WARP;
-    q->points = (q->points + POINTS_OF_WARP - 1) / POINTS_OF_WARP * POINTS_OF_WARP;
-    return q->points >= POINTS_OF_WARP ? q : NULL;
-}
-
 // ---- A squad
+
+// Whether other threads of the squad have to do with it.
+static bool is_common(const struct cg_lowering *l, nest_id local)
+{
+    return l->nest->buffers.at[local].space == NEST_SHARED;
+}
 
 static void meet(struct cg_lowering *l, struct squads *q)
 {
@@ -178,9 +43,9 @@ static void find_accesses(const struct cg_lowering *l, const struct squads *q,
                           const struct nest_statement *s, bool *reads, bool *writes)
 {
     if (s->kind == NEST_LOAD)
-        *reads |= q->is_common[s->buffer];
+        *reads |= is_common(l, s->buffer);
     if (s->kind == NEST_PUT || s->kind == NEST_CONTRACT)
-        *writes |= q->is_common[s->buffer];
+        *writes |= is_common(l, s->buffer);
     *reads |= s->kind == NEST_CONTRACT;
     if (s->kind != NEST_MAP && s->kind != NEST_FOLD)
         return;
@@ -191,7 +56,7 @@ static void find_accesses(const struct cg_lowering *l, const struct squads *q,
 // Unit i of the thread, an i64.
 static LLVMValueRef unit(struct cg_lowering *l, const struct squads *q, int64_t i)
 {
-    return LLVMBuildAdd(l->m.b, gpu_wide(l, q->place), cg_int(l->module, i * SQUAD), "");
+    return LLVMBuildAdd(l->m.b, gpu_wide(l, q->place), cg_int(l->module, i * MAP_SQUAD), "");
 }
 
 // Where unit i of the thread is in the row.
@@ -199,14 +64,14 @@ static LLVMValueRef unit_at(struct cg_lowering *l, const struct squads *q, nest_
                             int64_t i)
 {
     l->gpu->vector = i;
-    if (!q->is_common[buffer])
+    if (!is_common(l, buffer))
         return cg_gpu_kept_place(l, buffer);
     return cg_at(l, l->module->f32, cg_buffer_base(l, buffer), unit(l, q, i));
 }
 
 static void lower_map(struct cg_lowering *l, struct squads *q, const struct nest_statement *s)
 {
-    nest_id axis = units_of(l, s);
+    nest_id axis = map_squad_units(l->nest, s);
     int64_t count = l->nest->axes.at[s->axes[0]].extent;
     q->is_apart = axis != NEST_NONE;
     if (!q->is_apart) {
@@ -217,7 +82,7 @@ static void lower_map(struct cg_lowering *l, struct squads *q, const struct nest
         cg_loop_close(l, &loop);
         return;
     }
-    for (int64_t i = 0; i < count / SQUAD; i++) {
+    for (int64_t i = 0; i < count / MAP_SQUAD; i++) {
         l->gpu->vector = i;
         l->axes[axis] = unit(l, q, i);
         cg_lower_block(l, s->body);
@@ -232,11 +97,11 @@ static LLVMValueRef load_vector(struct cg_lowering *l, LLVMValueRef from, unsign
     return v;
 }
 
-static const struct matrix *matrix_of(const struct cg_lowering *l, const struct squads *q,
-                                      const struct nest_statement *s)
+static const struct map_matrix *matrix_of(const struct cg_lowering *l, const struct squads *q,
+                                          const struct nest_statement *s)
 {
     const struct nest_index *x = &s->source_index[1];
-    const struct matrix *m = q->matrices.at;
+    const struct map_matrix *m = q->of.matrices.at;
     while (m->buffer != s->source[1] || m->constant != x->constant ||
            m->by_output != nest_index_factor(x, s->axes[0]) ||
            m->by_input != nest_index_factor(x, s->axes[1]) ||
@@ -252,12 +117,13 @@ static void lower_contract(struct cg_lowering *l, const struct squads *q,
                            const struct nest_statement *s)
 {
     LLVMBuilderRef b = l->m.b;
-    const struct matrix *m = matrix_of(l, q, s);
+    const struct map_matrix *m = matrix_of(l, q, s);
     LLVMTypeRef lane = l->module->f32;
-    LLVMValueRef sums[MOST_OWN], rows[MOST_OWN], x = cg_buffer_base(l, s->source[0]);
+    LLVMValueRef sums[MAP_SQUAD_UNITS], rows[MAP_SQUAD_UNITS],
+        x = cg_buffer_base(l, s->source[0]);
     LLVMValueRef w = cg_at(l, l->module->i8, q->shared, cg_int(l->module, m->at));
     unsigned width = m->inputs % VECTOR ? VECTOR / 2 : VECTOR;
-    int64_t own = m->outputs / SQUAD, stride = odd_stride(m->inputs);
+    int64_t own = m->outputs / MAP_SQUAD, stride = map_squad_stride(m->inputs);
     for (int64_t i = 0; i < own; i++) {
         LLVMValueRef at = LLVMBuildMul(b, unit(l, q, i), cg_int(l->module, stride), "");
         rows[i] = cg_at(l, lane, w, at);
@@ -312,10 +178,10 @@ static void keep(struct cg_lowering *l, const struct squads *q, nest_id buffer)
     LLVMTypeRef lane = l->module->f32;
     int64_t count = l->nest->buffers.at[buffer].count, first = q->w->kept[buffer];
     struct cg_branch one;
-    bool units = is_row(count);
+    bool units = map_is_squad_row(count);
     if (!units)
         one = one_open(l, q);
-    for (int64_t i = 0; i < (units ? count / SQUAD : count); i++) {
+    for (int64_t i = 0; i < (units ? count / MAP_SQUAD : count); i++) {
         LLVMValueRef e = units ? unit(l, q, i) : cg_int(l->module, i);
         LLVMValueRef from =
             units ? unit_at(l, q, buffer, i) : cg_at(l, lane, cg_buffer_base(l, buffer), e);
@@ -356,8 +222,8 @@ static void load_matrices(struct cg_lowering *l, const struct squads *q)
 {
     LLVMBuilderRef b = l->m.b;
     LLVMTypeRef lane = l->module->f32;
-    for (uint32_t i = 0; i < q->matrices.count; i++) {
-        const struct matrix *m = &q->matrices.at[i];
+    for (uint32_t i = 0; i < q->of.matrices.count; i++) {
+        const struct map_matrix *m = &q->of.matrices.at[i];
         LLVMValueRef inputs = cg_int(l->module, m->inputs);
         struct cg_loop loop = cg_loop_open(l, gpu_wide(l, l->gpu->thread),
                                            cg_int(l->module, m->inputs * m->outputs),
@@ -368,7 +234,8 @@ static void load_matrices(struct cg_lowering *l, const struct squads *q)
             LLVMBuildAdd(b, LLVMBuildMul(b, j, cg_int(l->module, m->by_output), ""),
                          LLVMBuildMul(b, k, cg_int(l->module, m->by_input), ""), "");
         from = LLVMBuildAdd(b, from, cg_int(l->module, m->constant), "");
-        LLVMValueRef to = LLVMBuildMul(b, j, cg_int(l->module, odd_stride(m->inputs)), "");
+        LLVMValueRef to =
+            LLVMBuildMul(b, j, cg_int(l->module, map_squad_stride(m->inputs)), "");
         to = LLVMBuildAdd(b, to, k, "");
         LLVMValueRef v =
             LLVMBuildLoad2(b, lane, cg_at(l, lane, cg_buffer_base(l, m->buffer), from), "");
@@ -383,28 +250,21 @@ static void place_rows(struct cg_lowering *l, struct squads *q)
     LLVMBuilderRef b = l->m.b;
     uint32_t n = l->nest->buffers.count;
     LLVMValueRef offset =
-        LLVMBuildMul(b, gpu_wide(l, q->number), cg_int(l->module, q->point_bytes), "");
-    LLVMValueRef point = cg_at(l, l->module->i8, in_block(l, q, q->matrix_bytes), offset);
+        LLVMBuildMul(b, gpu_wide(l, q->number), cg_int(l->module, q->of.point_bytes), "");
+    LLVMValueRef point = cg_at(l, l->module->i8, in_block(l, q, q->of.matrix_bytes), offset);
     l->gpu->kept = arena_array(l->arena, struct gpu_kept, n + 1);
     for (nest_id i = 0; i < n; i++) {
         const struct nest_buffer *x = &l->nest->buffers.at[i];
         if (x->role != NEST_LOCAL)
             continue;
-        l->gpu->kept[i].is_kept = !q->is_common[i];
-        if (!q->is_common[i]) {
-            l->gpu->kept[i].memory = cg_alloca(l, l->module->f32, (uint64_t)x->count / SQUAD);
+        l->gpu->kept[i].is_kept = !is_common(l, i);
+        if (!is_common(l, i)) {
+            l->gpu->kept[i].memory =
+                cg_alloca(l, l->module->f32, (uint64_t)x->count / MAP_SQUAD);
             continue;
         }
-        l->buffers[i].base = cg_at(l, l->module->i8, point, cg_int(l->module, q->at[i]));
+        l->buffers[i].base = cg_at(l, l->module->i8, point, cg_int(l->module, q->of.at[i]));
     }
-}
-
-bool gpu_squads_choose(struct cg_lowering *l, struct gpu_network *w)
-{
-    w->squads = w->dtype == JOT_F32 && !l->gpu->is_phase ? squads_of(l, w) : NULL;
-    if (w->squads)
-        w->pitch = (w->points + w->squads->points - 1) / w->squads->points * w->squads->points;
-    return w->squads;
 }
 
 void gpu_squads_lower(struct cg_lowering *l, struct gpu_network *w, uint32_t at,
@@ -412,16 +272,19 @@ void gpu_squads_lower(struct cg_lowering *l, struct gpu_network *w, uint32_t at,
 {
     LLVMBuilderRef b = l->m.b;
     struct cg_gpu *g = l->gpu;
-    struct squads *q = w->squads;
-    g->group = 1;
-    g->block = (unsigned)(q->points * SQUAD);
+    struct map_gpu m = gpu_map_of(l);
+    struct squads all = {.w = w, .points = g->block / MAP_SQUAD}, *q = &all;
+    map_squads_find(&m, w->loop, &q->of);
+    w->squads = q;
+    w->written = q->of.written;
+    w->pitch = (w->points + q->points - 1) / q->points * q->points;
     g->keeps_loops = true;
     struct cg_kernel_step *step = gpu_function_open(l, out, "_points", 1);
     w->memory = gpu_extra_operand(l, 0);
     g->network = w;
     q->shared = gpu_shared_start(&l->m);
-    q->place = LLVMBuildURem(b, g->thread, gpu_i32(l, SQUAD), "");
-    q->number = LLVMBuildUDiv(b, g->thread, gpu_i32(l, SQUAD), "");
+    q->place = LLVMBuildURem(b, g->thread, gpu_i32(l, MAP_SQUAD), "");
+    q->number = LLVMBuildUDiv(b, g->thread, gpu_i32(l, MAP_SQUAD), "");
     gpu_lower_list(l, 0, at);
     load_matrices(l, q);
     place_rows(l, q);
@@ -435,7 +298,7 @@ void gpu_squads_lower(struct cg_lowering *l, struct gpu_network *w, uint32_t at,
     meet(l, q);
     const struct nest_block *body = &l->nest->blocks.at[w->fold->body];
     for (uint32_t i = 0; i < body->statements.count; i++) {
-        if (gpu_is_products(l, cg_statement(l, body->statements.at[i])))
+        if (map_is_products(l->nest, cg_statement(l, body->statements.at[i])))
             continue;
         lower_statement(l, q, body->statements.at[i]);
         for (nest_id k = 0; k < l->nest->buffers.count; k++)
@@ -450,9 +313,10 @@ void gpu_squads_lower(struct cg_lowering *l, struct gpu_network *w, uint32_t at,
     g->kept = NULL;
     step->total = w->points;
     step->grain = q->points;
-    g->shared_bytes = (uint64_t)(q->matrix_bytes + q->points * q->point_bytes);
+    g->shared_bytes = (uint64_t)(q->of.matrix_bytes + q->points * q->of.point_bytes);
     g->group = g->block;
     gpu_function_close(l, step);
     g->keeps_loops = false;
     g->group = 1;
+    w->squads = NULL;
 }
