@@ -191,14 +191,23 @@ static uint32_t count_apart(const struct nest *n, uint32_t block, nest_id axis,
     return count;
 }
 
-// Of what the fold reads, along the last axis of a loop.
+// Of what the fold reads, along an axis of a loop.
 static uint32_t reads_apart(const struct map_gpu *m, const struct nest_statement *fold,
-                            const struct nest_statement *loop)
+                            const struct nest_statement *loop, nest_id axis)
 {
-    nest_id axis = loop->axes[loop->n_axes - 1];
     const bool *varies =
         map_varies(m->nest, m->arena, m->uses, nest_id_of(m->nest, loop), axis);
     return count_apart(m->nest, fold->body, axis, varies);
+}
+
+// The axis in whose elements neighbouring threads differ: the last one, but for one that each thread has whole.
+static nest_id threads_axis(const struct nest *n, const struct nest_statement *loop,
+                            const struct map_points *p)
+{
+    uint32_t at = loop->n_axes - 1u;
+    while (at && loop->axes[at] == p->axis && n->axes.at[p->axis].extent == p->lanes)
+        at--;
+    return loop->axes[at];
 }
 
 static bool is_map_apart(const struct nest *n, const struct nest_statement *map,
@@ -246,7 +255,8 @@ bool map_parts_choose(const struct map_gpu *m, struct nest *n, nest_id loop)
     int64_t length = nest_extent(n, fold);
     int64_t most = map_columns_of(m, s) ? COST_FEW_COLUMNS : RAGGED_COLUMNS;
     if (length < 8 * FOLD_LANES || length * nest_extent(n, s) < COST_PARTS || p.count > most ||
-        reads_apart(m, fold, fold) <= reads_apart(m, fold, s))
+        reads_apart(m, fold, fold, fold->axes[fold->n_axes - 1]) <=
+            reads_apart(m, fold, s, threads_axis(n, s, &p)))
         return false;
     unsigned columns = 1;
     while (columns < PARTS_COLUMNS && columns < p.count)

@@ -104,6 +104,15 @@ static const struct gpu_nest {
      false,
      {"block 256 group 4 columns 64 price ", "par @grid i < 4099 {",
       "fold @thread k < 4096 {"}},
+    {"few of them, whose last axis a thread has whole",
+     KERNEL(
+         "  par i < 64, j < 4 {\n    %3 = load w[4*i + j] : f32\n    fold k < 256, l < 64 {\n"
+         "      %0 = load x[64*j + 256*k + l] : f32\n"
+         "      %1 = load x[i + 4096*k + 64*l] : f32\n      yield fma %0 %1 sum64\n"
+         "    } -> %2 : f32\n    %4 = add %2, %3 : f32\n    put y[4*i + j] = %4\n  }\n"),
+     false,
+     {"block 256 group 4 columns 64 price ", "par @grid i < 64, j < 4 @vector 4 {",
+      "fold @thread k < 256, l < 64 {"}},
     {"rows that lie where data say",
      "kernel k(x: f32[1048576], n: i32[1048576], y: inout f32[1000]) {\n"
      "  %0 = const 0x0000000000000000 : i64\n  %1 = const 0x00000000000003e7 : i64\n"
