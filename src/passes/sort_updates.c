@@ -119,10 +119,13 @@ static bool find_updates(struct updates *u, const struct ir_graph *g, const stru
            (is_one_number(g, x) || u->places <= COST_SORTED_EMPTY * u->count);
 }
 
-// Whether the order pays: rows are long, or others want it.
-static bool is_wanted(const struct updates *u)
+// Whether the order pays: rows are long, or others want it, or it is the same in all trips of the loop around, whose
+// invariant values `stays` tells, and places have few updates each.
+static bool is_wanted(const struct updates *u, const bool *stays)
 {
-    bool wanted = u->row >= COST_SORTED_ROW;
+    bool wanted =
+        u->row >= COST_SORTED_ROW || (stays[ir_operand(u->g, u->n, 1)] &&
+                                      u->count <= COST_SORTED_TURNS * u->places * u->pieces);
     struct updates other;
     for (uint32_t i = 0; !wanted && i < u->g->nodes.count; i++) {
         const struct ir_node *n = &u->g->nodes.at[i];
@@ -525,29 +528,77 @@ static ir_id run_updates(struct updates *u)
     return y == IR_NONE ? y : ir_reshape(b, y + 1, t.rank, ir_dims(b->module, t));
 }
 
-static void copy_sorted(struct ir_builder *b, const struct ir_graph *g, const struct ir_node *n,
-                        ir_id *map)
+// ---- Functions
+
+#define NO_LOOP (-1)
+
+static uint32_t sort_function(struct ir_module *m, uint32_t f, int64_t consts);
+
+// The first so many operands of a loop are the same in all its trips; NO_LOOP for other nodes.
+static int64_t consts_of(const struct ir_node *n)
 {
-    struct updates u;
+    return n->op == IR_scan    ? ir_scan_of(n).n_consts
+           : n->op == IR_while ? ir_while_of(n).n_consts
+                               : NO_LOOP;
+}
+
+static ir_id copy_with_bodies(struct ir_builder *b, const struct ir_graph *g,
+                              const struct ir_node *n, const ir_id *map)
+{
+    const int64_t *functions;
+    int count = ir_bodies_of(n, &functions);
+    uint32_t *made = arena_array(b->module->arena, uint32_t, count + 1);
+    for (int i = 0; i < count; i++)
+        made[i] = sort_function(b->module, (uint32_t)functions[i], consts_of(n));
+    ir_id *in = body_operands(b->module, g, n, map);
     b->where = n->where;
-    if (ir_has_bodies((enum ir_op)n->op)) {
-        uint32_t *made = body_rewrite_all(b->module, n, pass_sort_updates);
-        ir_id *in = body_operands(b->module, g, n, map);
-        b->where = n->where;
-        body_set_results(n,
-                         ir_build(b, (enum ir_op)n->op, (int)n->n_in, in,
-                                  ir_with_functions(b->module, n->attrs, made)),
-                         map);
-    } else if (find_updates(&u, g, n) && is_wanted(&u)) {
-        u.b = b;
-        u.map = map;
-        map[n->out] = run_updates(&u);
-    } else {
-        pass_copy_node(b, g, n, map);
+    return ir_build(b, (enum ir_op)n->op, (int)n->n_in, in,
+                    ir_with_functions(b->module, n->attrs, made));
+}
+
+static void find_what_stays(const struct ir_graph *g, const struct ir_node *n, bool *stays)
+{
+    bool all = ir_op_class((enum ir_op)n->op) != IR_CLASS_EFFECT;
+    for (uint32_t i = 0; i < n->n_in; i++)
+        all = all && stays[ir_operand(g, n, i)];
+    for (uint32_t k = 0; k < n->n_out; k++)
+        stays[n->out + k] = all;
+}
+
+static uint32_t sort_function(struct ir_module *m, uint32_t f, int64_t consts)
+{
+    const struct ir_graph *g = ir_function(m, f);
+    struct memo_key key = {.kind = MEMO_SORT_UPDATES, .f = f, .number = consts};
+    const uint32_t *known = pass_memo_find(m, &key);
+    if (known)
+        return *known;
+    struct ir_builder b = ir_builder_make(m, g->name, IR_BUILD_PLAIN);
+    ir_id *map = pass_no_values(m, g->values.count);
+    bool *stays = body_mask(m, g->values.count);
+    pass_copy_params(&b, g, NULL, true, map);
+    for (int64_t i = 0; i < consts; i++)
+        stays[i] = true;
+    for (uint32_t at = g->n_params; at < g->nodes.count; at++) {
+        const struct ir_node *n = &g->nodes.at[at];
+        struct updates u;
+        if (consts != NO_LOOP)
+            find_what_stays(g, n, stays);
+        b.where = n->where;
+        if (ir_has_bodies((enum ir_op)n->op)) {
+            body_set_results(n, copy_with_bodies(&b, g, n, map), map);
+        } else if (find_updates(&u, g, n) && is_wanted(&u, stays)) {
+            u.b = &b;
+            u.map = map;
+            map[n->out] = run_updates(&u);
+        } else {
+            pass_copy_node(&b, g, n, map);
+        }
     }
+    pass_copy_outputs(&b, g, map);
+    return pass_memo_add_function(m, &key, ir_finish_function(&b));
 }
 
 uint32_t pass_sort_updates(struct ir_module *m, uint32_t f)
 {
-    return body_rewrite(m, f, MEMO_SORT_UPDATES, copy_sorted);
+    return sort_function(m, f, NO_LOOP);
 }

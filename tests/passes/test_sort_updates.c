@@ -103,6 +103,35 @@ START_TEST(orders_are_shared)
 }
 END_TEST
 
+// In a loop single numbers have an order too where the indices are the same in all trips, and no place has very many.
+START_TEST(indices_that_stay)
+{
+#define TEXT(index, more)                                                                      \
+    "jot ir 1\nfunction @0(%i: i32[5000], %u: f32[5000], %x: f32[500], %j: i32[5000]) {\n"     \
+    "  %m = const {data=" more "} : i32[]\n  %p = and " index ", %m : i32[5000]\n"             \
+    "  %q = reshape %p {dims=[5000,1]} : i32[5000,1]\n"                                        \
+    "  %y = scatter_add %x, %q, %u " NUMBERS "mode=3} : f32[500]\n"                            \
+    "  %o = const {data=1} : i32[]\n  %k = add %j, %o : i32[5000]\n  return %y, %k\n}\n"       \
+    "function @1 f(%i: i32[5000], %u: f32[5000], %x: f32[500], %j: i32[5000]) {\n"             \
+    "  %y, %z = scan %i, %u, %x, %j {reverse=0, length=3, n_consts=2, n_carry=2, "             \
+    "functions=[@0]} : f32[500], i32[5000]\n  return %y, %z\n}\n"
+    static const struct {
+        const char *text;
+        int sorts;
+    } all[] = {{TEXT("%i", "255"), 1}, {TEXT("%j", "255"), 0}};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        check_sorted(all[i].text, 0, 0);
+        uint32_t f = pass_hoist(module, pass_sort_updates(module, parse(all[i].text)));
+        ck_assert_int_eq(count_op(f, IR_sort), all[i].sorts);
+    }
+    // Without a loop they have none.
+    check_sorted("jot ir 1\nfunction @0 f(%i: i32[5000,1], %u: f32[5000], %x: f32[500]) {\n"
+                 "  %y = scatter_add %x, %i, %u " NUMBERS
+                 "mode=3} : f32[500]\n  return %y\n}\n",
+                 0, 0);
+}
+END_TEST
+
 // Sums of many updates of few places are those of pieces, each of which has a lane by place; three updates fill none.
 START_TEST(pieces_are_lanes)
 {
@@ -151,6 +180,7 @@ static void add(TCase *t)
     tcase_add_test(t, of_what_is_computed);
     tcase_add_test(t, of_several_axes);
     tcase_add_test(t, orders_are_shared);
+    tcase_add_test(t, indices_that_stay);
     tcase_add_test(t, pieces_are_lanes);
     tcase_add_test(t, others_stay);
 }
