@@ -59,7 +59,8 @@ enum cost_constant {
     COST_BLOCKS_THAT_WAIT = 4,
     COST_BLOCK_WORK_PER_US = 150000,
     COST_MULTIPROCESSORS = 132,
-    COST_MAPPED_PER_US = 16, // elements of a map that one thread makes
+    COST_MAPPED_PER_US = 16,  // elements of a map that one thread makes
+    COST_BLOCK_THREADS = 256, // of a block that makes a map
     // Threads that share one of a block's neighbouring points, at most, but for those that read so few elements that it
     // does not matter how these lie.
     COST_POINT_THREADS = 16,

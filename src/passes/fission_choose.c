@@ -385,7 +385,9 @@ static bool has_maps_of_few(const struct fission *f)
         int64_t extent = fission_is_loop(s) ? nest_extent(f->n, s) : 0;
         fold = s->kind == NEST_FOLD && extent > fold ? extent : fold;
         longest = extent > longest ? extent : longest;
-        elements += s->kind == NEST_MAP ? (double)extent : 0;
+        double turns = s->kind == NEST_MAP ? nest_turns(f->n, s->body) : 0;
+        elements +=
+            s->kind == NEST_MAP ? (double)extent * (turns >= COST_GROUP_WORK ? turns : 1) : 0;
         together += s->kind == NEST_MAP ? nest_time_of(f->n, s, points).shared : 0;
         n_loops += fission_is_loop(s) || s->kind == NEST_PUT;
     }

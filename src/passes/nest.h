@@ -479,6 +479,8 @@ nest_id nest_vector_axis(const struct nest *n, const struct nest_statement *loop
 bool nest_has_time(const struct nest *n, uint32_t block);
 // Operations of a block, all turns of its loops counted (cost_of_op).
 double nest_work(const struct nest *n, uint32_t block);
+// Turns of the innermost loops in a block that one thread makes, one after the other.
+double nest_turns(const struct nest *n, uint32_t block);
 // How much code the block becomes (COST_CODE) when folds and maps of at most `longest` turns, and `strip`
 // turns of loops over time that have no loops, are written out, where that is no more than `most`.
 int64_t nest_code(const struct nest *n, uint32_t block, int64_t longest, int64_t strip,

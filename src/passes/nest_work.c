@@ -4,6 +4,8 @@
 #include "passes/cost.h"
 #include "passes/nest.h"
 
+#include <math.h>
+
 int64_t nest_extent(const struct nest *n, const struct nest_statement *s)
 {
     int64_t all = 1;
@@ -53,6 +55,18 @@ static double bytes_of(const struct nest *n, uint32_t block, bool with_locals)
     return bytes;
 }
 
+double nest_turns(const struct nest *n, uint32_t block)
+{
+    double turns = 0;
+    if (block >= n->blocks.count)
+        return 0;
+    nest_for_each (s, n, block) {
+        double inner = nest_turns(n, s->body) + nest_turns(n, s->other);
+        turns += s->n_axes ? (double)nest_extent(n, s) * (inner > 1 ? inner : 1) : inner;
+    }
+    return turns;
+}
+
 static double larger(double x, double y) { return x > y ? x : y; }
 
 struct nest_time nest_time_of(const struct nest *n, const struct nest_statement *loop,
@@ -70,6 +84,10 @@ struct nest_time nest_time_of(const struct nest *n, const struct nest_statement 
     double shared = larger(all / COST_BYTES_PER_US, work / COST_WORK_PER_US);
     double whole = larger(bytes / COST_BYTES_PER_US, work / COST_WORK_PER_US);
     double one = larger(bytes / rate, work / COST_BLOCK_WORK_PER_US);
+    // Loops in a map are a thread's, whose turns wait for one another.
+    if (loop->kind == NEST_MAP)
+        one = larger(one, ceil(extent / COST_BLOCK_THREADS) * nest_turns(n, loop->body) /
+                              COST_MAPPED_PER_US);
     return (struct nest_time){.apart = larger(turns * one, (double)points * whole),
                               .shared = (double)points * shared};
 }

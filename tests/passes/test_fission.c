@@ -601,6 +601,22 @@ START_TEST(dear_elements_are_points)
 }
 END_TEST
 
+// A map whose few elements are long sums keeps no other one waiting for its turns.
+START_TEST(maps_of_long_sums_are_apart)
+{
+    struct nest_program *p = program_of(
+        "kernel k0_sums(x: f32[4096], y: out f32[4096], z: out f32[1048576]) {\n  par i < 256 "
+        "{\n"
+        "    map j < 16 {\n      fold k < 16384 {\n        %0 = load x[16*i + j] : f32\n"
+        "        yield fma %0 %0 sum64\n      } -> %1 : f32\n      put y[16*i + j] = %1\n    "
+        "}\n"
+        "    map l < 4096 {\n      %2 = load x[l] : f32\n      put z[4096*i + l] = %2\n"
+        "    }\n  }\n}\n");
+    schedule_fission(p, false);
+    ck_assert_uint_eq(p->nests.count, 2);
+}
+END_TEST
+
 // A number of each point that is dear does not keep a map of many elements with the few points.
 START_TEST(dear_numbers_leave_maps_alone)
 {
@@ -706,6 +722,7 @@ static void add_tests(TCase *c)
     tcase_add_test(c, what_waits_for_nothing_stays);
     tcase_add_test(c, maps_behind_folds_are_loops_of_all);
     tcase_add_test(c, dear_elements_are_points);
+    tcase_add_test(c, maps_of_long_sums_are_apart);
     tcase_add_test(c, dear_numbers_leave_maps_alone);
 }
 
