@@ -42,6 +42,15 @@ struct schedule_options {
     const int64_t *mesh;
 };
 
+// What a kind of device wants of every program.
+static inline struct schedule_options schedule_options_of(bool is_gpu)
+{
+    return (struct schedule_options){.rich_gemm = is_gpu,
+                                     .no_accumulation = is_gpu,
+                                     .one_loop = is_gpu,
+                                     .many_lanes = is_gpu};
+}
+
 jot_status pass_schedule(struct arena *arena, const struct ir_graph *g,
                          const struct schedule_options *options, struct nest_program **out);
 

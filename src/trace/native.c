@@ -67,17 +67,12 @@ struct hash128 native_key(const struct native_program *p)
 jot_status native_schedule(struct native_program *p, struct arena *arena,
                            struct nest_program **out)
 {
-    // Threads of a GPU have no memory for a sum each that many points add to.
     bool is_gpu = p->device->type->kind == JOT_CUDA;
-    struct schedule_options options = {.repeat = p->choices.repeat,
-                                       .price = is_gpu ? NULL : map_price_of_all,
-                                       .donated = p->donated,
-                                       .no_accumulation = is_gpu,
-                                       .rich_gemm = is_gpu,
-                                       .one_loop = is_gpu,
-                                       .many_lanes = is_gpu,
-                                       .has_convolutions =
-                                           p->device->type->takes_convolution != NULL};
+    struct schedule_options options = schedule_options_of(is_gpu);
+    options.repeat = p->choices.repeat;
+    options.price = is_gpu ? NULL : map_price_of_all;
+    options.donated = p->donated;
+    options.has_convolutions = p->device->type->takes_convolution != NULL;
     if (is_on_mesh(p)) {
         options.early_exchanges = is_gpu;
         options.mesh_rank = p->mesh.mesh->rank;

@@ -370,11 +370,10 @@ void native_add(struct native *n, const char *what, uint32_t f, const struct ir_
         fail(n, &c, "evaluator", jot_error_message());
         return;
     }
-    struct schedule_options options = {.separate = how->separate,
-                                       .steps = how->steps,
-                                       .no_gemm = !how->gemm,
-                                       .no_accumulation = !rt_is_host(jot_default_device()),
-                                       .one_loop = !rt_is_host(jot_default_device())};
+    struct schedule_options options = schedule_options_of(!rt_is_host(jot_default_device()));
+    options.separate = how->separate;
+    options.steps = how->steps;
+    options.no_gemm = !how->gemm;
     if (pass_schedule(arena, c.g, &options, &c.program) != JOT_OK) {
         fail(n, &c, "schedule", jot_error_message());
         return;

@@ -29,12 +29,8 @@ jot_status large_schedule(struct ir_module *m, uint32_t f, bool is_gpu, bool sep
 {
     if (is_gpu)
         f = pass_three_products(m, pass_relu_masks(m, f));
-    struct schedule_options options = {.separate = separate,
-                                       .no_gemm = separate,
-                                       .price = is_gpu ? NULL : map_price_of_all,
-                                       .no_accumulation = is_gpu,
-                                       .rich_gemm = is_gpu,
-                                       .one_loop = is_gpu,
-                                       .many_lanes = is_gpu};
+    struct schedule_options options = schedule_options_of(is_gpu);
+    options.separate = options.no_gemm = separate;
+    options.price = is_gpu ? NULL : map_price_of_all;
     return pass_schedule(m->arena, ir_function(m, f), &options, out);
 }

@@ -82,9 +82,7 @@ static bool compiles(struct checker *c, uint32_t f, const char *what, const char
 
 static bool compiles_everywhere(struct checker *c, uint32_t f, const char *what)
 {
-    struct schedule_options host = {.price = map_price_of_all}, gpu = {.no_accumulation = true,
-                                                                       .rich_gemm = true,
-                                                                       .many_lanes = true};
+    struct schedule_options host = {.price = map_price_of_all}, gpu = schedule_options_of(true);
     f = check_final(c, f);
     uint32_t on_gpu = pass_three_products(c->m, pass_relu_masks(c->m, f));
     int first = (int)(opcase_random(&c->state) * HOSTS);

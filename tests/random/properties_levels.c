@@ -35,11 +35,9 @@ bool check_shares(struct checker *c)
 {
     bool is_gpu = draw(c, 4) != 0;
     struct nest_program *p;
-    struct schedule_options options = {.no_gemm = true,
-                                       .no_accumulation = is_gpu,
-                                       .one_loop = is_gpu,
-                                       .many_lanes = is_gpu,
-                                       .large = draw(c, 2) != 0};
+    struct schedule_options options = schedule_options_of(is_gpu);
+    options.no_gemm = true;
+    options.large = draw(c, 2) != 0;
     const struct ir_graph *g = ir_function(c->m, check_final(c, c->f));
     if (pass_schedule(c->m->arena, g, &options, &p) != JOT_OK)
         return check_refuse(c, "schedule");

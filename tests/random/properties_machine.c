@@ -233,14 +233,13 @@ static bool agrees_in_machine(struct checker *c)
     struct machine r = {.c = c, .g = ir_function(c->m, f)};
     bool is_gpu = !rt_is_host(jot_default_device());
     uint64_t choice = (uint64_t)(how * 1e9);
-    struct schedule_options options = {.repeat = (enum schedule_repeat)(choice % 3),
-                                       .steps = how < 0.3,
-                                       .separate = how > 0.8,
-                                       .no_gemm = true,
-                                       .price = choice % 2 ? check_price : NULL,
-                                       .no_accumulation = is_gpu,
-                                       .one_loop = is_gpu,
-                                       .large = is_gpu && how > 0.2 && how < 0.6};
+    struct schedule_options options = schedule_options_of(is_gpu);
+    options.repeat = (enum schedule_repeat)(choice % 3);
+    options.steps = how < 0.3;
+    options.separate = how > 0.8;
+    options.no_gemm = true;
+    options.price = choice % 2 ? check_price : NULL;
+    options.large = is_gpu && how > 0.2 && how < 0.6;
     struct nest_program *p;
     if (pass_schedule(c->m->arena, r.g, &options, &p) != JOT_OK)
         return check_refuse(c, "schedule");
