@@ -226,6 +226,8 @@ static void share_block(const struct map_gpu *m, struct nest *n, uint32_t block,
                 set_level(n, id, NEST_IN_ROW);
             else if (s->kind != NEST_FOLD)
                 map_turns_choose(n, id);
+            else if (!n->threads[NEST_COLUMNS])
+                map_fold_turns_choose(n, id);
             continue;
         }
         if (s->kind == NEST_FOLD || s->kind == NEST_SCAN || s->kind == NEST_SEQ)
@@ -314,6 +316,8 @@ static void choose_blocks(const struct map_gpu *m, struct nest *n, nest_id fold,
     n->statements.at[fold].terms = terms;
     n->threads[NEST_BLOCK_THREADS] = n->threads[NEST_GROUP_THREADS] = group;
     do_by_threads(n, fold, row.lanes);
+    map_fold_turns_choose(n, fold);
+    n->statements.at[fold].turns = 0; // a block of threads has a round
 }
 
 // Threads have the places that the loop updates.

@@ -117,6 +117,9 @@ int64_t map_windows_at_once(const struct nest *n, nest_id fold, const struct map
                             int64_t windows, double work);
 bool map_fold_is_straight(const struct nest *n, nest_id fold, const struct map_row *r,
                           double work);
+// Of a fold whose blocks teams of threads have: rounds of blocks that are written out, and windows of a block that are
+// read at once; of several parts none are where they go part by part.
+void map_fold_turns_choose(struct nest *n, nest_id fold);
 // Whether a thread that does the fold alone has no loop over its elements, where it may have so much code.
 bool map_fold_is_written_out(const struct nest *n, nest_id fold, int64_t most);
 

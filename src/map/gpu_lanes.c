@@ -21,6 +21,7 @@
 #define MANY_CHAINS (GPU_MULTIPROCESSORS * COST_CHAINS)
 #define MANY_ACCUMULATORS 64 // of a thread, that leave registers
 #define FEW_AT_ONCE 4        // for so many windows
+#define MANY_TERMS 512       // of rounds that are written out
 #define TURNS_AT_ONCE 4      // that are read at once of a loop whose turns are not written out
 #define TURNS_WORK                                                                             \
     200.0            // operations of a group's turns that are written out though they branch
@@ -126,6 +127,15 @@ unsigned map_lanes(const struct map_gpu *m, const struct nest_statement *s, nest
     return lanes ? lanes : 1;
 }
 
+// Whether threads keep rows, all of whose loops are written out.
+static bool keeps(const struct nest *n)
+{
+    for (uint32_t i = 0; i < n->buffers.count; i++)
+        if (n->buffers.at[i].space == NEST_REGISTER)
+            return true;
+    return false;
+}
+
 // ---- Folds
 
 int64_t map_windows_at_once(const struct nest *n, nest_id fold, const struct map_row *r,
@@ -147,6 +157,25 @@ bool map_fold_is_straight(const struct nest *n, nest_id fold, const struct map_r
     int64_t windows = (r->blocks == 1 ? r->length : r->block) / r->window;
     return map_windows_at_once(n, fold, r, windows, work) == windows &&
            r->blocks / r->teams * nest_statement_at(n, fold)->n_combines <= MAP_ROUNDS;
+}
+
+void map_fold_turns_choose(struct nest *n, nest_id fold)
+{
+    struct nest_statement *s = &n->statements.at[fold];
+    struct map_row r = map_row_of(n, s, n->threads[NEST_GROUP_THREADS], map_vector(n, s));
+    double work = s->terms ? 0 : map_turn_work(n, s->body);
+    int64_t windows = (r.blocks == 1 ? r.length : r.block) / r.window;
+    int64_t at_once = map_windows_at_once(n, fold, &r, windows, work);
+    int64_t rounds = (r.blocks + r.teams - 1) / r.teams, each = rounds * at_once * r.parts;
+    bool is_dear = work >= COST_DEAR_TERM && !map_fold_is_straight(n, fold, &r, work);
+    bool is_long =
+        (double)each * work > MAP_WINDOWS_WORK || each * r.lanes * s->n_combines > MANY_TERMS;
+    bool are_out = rounds > 1 && rounds * s->n_combines <= MAP_ROUNDS && (keeps(n) || !is_long);
+    s->turns = are_out ? (unsigned)rounds : 0;
+    at_once = is_dear ? 1 : at_once;
+    // A long body is written once, for one part of a window.
+    bool is_said = r.parts == 1 ? at_once > 1 : work <= MAP_WINDOWS_WORK;
+    s->at_once = is_said ? (unsigned)at_once : 0;
 }
 
 // Whether a fold inside is a loop, which would be as many loops.
@@ -254,10 +283,9 @@ static unsigned turns_at_once(const struct nest *n, const struct map_points *p, 
             return 0;
         branches |= s->kind == NEST_OP && cost_is_expensive(s->op, s->dtype);
     }
-    for (uint32_t i = 0; i < n->buffers.count; i++)
-        branches &= n->buffers.at[i].space != NEST_REGISTER;
-    if (!branches || p->lanes == 1 || p->rows != 1 || n->axes.at[p->axis].extent % p->lanes ||
-        p->count % group || (double)each * map_turn_work(n, p->s->body) <= TURNS_WORK)
+    if (!branches || keeps(n) || p->lanes == 1 || p->rows != 1 ||
+        n->axes.at[p->axis].extent % p->lanes || p->count % group ||
+        (double)each * map_turn_work(n, p->s->body) <= TURNS_WORK)
         return 0;
     while (turns > 1 && each % turns)
         turns /= 2;

@@ -70,7 +70,8 @@
 //   t < 1000 @segment 8    steps whose locals `@again` the loop that reads them makes anew, eight at a time
 //
 //   par @thread i < 1000 turns 4    the code of a thread has four of its elements, or vectors, one after the other
-//   par @thread i < 1000 at_once 2  it reads what two of them want before it goes on
+//   par @thread i < 1000 at_once 2  it reads what two of them want before it goes on; of a fold they are windows of 64
+//                                   elements, and its turns rounds of blocks
 //
 //   fold @thread i < 1000 terms @shared    what is combined is computed before: by the threads of the block
 //   fold @thread i < 1000 terms @scratch   by a function of its own

@@ -69,18 +69,20 @@ static void check_owner(struct verifier *v, const struct nest_statement *s)
         nest_fault(v, "%u axes have tiles", tiles);
 }
 
-// What a thread has of a loop in its code is of plain statements where all of it is read first.
+// What a thread has of a loop in its code is of plain statements where all of it is read first; of a fold they are
+// rounds of blocks, and windows of each.
 static void check_turns(struct verifier *v, const struct nest_statement *s)
 {
-    bool is_plain = true;
+    bool is_plain = true, is_fold = s->kind == NEST_FOLD;
     nest_for_each (t, v->nest, s->body)
         is_plain &= t->kind < NEST_PUT || (t->kind == NEST_PUT && !t->op);
     bool is_of_thread = s->level == NEST_THREAD || (s->level == NEST_GROUP && v->nest->special);
-    if ((s->turns || s->at_once) && (!is_of_thread || !(POINTS >> s->kind & 1)))
+    if ((s->turns || s->at_once) && (!is_of_thread || !(POINTS >> s->kind & 1 || is_fold)))
         nest_fault(v, "the turns of such a loop are not a thread's");
-    if (s->turns > MOST_TURNS || s->at_once > MOST_TURNS || (s->turns && s->at_once))
+    if (s->turns > MOST_TURNS || s->at_once > MOST_TURNS ||
+        (s->turns && s->at_once && !is_fold))
         nest_fault(v, "a thread has no %u turns, and %u at once", s->turns, s->at_once);
-    if (s->at_once && !is_plain)
+    if (s->at_once && !is_plain && !is_fold)
         nest_fault(v, "what turns read is not all read before it is written");
 }
 

@@ -40,6 +40,10 @@ START_TEST(levels_by_hand_are_followed)
     ptx =
         ptx_of(replaced(ROW, "@row j < 1024 @vector 4", "@thread j < 1024 @vector 4 turns 8"));
     ck_assert_int_eq(count(ptx, "st.global.v4.f32"), 8);
+    // So are windows of a fold: eight are all of a team's block.
+    ck_assert_int_eq(count(ptx_of(ROW), "ld.global.nc.v4.f32"), 1 + 8);
+    ptx = ptx_of(replaced(ROW, "@vector 4", "@vector 4 turns 2 at_once 2"));
+    ck_assert_int_eq(count(ptx, "ld.global.nc.v4.f32"), 2 + 8);
     ptx = ptx_of(replaced(ROW, "@row", "@thread"));
     ck_assert_int_eq(count(ptx, "st.global.v4.f32"), 1);
 }

@@ -89,7 +89,7 @@ static const struct gpu_nest {
      SUMS("i < 4096", "k < 1024", "x[1024*i + k]"),
      false,
      {"block 256 group 32 resident 4 price ", "par @group i < 4096 {",
-      "fold @thread k < 1024 @vector 4 {"}},
+      "fold @thread k < 1024 @vector 4 at_once 8 {"}},
     {"rows of neighbours: columns",
      SUMS("i < 65536", "k < 1024", "x[i + 65536*k]"),
      false,
@@ -125,29 +125,30 @@ static const struct gpu_nest {
     {"few points with long folds: blocks share each",
      SUMS("i < 4", "k < 1048576", "x[1048576*i + k]"),
      false,
-     {"block 64 group 64 price ", "par @grid i < 4 {", "fold @thread k < 1048576 @vector 4 {"}},
+     {"block 64 group 64 price ", "par @grid i < 4 {",
+      "fold @thread k < 1048576 @vector 4 at_once 16 {"}},
     {"a long fold: all blocks",
      KERNEL(SUM("k < 16777216", "x[k]", "%1") "    put y[0] = %1\n"),
      false,
-     {"block 256 group 256 price ", "  fold @thread k < 16777216 @vector 4 {"}},
+     {"block 256 group 256 price ", "  fold @thread k < 16777216 @vector 4 at_once 16 {"}},
     {"terms that are dear: threads make them for the block",
      KERNEL("    fold k < 500000 {\n      %0 = load x[k] : f32\n      %1 = tanh %0 : f32\n"
             "      %2 = tanh %1 : f32\n      %3 = exp %2 : f32\n      %4 = tanh %3 : f32\n"
             "      yield reduce_sum %4 sum64\n    } -> %5 : f32\n    put y[0] = %5\n"),
      false,
-     {"  fold @thread k < 500000 @vector 4 terms @shared {"}},
+     {"  fold @thread k < 500000 @vector 4 at_once 16 terms @shared {"}},
     {"few blocks of such: a function makes them",
      KERNEL("    fold k < 100000 {\n      %0 = load x[k] : f32\n      %1 = tanh %0 : f32\n"
             "      %2 = tanh %1 : f32\n      %3 = exp %2 : f32\n      %4 = tanh %3 : f32\n"
             "      yield reduce_sum %4 sum64\n    } -> %5 : f32\n    put y[0] = %5\n"),
      false,
-     {"  fold @thread k < 100000 @vector 4 terms @scratch {"}},
+     {"  fold @thread k < 100000 @vector 4 at_once 16 terms @scratch {"}},
     {"so few that one block has them, of sums that keep it longer than a function more",
      KERNEL("    fold k < 3072 {\n      fold l < 40 {\n        %0 = load x[40*k + l] : f32\n"
             "        %1 = load w[l] : f32\n        yield fma %0 %1 sum64\n      } -> %2 : f32\n"
             "      yield reduce_sum %2 sum64\n    } -> %5 : f32\n    put y[0] = %5\n"),
      false,
-     {"  fold @thread k < 3072 terms @scratch {"}},
+     {"  fold @thread k < 3072 at_once 8 terms @scratch {"}},
     {"such terms of two types",
      KERNEL("    %7 = const 0x00000000 : f32\n"
             "    fold k < 100000 {\n      %0 = load x[k] : f32\n      %1 = tanh %0 : f32\n"
@@ -155,11 +156,11 @@ static const struct gpu_nest {
             "      yield reduce_sum %3 sum64, reduce_or %4 free\n    } -> %5 : f32, %6 : bool\n"
             "    put y[0] = %5 if %6\n"),
      false,
-     {"  fold @thread k < 100000 @vector 4 terms @scratch {"}},
+     {"  fold @thread k < 100000 @vector 4 at_once 16 terms @scratch {"}},
     {"a short one: one block",
      KERNEL(SUM("k < 1024", "x[k]", "%1") "    put y[0] = %1\n"),
      false,
-     {" grid 1 price ", "  fold @thread k < 1024 @vector 4 {"}},
+     {" grid 1 price ", "  fold @thread k < 1024 @vector 4 at_once 8 {"}},
     {"loops side by side: one block",
      KERNEL(MAP("i < 64", "i", "i") SUM("k < 64", "x[k]", "%9") "    put y[64] = %9\n"),
      false,

@@ -6,8 +6,6 @@
 
 #include "passes/cost.h"
 
-#define TERMS_WRITTEN_OUT 512 // of them
-
 struct cg_accumulator *gpu_fold_accumulators(struct cg_lowering *l,
                                              const struct nest_statement *s, bool own_axis,
                                              unsigned rows)
@@ -160,26 +158,6 @@ static void window(struct cg_lowering *l, const struct gpu_fold *f, const struct
     }
 }
 
-// Operations of an element.
-static double work_of(const struct cg_lowering *l, const struct nest_statement *s)
-{
-    return l->gpu->terms.fold == s ? 0 : map_turn_work(l->nest, s->body);
-}
-
-// Whether a team writes out its rounds, each with a block: those of a long body are turns of a loop.
-static bool are_written_out(const struct cg_lowering *l, const struct gpu_fold *f,
-                            int64_t rounds)
-{
-    const struct nest_statement *s = cg_statement(l, f->statement);
-    int64_t n = f->row.block / f->row.window;
-    int64_t at_once =
-        map_windows_at_once(l->nest, f->statement, &f->row, n, work_of(l, s)) * f->row.parts;
-    bool is_long =
-        rounds > 1 && ((double)(rounds * at_once) * work_of(l, s) > MAP_WINDOWS_WORK ||
-                       rounds * at_once * f->row.lanes * f->n > TERMS_WRITTEN_OUT);
-    return rounds * f->n <= MAP_ROUNDS && (gpu_keeps(l) || !is_long);
-}
-
 // The first accumulators of a thread, of one part, become its last ones.
 static void turn(struct cg_lowering *l, const struct gpu_fold *f)
 {
@@ -221,15 +199,14 @@ static void windows(struct cg_lowering *l, const struct gpu_fold *f, const struc
 {
     const struct map_row *r = &f->row;
     int64_t size = is_last ? r->length - (r->blocks - 1) * r->block : r->block;
-    double work = work_of(l, cg_statement(l, f->statement));
-    if (r->parts > 1 && work > MAP_WINDOWS_WORK) {
+    int64_t n = size / r->window, at_once = cg_statement(l, f->statement)->at_once;
+    if (r->parts > 1 && !at_once) {
         windows_by_part(l, f, m, start, size);
         return;
     }
-    int64_t n = size / r->window;
-    bool is_dear =
-        work >= COST_DEAR_TERM && !map_fold_is_straight(l->nest, f->statement, r, work);
-    int64_t at_once = is_dear ? 1 : map_windows_at_once(l->nest, f->statement, r, n, work);
+    at_once = at_once ? at_once : 1;
+    while (at_once > 1 && at_once > n)
+        at_once /= 2;
     int64_t all = n / at_once * at_once;
     struct cg_loop loop = cg_loop_open(l, cg_int(l->module, 0), cg_int(l->module, all),
                                        cg_int(l->module, at_once));
@@ -353,7 +330,7 @@ void gpu_fold_blocks(struct cg_lowering *l, struct gpu_fold *f, LLVMValueRef fir
     l->gpu->is_alone = true;
     l->gpu->vector = 0;
     l->m.is_crowded = gpu_keeps(l);
-    if (are_written_out(l, f, rounds)) {
+    if (rounds == 1 || cg_statement(l, f->statement)->turns) {
         for (int64_t j = 0; j < rounds; j++)
             fold_round(l, f, &m, first, LLVMBuildAdd(b, m.team, gpu_i32(l, j * r->teams), ""),
                        count, ends_inside && j + 1 == rounds);
