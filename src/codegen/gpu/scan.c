@@ -16,7 +16,9 @@
 #define OFFSET_LANES 4 // results of chunks that a thread has side by side
 #define MOST_CHUNKS 4096
 #define SHORTEST_OF_COLUMN 32 // elements of a chunk that a thread has
-#define COLUMN_THREADS (GPU_MULTIPROCESSORS * 1024)
+#define COLUMN_THREADS (GPU_MULTIPROCESSORS * 2048)
+#define COLUMN_WINDOWS                                                                         \
+    8 // elements that such a thread reads together, where they are little work
 
 static LLVMValueRef is_identity(struct cg_lowering *l, const struct scan *p, struct cg_value x)
 {
@@ -263,15 +265,17 @@ static struct cg_value lower_own_chunk(struct cg_lowering *l, const struct scan 
 {
     struct cg_value running = gpu_scan_neutral(l, p, 1);
     struct cg_value slot = open_slot(l, running);
+    int64_t at_once =
+        map_is_short(l->nest, p->s->body, COLUMN_WINDOWS) ? COLUMN_WINDOWS : WINDOWS;
     struct cg_loop loop = cg_loop_open(l, cg_int(l->module, 0), cg_int(l->module, p->chunk),
-                                       cg_int(l->module, WINDOWS));
+                                       cg_int(l->module, at_once));
     LLVMValueRef start = LLVMBuildAdd(l->m.b, first, loop.index, "");
-    struct window w[WINDOWS];
-    for (int64_t k = 0; k < WINDOWS; k++)
+    struct window w[COLUMN_WINDOWS];
+    for (int64_t k = 0; k < at_once; k++)
         gpu_scan_read(l, p, &w[k], LLVMBuildAdd(l->m.b, start, cg_int(l->module, k), ""),
                       p->length % p->chunk != 0);
     running = load_slot(l, &slot, running);
-    for (int64_t k = 0; k < WINDOWS; k++) {
+    for (int64_t k = 0; k < at_once; k++) {
         running = gpu_scan_combine(l, p, running, w[k].running);
         if (p->pass == PASS_FOLD)
             continue;
