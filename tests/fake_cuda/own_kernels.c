@@ -281,6 +281,7 @@ TOGETHER_WORDS(NUMBER)
         {"sort_restore" #suffix, 4, run_sort_restore##suffix, NULL},                           \
         {"sort_rows" #suffix, 4, run_sort_rows##suffix, NULL},                                 \
         {"sort_part" #suffix, 10, run_sort_part##suffix, NULL},                                \
+        {"sort_top" #suffix, 13, run_sort_top##suffix, NULL},                                  \
         {"sort_gather" #suffix, 8, run_sort_gather##suffix, NULL},
 #define MATRIX(suffix)                                                                         \
     {"scale" #suffix, 3, run_scale##suffix, NULL},                                             \

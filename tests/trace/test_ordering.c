@@ -73,6 +73,29 @@ START_TEST(greatest)
 }
 END_TEST
 
+// Of rows that are chosen from in parts, some of them several times, what a sort of all gives; equal ones in their order.
+START_TEST(greatest_of_long_rows)
+{
+    static const struct {
+        int64_t rows, length, k;
+        jot_dtype type;
+    } all[] = {{3, 5000, 20, JOT_I32}, {1, 70000, 33, JOT_F32}, {2, 1024, 64, JOT_U8},
+               {5, 1025, 1, JOT_BF16}, {2, 1100, 100, JOT_F32}, {40, 30, 30, JOT_I16}};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        jot_scope *s = jot_scope_open();
+        jot_value n = jot_arange(JOT_I32, all[i].rows * all[i].length), places;
+        jot_value x = jot_sub(jot_mod(jot_mul(n, 7919), 1009), 100);
+        x = jot_convert(jot_reshape(x, all[i].rows, all[i].length), all[i].type);
+        jot_value best = jot_top_k(x, all[i].k, &places);
+        jot_value order = jot_argsort(jot_neg(jot_convert(x, JOT_F64)), 1);
+        order = jot_slice(order, 1, 0, all[i].k);
+        CHECK_EXACT(jot_all(jot_equal(places, order)), 1);
+        CHECK_EXACT(jot_all(jot_equal(best, jot_take_along_axis(x, order, 1))), 1);
+        jot_scope_close(s);
+    }
+}
+END_TEST
+
 START_TEST(quantiles)
 {
     jot_scope *s = jot_scope_open();
@@ -335,6 +358,7 @@ static void add_tests(TCase *t)
     tcase_add_test(t, sorting);
     tcase_add_test(t, sorting_by_keys);
     tcase_add_test(t, greatest);
+    tcase_add_test(t, greatest_of_long_rows);
     tcase_add_test(t, quantiles);
     tcase_add_test(t, bins);
     tcase_add_test(t, sets);

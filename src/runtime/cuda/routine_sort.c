@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The routines sort and top_k, by the kernels of sort_kernels.inc.
 //
-// One row of numbers alone is sorted as it is.  Otherwise what is sorted are places: by the row, then by
+// One row of numbers alone is sorted as it is.  A few of the greatest numbers of up to 32 bits are chosen: of parts of
+// each row, then of what these give.  Otherwise what is sorted are places: by the row, then by
 // the parts of each key, as many at once as fit 64 bits, the last ones first; results are gathered.
 #include "runtime/cuda/kernels.h"
 #include "runtime/cuda/routine.h"
@@ -37,14 +38,16 @@ struct part {
 // Of one row of numbers, and of places.
 enum { COUNT, PASS, RESTORE, ROWS = RESTORE, PART, GATHER, KERNEL_COUNT };
 static const char names_alone[] = "sort_count sort_pass sort_restore";
+static const char names_choice[] = "sort_top";
 static const char names_places[] = "sort_count sort_pass sort_rows sort_part sort_gather";
 
 struct sort {
     struct cuda_routine base;
     CUfunction kernels[KERNEL_COUNT];
     int64_t rows, length, count, tiles;
+    int64_t k;           // of a choice
     int key_bytes, kind; // kind: of elements that are keys, or 0
-    bool is_alone, is_turned;
+    bool is_alone, is_turned, is_choice;
     int n_parts;
     struct part parts[PARTS_MOST];
     size_t state, told, keys[2], tags[2]; // in the workspace
@@ -223,6 +226,45 @@ static jot_status run_top_k(struct cuda_device *d, const struct cuda_routine *r,
     return gather(d, s, NULL, operands[2], place, p[3], (int)dtype_get((jot_dtype)p[4])->bytes);
 }
 
+// ---- Choice
+
+static bool is_chosen(jot_dtype d, int64_t k)
+{
+    return !dtype_is_complex(d) && dtype_get(d)->bytes <= 4 && k <= SORT_MOST_CHOSEN;
+}
+
+static int64_t chosen_of(int64_t length, int64_t k)
+{
+    return (length + SORT_CHOICE - 1) / SORT_CHOICE * k;
+}
+
+static jot_status run_choice(struct cuda_device *d, const struct cuda_routine *r,
+                             void *const *operands, char *workspace)
+{
+    const struct sort *s = (const struct sort *)r;
+    const struct part *p = &s->parts[s->n_parts - 1];
+    int64_t length = s->length, k = s->k;
+    uint64_t given = 0, size = dtype_get((jot_dtype)r->call.params[4])->bytes;
+    for (int turn = 0;; turn = !turn) {
+        bool is_last = length <= SORT_CHOICE;
+        int64_t warps = s->rows * ((length + SORT_CHOICE - 1) / SORT_CHOICE);
+        uint64_t kept = is_last ? 0 : cuda_place(workspace + s->keys[turn]);
+        JOT_TRY(cuda_start(
+            d,
+            &(struct cuda_start){s->kernels[0],
+                                 (uint64_t)(warps + 7) / 8,
+                                 256,
+                                 {cuda_place(operands[0]), given, kept, cuda_place(operands[1]),
+                                  cuda_place(operands[2]), (uint64_t)s->rows, (uint64_t)length,
+                                  (uint64_t)s->length, (uint64_t)k, (uint64_t)p->size,
+                                  p->is_signed, p->infinite, size}}));
+        if (is_last)
+            return JOT_OK;
+        given = kept;
+        length = chosen_of(length, k);
+    }
+}
+
 // ---- Binding
 
 static void add_parts(struct sort *s, jot_dtype dtype, int operand)
@@ -262,12 +304,18 @@ static jot_status get_kernels(struct cuda_device *d, struct sort *s)
              "#define TAGGED %d\n",
              numbers, suffix, is_wide ? "unsigned long long" : "unsigned",
              is_wide ? "0x7ff0000000000000ull" : "0x7f800000u", !s->is_alone);
-    return cuda_kernels_get(d, words, source, s->is_alone ? names_alone : names_places, suffix,
-                            s->kernels);
+    const char *of = s->is_alone ? names_alone : s->is_choice ? names_choice : names_places;
+    return cuda_kernels_get(d, words, source, of, suffix, s->kernels);
 }
 
 static void plan_workspace(struct sort *s)
 {
+    int64_t length = s->length, k = s->k;
+    for (int i = 0; s->is_choice && i < 2; i++, length = chosen_of(length, k))
+        s->keys[i] = cuda_take(&s->base.workspace,
+                               (uint64_t)(s->rows * chosen_of(length, k)) * sizeof(uint64_t));
+    if (s->is_choice)
+        return;
     int64_t tile = (int64_t)SORT_THREADS * SORT_KEY_BYTES / s->key_bytes;
     size_t *used = &s->base.workspace, keys = (size_t)s->count * (size_t)s->key_bytes;
     s->tiles = (s->count + tile - 1) / tile;
@@ -291,7 +339,7 @@ static jot_status finish(struct cuda_device *d, struct sort *s, struct cuda_rout
             bits += s->parts[first - 1].bits;
         most = bits > most ? bits : most;
     }
-    s->key_bytes = most > 32 ? 8 : 4;
+    s->key_bytes = most > 32 || s->is_choice ? 8 : 4;
     plan_workspace(s);
     jot_status status = get_kernels(d, s);
     if (status == JOT_OK)
@@ -349,6 +397,8 @@ jot_status cuda_top_k_bind(struct cuda_device *d, const struct rt_routine_call *
     }
     add_parts(s, (jot_dtype)call->params[0], 0);
     s->is_turned = true;
-    s->base.run = run_top_k;
+    s->k = call->params[3];
+    s->is_choice = is_chosen((jot_dtype)call->params[0], call->params[3]);
+    s->base.run = s->is_choice ? run_choice : run_top_k;
     return finish(d, s, out);
 }

@@ -6,7 +6,8 @@
 // SORT_DONE and what follows are places in the state behind the counts of 8 passes: blocks that
 // have counted, whether a float is -0 or NaN, and for each pass the tiles that are taken.  A
 // tile tells of a digit SORT_OWN and how many it has, then SORT_ALL and how many it and all
-// before it have; so many tiles before it are looked at at once.
+// before it have; so many tiles before it are looked at at once.  A warp chooses at most SORT_MOST_CHOSEN of
+// SORT_CHOICE elements.
 #define SORT_WORDS(WORD)                                                                       \
     WORD(SORT_THREADS, 384)                                                                    \
     WORD(SORT_BLOCKS, 2)                                                                       \
@@ -17,6 +18,8 @@
     WORD(SORT_TICKETS, 2050)                                                                   \
     WORD(SORT_STATE, 2112)                                                                     \
     WORD(SORT_KEY_BYTES, 80)                                                                   \
+    WORD(SORT_CHOICE, 1024)                                                                    \
+    WORD(SORT_MOST_CHOSEN, 64)                                                                 \
     WORD(SORT_WINDOW, 4)                                                                       \
     WORD(SORT_OWN, 0x40000000u)                                                                \
     WORD(SORT_ALL, 0x80000000u)
