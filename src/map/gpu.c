@@ -273,7 +273,7 @@ static void clear(struct nest *n)
     n->special = NEST_ORDINARY;
     for (uint32_t i = 0; i < n->axes.count; i++)
         n->axes.at[i].vector = n->axes.at[i].tile = n->axes.at[i].rows = n->axes.at[i].segment =
-            0;
+            n->axes.at[i].early = 0;
     for (uint32_t i = 0; i < n->statements.count; i++) {
         n->statements.at[i].level = NEST_NO_LEVEL;
         n->statements.at[i].turns = n->statements.at[i].at_once = 0;
@@ -452,8 +452,8 @@ static void choose_threads(const struct map_gpu *m, struct nest *n, nest_id loop
     if (ahead)
         set_level(n, ahead->loop, NEST_AHEAD);
     map_points_write(n, &p);
-    if (p.lanes == 1)
-        map_again_choose(m, n, loop);
+    if (p.lanes == 1 && !map_again_choose(m, n, loop) && !ahead && *block < GPU_BLOCK)
+        map_early_choose(m, n, loop);
     choose_turns(&asked, n, &p);
 }
 

@@ -285,4 +285,10 @@ static inline bool map_is_read_only(const struct map_gpu *m, nest_id buffer)
 // Whether the body of the kernel reads before its loop.
 bool map_reads_before(const struct nest *n);
 
+// gpu_early.c: loops over time of the points whose steps read one step before what they want; whether a statement of
+// such a loop is one of those reads.
+void map_early_choose(const struct map_gpu *m, struct nest *n, nest_id loop);
+bool map_is_early(const struct map_gpu *m, const struct nest_statement *seq,
+                  const struct nest_statement *s);
+
 #endif

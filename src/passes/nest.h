@@ -67,6 +67,7 @@
 //
 //   i < 1000 @tile 32      of two axes: squares of elements are those of a block of threads
 //   i < 1000 @rows 2       two elements, half of the axis apart, are one thread's
+//   t < 1000 @early 1      what a step reads of memory that nobody writes is read one step before
 //   t < 1000 @segment 8    steps whose locals `@again` the loop that reads them makes anew, eight at a time
 //
 //   par @thread i < 1000 turns 4    the code of a thread has four of its elements, or vectors, one after the other
@@ -160,8 +161,8 @@ struct nest_buffer {
 struct nest_axis {
     const char *name;
     int64_t extent;
-    unsigned vector;              // elements that go at once (above), 0: one by one
-    unsigned tile, rows, segment; // 0: none
+    unsigned vector;                     // elements that go at once (above), 0: one by one
+    unsigned tile, rows, segment, early; // 0: none
 };
 
 // Who does an element of a loop on a GPU (above).

@@ -124,6 +124,7 @@ static void emit_one(struct serial *s, nest_id id)
             emit(s, (uint64_t)s->nest->axes.at[t->axes[i]].tile << 32 |
                         s->nest->axes.at[t->axes[i]].rows);
             emit(s, s->nest->axes.at[t->axes[i]].segment);
+            emit(s, s->nest->axes.at[t->axes[i]].early);
         }
     emit_buffer(s, t->buffer);
     emit_index(s, &t->index);

@@ -383,21 +383,22 @@ bool nest_parse_put(struct nest_parser *p)
     return true;
 }
 
-// name < extent @vector lanes @tile side @rows n @segment n
+// name < extent @vector lanes @tile side @rows n @segment n @early n
 bool nest_parse_axis(struct nest_parser *p, struct lex_word *name, nest_id *out)
 {
     int64_t extent;
     if (!lex_identifier(p->l, name) || !lex_expect(p->l, "<") || !lex_signed(p->l, &extent))
         return false;
-    static const char *const words[] = {NULL, "vector", "tile", "rows", "segment"};
-    uint32_t of[5] = {0};
+    static const char *const words[] = {NULL, "vector", "tile", "rows", "segment", "early"};
+    uint32_t of[6] = {0};
     unsigned which;
     while (lex_char(p->l, '@'))
-        if (!parse_word(p, words, 5, &which) || !lex_u32(p->l, &of[which]))
+        if (!parse_word(p, words, 6, &which) || !lex_u32(p->l, &of[which]))
             return false;
     *out = nest_axis(&p->b, lex_copy(p->l, *name), extent);
     struct nest_axis *axis = &p->b.nest->axes.at[*out];
     axis->vector = of[1], axis->tile = of[2], axis->rows = of[3], axis->segment = of[4];
+    axis->early = of[5];
     return true;
 }
 

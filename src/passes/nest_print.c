@@ -356,6 +356,7 @@ static void add_axis(struct printer *p, nest_id axis)
     add_word(p, " @tile ", a->tile);
     add_word(p, " @rows ", a->rows);
     add_word(p, " @segment ", a->segment);
+    add_word(p, " @early ", a->early);
 }
 
 static void add_level(struct printer *p, const struct nest_statement *t)

@@ -59,7 +59,7 @@ static void check_owner(struct verifier *v, const struct nest_statement *s)
         tiles += a->tile != 0;
         if ((a->tile || a->rows) && (s->level != NEST_THREAD || !(POINTS >> s->kind & 1)))
             nest_fault(v, "axis %s is not one of threads", a->name);
-        if (a->segment && s->kind != NEST_SEQ)
+        if ((a->segment || a->early) && s->kind != NEST_SEQ)
             nest_fault(v, "axis %s is not one of time", a->name);
         unsigned parts = a->rows ? a->rows : a->segment;
         if (parts && a->extent % parts)

@@ -31,6 +31,12 @@
 #define TIMES(points)                                                                          \
     KERNEL("  par " points " {\n    %0 = load x[i] : f32\n    seq j < 100 carry %1 = %0 {\n"   \
            "      %2 = sin %1 : f32\n      yield %2\n    } -> %3\n    put y[i] = %3\n  }\n")
+#define READS(points, at)                                                                      \
+    KERNEL("  par " points " {\n    %0 = load w[0] : f32\n    seq j < 20 carry %1 = %0 {\n"    \
+           "      %2 = load x[" at                                                             \
+           "] : f32\n      %5 = sin %2 : f32\n      %6 = log %5 : f32\n      %7 = tan %6 : "   \
+           "f32\n      %3 = mul %1, %7 : f32\n      yield %3\n"                                \
+           "    } -> %4\n    put y[i] = %4\n  }\n")
 #define SCANS(points, loop, at)                                                                \
     KERNEL("  par " points " {\n    scan " loop " {\n      %0 = load x[" at "] : f32\n"        \
            "      yield reduce_sum %0 serial -> %1 : f32\n      put y[" at                     \
@@ -189,34 +195,41 @@ static const struct gpu_nest {
      false,
      {"par @grid j < 8 {", "scan @thread i < 100000 @vector 4 {"}},
     {"those of neighbouring points: threads that have points side by side",
-     SCANS("j < 20000", "i < 3000", "j + 20000*i"),
+     SCANS("j < 64", "i < 1100", "j + 64*i"),
      false,
-     {" block 256 group 8 columns 32 price ", "par @grid j < 20000 {",
-      "scan @thread i < 3000 {"}},
-    {"of more such points than keep memory busy: a thread",
-     SCANS("j < 40000", "i < 3000", "j + 40000*i"),
-     false,
-     {") block 256 price ", "par @thread j < 40000 {", "scan @serial i < 3000 {"}},
+     {" block 256 group 8 columns 32 price ", "par @grid j < 64 {", "scan @thread i < 1100 {"}},
     {"long ones of many rows: warps",
-     SCANS("j < 40000", "i < 3000", "3000*j + i"),
+     SCANS("j < 1100", "i < 1100", "1100*j + i"),
      false,
-     {") block 256 price ", "par @grid j < 40000 {", "scan @thread i < 3000 @vector 4 {"}},
+     {") block 256 price ", "par @grid j < 1100 {", "scan @thread i < 1100 @vector 4 {"}},
     {"short ones of few points: a thread, of blocks on all multiprocessors",
-     SCANS("j < 3000", "i < 1000", "1000*j + i"),
+     SCANS("j < 3000", "i < 40", "40*j + i"),
      false,
-     {") block 32 price ", "par @thread j < 3000 {", "scan @serial i < 1000 {"}},
+     {") block 32 price ", "par @thread j < 3000 {", "scan @serial i < 40 {"}},
     {"few points with a loop over time: blocks on all multiprocessors",
      TIMES("i < 8192"),
      false,
      {") block 64 ", "par @thread i < 8192 {", "seq @serial j < 100 "}},
+    {"one that reads rows side by side: a step before",
+     READS("i < 8192", "i + 8192*j"),
+     false,
+     {") block 64 ", "seq @serial j < 20 @early 1 carry"}},
+    {"of many points: when it is wanted",
+     READS("i < 33000", "i + 33000*j"),
+     false,
+     {") block 256 ", "seq @serial j < 20 carry"}},
+    {"along time: when it is wanted, by warps",
+     READS("i < 8192", "20*i + j"),
+     false,
+     {") block 64 ", "seq @serial j < 20 carry"}},
     {"of a phase: whole blocks",
      TIMES("i < 8192"),
      true,
      {") block 256 ", "par @thread i < 8192 {"}},
     {"short ones of many rows: a thread",
-     SCANS("j < 40000", "i < 1000", "1000*j + i"),
+     SCANS("j < 40000", "i < 20", "20*j + i"),
      false,
-     {") block 256 price ", "par @thread j < 40000 {", "scan @serial i < 1000 {"}},
+     {") block 256 price ", "par @thread j < 40000 {", "scan @serial i < 20 {"}},
     {"updates at places that are data: places",
      UPDATES("  seq j < 1000000 {\n" UPDATE("j") "  }\n"),
      false,

@@ -55,6 +55,15 @@ START_TEST(a_price_sees_who_works)
 }
 END_TEST
 
+// Of more such points than keep memory busy a thread has one.
+START_TEST(many_columns_are_threads)
+{
+    const char *text =
+        mapped(nest_of_text(arena, SCANS("j < 40000", "i < 3000", "j + 40000*i")), false);
+    ck_assert_msg(strstr(text, "par @thread j < 40000 {"), "%s", text);
+}
+END_TEST
+
 // What one thread does is found in the text.
 START_TEST(serial_work_is_found)
 {
@@ -125,6 +134,7 @@ static void add_tests(TCase *t)
     tcase_add_loop_test(t, levels_of_a_gpu, 0, (int)GPU_NESTS);
     tcase_add_test(t, trips_of_a_launch);
     tcase_add_test(t, a_price_sees_who_works);
+    tcase_add_test(t, many_columns_are_threads);
     tcase_add_test(t, serial_work_is_found);
 }
 

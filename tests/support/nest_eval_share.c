@@ -286,7 +286,7 @@ struct nest *nest_without_levels(struct arena *arena, const struct nest *n)
     }
     for (uint32_t i = 0; i < n->axes.count; i++) {
         struct nest_axis *a = &plain->axes.at[i];
-        a->vector = a->tile = a->rows = a->segment = 0;
+        a->vector = a->tile = a->rows = a->segment = a->early = 0;
     }
     for (uint32_t i = 0; i < n->buffers.count; i++)
         plain->buffers.at[i].space = NEST_OWN;

@@ -491,6 +491,21 @@ struct gpu_kernel {
     const struct gpu_operand *operands;
     bool is_phase;
 };
+// early.c: what a loop over time reads one step before; `values` are those of the step that is lowered.
+struct gpu_early {
+    uint32_t n;
+    nest_id *statements;
+    struct cg_value *values;
+};
+struct gpu_early gpu_early_of(struct cg_lowering *l, const struct nest_statement *seq);
+// Reads them for the step that the axis of the loop says.
+void gpu_early_read(struct cg_lowering *l, const struct gpu_early *e, struct cg_value *out);
+// Opens phis of them; makes the values those of the step, which its body does not read again.
+void gpu_early_open(struct cg_lowering *l, struct gpu_early *e, LLVMBasicBlockRef before);
+void gpu_early_define(struct cg_lowering *l, const struct gpu_early *e);
+void gpu_early_close(struct cg_lowering *l, const struct gpu_early *e,
+                     const struct cg_value *next, LLVMBasicBlockRef latch);
+
 jot_status gpu_kernel_lower(const struct gpu_kernel *k, bool is_wanted, struct cg_kernel *out);
 
 #endif
