@@ -58,7 +58,7 @@ static bool is_dear_to_make(const struct ir_graph *g, const struct ir_node *n,
 static bool *find_joined(const struct schedule *s, bool *any)
 {
     const struct ir_graph *g = s->g;
-    int64_t least = s->options->large ? COST_PART_POINTS : COST_MERGE;
+    int64_t least = s->options->large ? 2 : COST_MERGE;
     bool *is_joined = arena_array(s->scratch, bool, g->nodes.count + 1);
     bool *is_dear = arena_array(s->scratch, bool, g->values.count + 1);
     bool *is_result = arena_array(s->scratch, bool, g->values.count + 1);
