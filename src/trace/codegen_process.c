@@ -203,8 +203,8 @@ static jot_status start(struct run *r, const struct cg_request *request)
             "JOT_COMPILE=process");
     r->request = memory_file();
     r->response = memory_file();
-    if (r->request < 0 || r->response < 0 || pipe2(pipes, O_CLOEXEC) != 0 ||
-        !put_request(r->request, request))
+    if (r->request < 0 || r->response < 0 || !put_request(r->request, request) ||
+        pipe2(pipes, O_CLOEXEC) != 0)
         return status_fail(JOT_ERR_IO, "files for the process that compiles: %s",
                            strerror(errno));
     r->errors = raise_file(pipes[0]);
