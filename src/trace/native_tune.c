@@ -28,10 +28,11 @@
 #define LEAST_ROUNDS 3
 #define MOST_ROUNDS 50
 
-// By kernel: none of them, then one after the other.
+// By kernel: none of them, then one after the other; threads of a GPU have neither jam nor stages.
 static const uint8_t choices[] = {0, NEST_MORE_LANES, NEST_FEWER_LANES, NEST_NO_JAM,
                                   NEST_NO_STAGES};
 #define CHOICES (sizeof choices / sizeof *choices)
+#define CHOICES_OF_GPU 3
 
 // What steps of one name take together, in microseconds.
 struct timed_step {
@@ -226,6 +227,11 @@ static double least_of(const struct candidate *c, const char *name)
     return 0;
 }
 
+static uint32_t choices_of(const struct tuner *t)
+{
+    return t->p->device->type->kind == JOT_CUDA ? CHOICES_OF_GPU : CHOICES;
+}
+
 static struct native_choices fastest(struct tuner *t, const struct nest_program *nests,
                                      const struct candidate *all, struct strbuf *report)
 {
@@ -239,7 +245,7 @@ static struct native_choices fastest(struct tuner *t, const struct nest_program 
         if (priced < PART_OF_PROGRAM * all[0].least)
             continue;
         strbuf_printf(report, "kernel %s: %.1f us", nests->nests.at[i]->name, priced);
-        for (uint32_t k = 1; k < CHOICES; k++) {
+        for (uint32_t k = 1; k < choices_of(t); k++) {
             double us = all[k].program ? least_of(&all[k], names[i]) : 0;
             if (us)
                 strbuf_printf(report, ", %s %.1f", nest_choice_names[__builtin_ctz(choices[k])],
@@ -264,13 +270,13 @@ static jot_status tune_mapping(struct tuner *t, struct strbuf *report)
     t->p->choices = t->best.choices;
     JOT_TRY(native_schedule(t->p, t->arena, &nests));
     uint32_t n = nests->nests.count;
-    for (uint32_t k = 1; k < CHOICES; k++) {
+    for (uint32_t k = 1; k < choices_of(t); k++) {
         uint8_t *of = arena_array(t->arena, uint8_t, n + 1);
         memset(of, choices[k], n);
         all[k].choices = (struct native_choices){true, t->best.choices.repeat, n, of};
         prepare(t, &all[k]);
     }
-    JOT_TRY(measure(t, all, CHOICES, true));
+    JOT_TRY(measure(t, all, choices_of(t), true));
     struct candidate ends[2] = {t->best, {.choices = fastest(t, nests, all, report)}};
     keep(t, t->best.program);
     if (!ends[1].choices.count)
