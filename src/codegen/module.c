@@ -258,7 +258,9 @@ static void set_function_attributes(struct cg_module *m)
     }
 }
 
-jot_status cg_module_run(LLVMModuleRef module, struct cg_target *target, const char *passes)
+// Runs passes of LLVM, by their names.
+static jot_status cg_module_run(LLVMModuleRef module, struct cg_target *target,
+                                const char *passes)
 {
     LLVMPassBuilderOptionsRef options = LLVMCreatePassBuilderOptions();
     LLVMErrorRef error = LLVMRunPasses(module, passes, target->machine, options);

@@ -18,8 +18,6 @@ const char *cg_target_name(const struct cg_target *target); // the text; "" of t
 jot_status cg_module_make(struct cg_target *target, struct arena *arena, struct cg_module *out);
 void cg_module_finish(struct cg_module *m);
 
-// Runs passes of LLVM, by their names.
-jot_status cg_module_run(LLVMModuleRef module, struct cg_target *target, const char *passes);
 // An object file, or PTX, of a module; it is changed by that.
 jot_status cg_module_make_object(LLVMModuleRef module, struct cg_target *target,
                                  LLVMMemoryBufferRef *out);

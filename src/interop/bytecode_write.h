@@ -52,9 +52,6 @@ uint32_t builtin_type(struct bytecode_writer *w, const struct mlir_type *t);
 
 // ---- vhlo_write.c ----
 
-// Attributes of VHLO, and those of MLIR itself.
-uint32_t vhlo_attr(struct bytecode_writer *w, const struct mlir_attr *a);
-uint32_t builtin_attr(struct bytecode_writer *w, const struct mlir_attr *a);
 uint32_t vhlo_string(struct bytecode_writer *w, const char *text, size_t n);
 // Attributes of each of n arguments or results.
 uint32_t vhlo_dictionaries(struct bytecode_writer *w, const struct mlir_attr *const *each,

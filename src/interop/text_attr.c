@@ -16,7 +16,8 @@ void text_add(struct text_reader *r, struct text_list *l, const char *name,
     vec_push(r->arena, l, (struct mlir_named){name, a});
 }
 
-void text_add_int(struct text_reader *r, struct text_list *l, const char *name, int64_t x)
+static void text_add_int(struct text_reader *r, struct text_list *l, const char *name,
+                         int64_t x)
 {
     const struct mlir_type *type = text_scalar(r, MLIR_I64);
     text_add(r, l, name,

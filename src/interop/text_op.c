@@ -125,6 +125,8 @@ static void read_label(struct text_reader *r, struct mlir_block *block)
     block->n_args = args.count;
 }
 
+static struct mlir_op *text_op(struct text_reader *r);
+
 // From behind the brace that opens it.
 static void read_ops(struct text_reader *r, struct mlir_block *block)
 {
@@ -318,7 +320,7 @@ static const char *full_name(struct text_reader *r, struct text_piece name)
     return text_interned(r, name);
 }
 
-struct mlir_op *text_op(struct text_reader *r)
+static struct mlir_op *text_op(struct text_reader *r)
 {
     VEC(struct left) names = {0};
     struct text_statement s = {.op = arena_new(r->arena, struct mlir_op)};

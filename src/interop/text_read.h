@@ -181,8 +181,6 @@ const struct mlir_type *text_function_type(struct text_reader *r);
 // One of the same content for all.
 const struct mlir_type *text_type_of(struct text_reader *r, struct mlir_type t);
 const struct mlir_type *text_scalar(struct text_reader *r, enum mlir_element e);
-const struct mlir_type *text_tensor(struct text_reader *r, enum mlir_element e, int rank,
-                                    const int64_t *dims);
 
 // ---- text_dense.c ----
 
@@ -214,7 +212,6 @@ const struct mlir_attr *text_numbers(struct text_reader *r); // [1, 2], array<i6
 void text_alias_definition(struct text_reader *r);           // #name = ...
 void text_add(struct text_reader *r, struct text_list *l, const char *name,
               const struct mlir_attr *a);
-void text_add_int(struct text_reader *r, struct text_list *l, const char *name, int64_t x);
 // #stablehlo.conv<...>, from behind the mark
 void text_conv_numbers(struct text_reader *r, struct text_list *out);
 
@@ -244,7 +241,6 @@ void text_operand(struct text_reader *r, struct text_statement *s); // %name
 void text_general(struct text_reader *r, struct text_statement *s);
 // : and types, or a function type
 void text_types(struct text_reader *r, struct text_statement *s);
-struct mlir_op *text_op(struct text_reader *r);
 // { ^name(%a: type): ... }, and of arguments that are named already.  Without operations where there
 // are none.
 struct mlir_block text_region(struct text_reader *r);

@@ -35,8 +35,8 @@ const struct mlir_type *text_scalar(struct text_reader *r, enum mlir_element e)
     return text_type_of(r, (struct mlir_type){.kind = MLIR_SCALAR, .element = e});
 }
 
-const struct mlir_type *text_tensor(struct text_reader *r, enum mlir_element e, int rank,
-                                    const int64_t *dims)
+static const struct mlir_type *text_tensor(struct text_reader *r, enum mlir_element e, int rank,
+                                           const int64_t *dims)
 {
     return text_type_of(
         r, (struct mlir_type){.kind = MLIR_TENSOR, .element = e, .rank = rank, .dims = dims});

@@ -258,6 +258,9 @@ static bool is_alias(const struct mlir_attr *a)
            named_part(a, "operand_tuple_indices");
 }
 
+// An attribute of VHLO.
+static uint32_t vhlo_attr(struct bytecode_writer *w, const struct mlir_attr *a);
+
 static uint32_t list_attr(struct bytecode_writer *w, const struct mlir_attr *a)
 {
     struct strbuf s = begin(w, VHLO_ATTR_ARRAY);
@@ -278,7 +281,7 @@ static uint32_t dictionary_attr(struct bytecode_writer *w, const struct mlir_att
     return attr_of(w, true, &s);
 }
 
-uint32_t vhlo_attr(struct bytecode_writer *w, const struct mlir_attr *a)
+static uint32_t vhlo_attr(struct bytecode_writer *w, const struct mlir_attr *a)
 {
     uint32_t made = 0;
     if (++w->depth > MLIR_MAX_DEPTH)
@@ -493,6 +496,9 @@ static uint32_t builtin_numbers(struct bytecode_writer *w, const struct mlir_att
     return attr_of(w, false, &s);
 }
 
+// One of MLIR itself.
+static uint32_t builtin_attr(struct bytecode_writer *w, const struct mlir_attr *a);
+
 static uint32_t builtin_list(struct bytecode_writer *w, const struct mlir_attr *a)
 {
     bool is_array = a->kind == MLIR_ARRAY;
@@ -507,7 +513,7 @@ static uint32_t builtin_list(struct bytecode_writer *w, const struct mlir_attr *
     return attr_of(w, false, &s);
 }
 
-uint32_t builtin_attr(struct bytecode_writer *w, const struct mlir_attr *a)
+static uint32_t builtin_attr(struct bytecode_writer *w, const struct mlir_attr *a)
 {
     struct strbuf s;
     uint32_t made = 0;

@@ -182,7 +182,8 @@ static bool write_entries(struct writer *w, struct write_said *said, const char 
     return is_open;
 }
 
-void write_rest(struct writer *w, struct write_said *said, const char *open)
+// {a = 1, b}, of those that are not written, with what opens it; nothing when there are none.
+static void write_rest(struct writer *w, struct write_said *said, const char *open)
 {
     strbuf_add(w->out, write_entries(w, said, open, false) ? "}" : "");
 }

@@ -53,8 +53,6 @@ void write_form(struct writer *w, struct write_said *said);
 
 // The attribute, which is written with that; NULL when there is none.
 const struct mlir_attr *write_say(struct write_said *said, const char *name, size_t n);
-// {a = 1, b}, of those that are not written, with what opens it; nothing when there are none.
-void write_rest(struct writer *w, struct write_said *said, const char *open);
 void write_value(struct writer *w, const struct mlir_value *v);
 void write_argument(struct writer *w, const struct mlir_value *v); // %arg1: type
 void write_block(struct writer *w, const struct mlir_block *block);

@@ -39,7 +39,7 @@ void ir_module_release(struct ir_module *m)
     memory_release(m);
 }
 
-uint64_t ir_graph_hash(const struct ir_graph *g)
+static uint64_t ir_graph_hash(const struct ir_graph *g)
 {
     uint64_t h = hash_combine(g->n_params, g->nodes.count);
     ir_for_each_node (g, n) {

@@ -112,7 +112,6 @@ static inline struct ir_graph *ir_function(const struct ir_module *m, uint32_t f
 // Structural equality and hash: same nodes, types, attributes, outputs.  Names and places do not
 // count; function numbers do.
 bool ir_graph_equal(const struct ir_graph *a, const struct ir_graph *b);
-uint64_t ir_graph_hash(const struct ir_graph *g);
 // The content of a graph and of the functions it uses.  Where it calls functions of this process their addresses
 // are a part of it; `across` has their names and places alone, which all processes of a program have.
 struct hash128 ir_graph_key(const struct ir_graph *g);

@@ -101,7 +101,8 @@ int64_t ir_split_of(const struct ir_module *m, const struct ir_shard *s, struct 
     return lanes;
 }
 
-bool ir_split_fits(const struct ir_shard *s, struct ir_split split, int rank)
+// Whether the split is one of values of the rank.
+static bool ir_split_fits(const struct ir_shard *s, struct ir_split split, int rank)
 {
     int at = 0;
     uint32_t seen = 0;

@@ -44,8 +44,6 @@ bool ir_split_has(struct ir_split split, int rank, int place);
 // By how many lanes dimension d is split; sets *out_n and *out to the axes.
 int64_t ir_split_of(const struct ir_module *m, const struct ir_shard *s, struct ir_split split,
                     int d, int *out_n, const int64_t **out);
-// Whether the split is one of values of the rank.
-bool ir_split_fits(const struct ir_shard *s, struct ir_split split, int rank);
 // The type of a piece, false where a dimension cannot be divided, which is *out_d; and of the whole.
 bool ir_piece_type(struct ir_module *m, const struct ir_shard *s, struct ir_split split,
                    struct ir_type whole, struct ir_type *out, int *out_d);

@@ -47,7 +47,7 @@ static void apply_rule(struct jvp_sweep *s, struct jvp *c)
     }
 }
 
-void pass_jvp_sweep_node(struct jvp_sweep *s, uint32_t node)
+static void pass_jvp_sweep_node(struct jvp_sweep *s, uint32_t node)
 {
     struct jvp c = {.b = s->b, .g = s->g, .n = s->g->nodes.at[node]};
     ir_id few[32], *room = few;

@@ -76,8 +76,10 @@ static void make(const struct loop *l, struct ir_builder *b, uint32_t n, const i
     }
 }
 
-jot_status loop_make_outside(struct loop *l, uint32_t n_stacks, const struct loop_stack *stacks,
-                             uint32_t n, const ir_id *values, ir_id *out)
+// Values of the body for all trips, made of the consts and of some values for all trips.
+static jot_status loop_make_outside(struct loop *l, uint32_t n_stacks,
+                                    const struct loop_stack *stacks, uint32_t n,
+                                    const ir_id *values, ir_id *out)
 {
     uint32_t n_consts = (uint32_t)l->s.n_consts, f;
     struct ir_builder b = ir_builder_make(l->m, l->g->name, IR_BUILD_PLAIN);

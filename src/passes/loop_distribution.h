@@ -47,9 +47,6 @@ struct loop_behind {
     uint32_t *row_out; // by value: the result that it is a row out of, which stays; or IR_NONE
 };
 
-// Values of the body for all trips, made of the consts and of some values for all trips.
-jot_status loop_make_outside(struct loop *l, uint32_t n_stacks, const struct loop_stack *stacks,
-                             uint32_t n, const ir_id *values, ir_id *out);
 // The loop with n values of the body, made of rows, as rows.
 jot_status loop_move_values(struct loop *l, uint32_t n, const ir_id *moved);
 struct loop_stack *loop_find_stack(const struct loop_behind *h, ir_id v);

@@ -118,7 +118,6 @@ struct jvp_sweep {
     ir_id *primal, *tangent;
     bool in_place;
 };
-void pass_jvp_sweep_node(struct jvp_sweep *s, uint32_t node);
 
 // The graph of pass_jvp as it was built: value v of g is value primal[v] of it.
 jot_status pass_jvp_graph(struct ir_module *m, const struct ir_graph *g, const bool *nonzero_in,

@@ -157,7 +157,9 @@ static jot_function member_function(const struct trace_member *m)
         f, jot_function_uniform(name, name, member_rule, 2 * family->n, 1, ctx), name);
 }
 
-const struct trace_member *trace_member_beside(const struct trace_member *m, int i, int by)
+// The member that is derived `by` times more in operand i.
+static const struct trace_member *trace_member_beside(const struct trace_member *m, int i,
+                                                      int by)
 {
     int orders[TRACE_MAX_OPERANDS];
     memcpy(orders, m->orders, sizeof orders);

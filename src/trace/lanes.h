@@ -54,8 +54,6 @@ struct trace_family {
     const struct trace_member *members; // the function itself first
 };
 
-// The member that is derived `by` times more in operand i.
-const struct trace_member *trace_member_beside(const struct trace_member *m, int i, int by);
 // Whether the member is derived in one of the first n operands; then `out` is the derivative of
 // what `f`, with a member as its context, gives for the one that is derived once less.
 bool trace_member_from_lower(const struct trace_member *m, int n, jot_body *f,

@@ -92,7 +92,8 @@ static jot_value pair(const char *name, jot_value *v)
 
 static jot_value guarded_pair(const char *name, jot_value *v) { TRACE_RETURN(pair(name, v)); }
 
-bool linalg_pair(const char *name, jot_value *a, jot_value *b)
+// The same of two values, to one type, with the batches broadcast.
+static bool linalg_pair(const char *name, jot_value *a, jot_value *b)
 {
     jot_value v[] = {*a, *b}, result = guarded_pair(name, v);
     bool ok = !trace_is_error(result);

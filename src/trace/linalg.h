@@ -11,8 +11,6 @@
 // The value brought to a type that factorizations take; an error when it is no matrix, or, if it is
 // to be, not square.
 jot_value linalg_matrix(const char *name, jot_value a, bool is_square);
-// The same of two values, to one type, with the batches broadcast.
-bool linalg_pair(const char *name, jot_value *a, jot_value *b);
 
 // Size of an axis, counted from the end: 1 is the last.
 int64_t linalg_extent(jot_value a, int from_end);

@@ -439,7 +439,8 @@ static void describe_outputs(struct native_program *p)
     }
 }
 
-void native_dump(struct native_program *p, struct arena *arena)
+// Prints the stages that JOT_DUMP asks for.
+static void native_dump(struct native_program *p, struct arena *arena)
 {
     for (size_t i = 0; i < sizeof stages / sizeof *stages; i++)
         if (dump_wants(stages[i].name)) {

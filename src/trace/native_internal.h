@@ -45,7 +45,5 @@ jot_status native_find_or_make(struct native_program *p, struct arena *arena,
 void native_use(struct native_program *p, struct rt_program *program);
 // Has the program say its steps, where JOT_DUMP asks for that.
 void native_watch(const struct native_program *p);
-// Prints the stages that JOT_DUMP asks for.
-void native_dump(struct native_program *p, struct arena *arena);
 
 #endif

@@ -10,7 +10,7 @@ struct turned {
     int64_t values, stages, stage, change, statistics, bytes; // places in shared memory
     int64_t change_pitch;
     LLVMValueRef key_row[2], value_row[2]; // where the thread's row of matrices begins
-    LLVMValueRef turned_row, change_row, key_column;
+    LLVMValueRef change_row, key_column;
     LLVMValueRef split, first, warp; // of the block; key of the warp
     LLVMValueRef *dk, *dv, *dq;      // memory
     int tiles, groups;               // of queries that a warp has of dq; of its columns

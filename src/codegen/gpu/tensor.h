@@ -73,7 +73,6 @@ enum {
     GPU_WARPGROUP = 4,
     GPU_PANEL = 64,
     GPU_PANEL_ROW = 2 * GPU_PANEL,
-    GPU_PANEL_ALIGN = 1024
 };
 
 // A matrix in shared memory: panels of 64 columns, `rows` rows each, one behind the other.
