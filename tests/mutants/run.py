@@ -94,6 +94,10 @@ MUTANTS = [
      "s->level >= NEST_THREAD && around < NEST_THREAD", "s->level >= NEST_THREAD"),
     ("locals of a group are each thread's", "src/map/gpu.c", ["map/gpu"],
      "b->space = NEST_SHARED;", "b->space = NEST_OWN;"),
+    ("levels of a text are written again", "src/codegen/gpu/kernel.c", ["codegen/gpu_levels"],
+     "if (!nest_is_mapped(n))", "if (n)"),
+    ("a map goes through a row in another order", "src/map/gpu.c", ["map/gpu"],
+     "set_level(n, id, NEST_IN_ROW);", "set_level(n, id, NEST_THREAD);"),
     # Kernels and machine code.
     ("machine code drops NaN in max", "src/codegen/scalar.c", ["golden/golden"],
      'larger ? "llvm.maximum" : "llvm.minimum"', 'larger ? "llvm.maxnum" : "llvm.minnum"'),
