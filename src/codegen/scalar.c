@@ -282,9 +282,34 @@ static LLVMValueRef is_not_zero(struct machine *m, LLVMValueRef x)
                        : LLVMBuildICmp(m->b, LLVMIntNE, x, zero, "");
 }
 
+// What LLVM's saturating conversions give, which it makes of a vector lane by lane: what is beyond the ends of the
+// range, or no number, is chosen beside a conversion of what is inside.
+static LLVMValueRef ints_from_floats(struct machine *m, LLVMValueRef x, jot_dtype to)
+{
+    unsigned bits = dtype_get(to)->bits, wide = bits < 32 ? 32 : bits;
+    bool is_signed_to = dtype_is_signed(to);
+    LLVMValueRef low = number_like(m, x, is_signed_to ? -ldexp(1, (int)bits - 1) : 0);
+    LLVMValueRef high = number_like(m, x, ldexp(1, (int)bits - is_signed_to));
+    LLVMValueRef is_low = LLVMBuildFCmp(m->b, LLVMRealOLT, x, low, "");
+    LLVMValueRef is_high = LLVMBuildFCmp(m->b, LLVMRealOGE, x, high, "");
+    LLVMValueRef is_inside = LLVMBuildAnd(m->b, LLVMBuildFCmp(m->b, LLVMRealOGE, x, low, ""),
+                                          LLVMBuildNot(m->b, is_high, ""), "");
+    LLVMValueRef inside = choose(m, is_inside, x, LLVMConstNull(LLVMTypeOf(x)));
+    LLVMTypeRef type = int_type(m, wide, x);
+    LLVMValueRef y = is_signed_to || wide > bits ? LLVMBuildFPToSI(m->b, inside, type, "")
+                                                 : LLVMBuildFPToUI(m->b, inside, type, "");
+    if (wide > bits)
+        y = LLVMBuildTrunc(m->b, y, int_type(m, bits, x), "");
+    uint64_t most = UINT64_MAX >> (64 - bits + is_signed_to);
+    y = choose(m, is_high, int_like(m, y, most), y);
+    return choose(m, is_low, int_like(m, y, is_signed_to ? most + 1 : 0), y);
+}
+
 // fptosi.sat and fptoui.sat saturate and give 0 for NaN.
 static LLVMValueRef int_from_float(struct machine *m, LLVMValueRef x, jot_dtype to)
 {
+    if (cg_lanes_of(x) > 1 && !m->module->is_gpu)
+        return ints_from_floats(m, x, to);
     LLVMTypeRef overloads[] = {int_type(m, dtype_get(to)->bits, x), LLVMTypeOf(x)};
     const char *name = dtype_is_signed(to) ? "llvm.fptosi.sat" : "llvm.fptoui.sat";
     unsigned id = LLVMLookupIntrinsicID(name, strlen(name));

@@ -3,10 +3,12 @@
 #include "nest_check.h"
 
 #include "codegen/codegen.h"
+#include "support/nest_text.h"
 #include "support/opcases.h"
 #include "support/suite.h"
 
 #include <elf.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -285,6 +287,69 @@ START_TEST(winners_are_registers)
 }
 END_TEST
 
+// The integer at the end of the range where a number is beyond it, 0 of NaN.
+static uint64_t integer_of(double x, unsigned bits, bool is_signed)
+{
+    double low = is_signed ? -ldexp(1, (int)bits - 1) : 0,
+           high = ldexp(1, (int)bits - is_signed);
+    if (isnan(x))
+        return 0;
+    if (x < low)
+        return is_signed ? UINT64_C(1) << (bits - 1) : 0;
+    if (x >= high)
+        return UINT64_MAX >> (64 - bits + is_signed);
+    return x < 0 ? (uint64_t)(int64_t)x : (uint64_t)x;
+}
+
+// Integers of floats, around the ends of every range, are made of whole vectors.
+START_TEST(integers_of_floats)
+{
+    enum { N = 64 * 16, TYPES = 8 };
+    static const jot_dtype types[TYPES] = {JOT_I8, JOT_I16, JOT_I32, JOT_I64,
+                                           JOT_U8, JOT_U16, JOT_U32, JOT_U64};
+    static const double steps[] = {-1, -0.5, 0, 0.5, 1};
+    jot_dtype from = _i < TYPES ? JOT_F32 : JOT_F64, to = types[_i % TYPES];
+    struct strbuf text = strbuf_make(nest_check_arena);
+    strbuf_printf(&text,
+                  "kernel convert(x: %s[%d], y: out %s[%d]) {\n  par i < %d {\n"
+                  "    %%0 = load x[i] : %s\n    %%1 = convert %%0 : %s\n    put y[i] = %%1\n"
+                  "  }\n}\n",
+                  dtype_get(from)->name, N, dtype_get(to)->name, N, N, dtype_get(from)->name,
+                  dtype_get(to)->name);
+    struct nest *nest = nest_of_text(nest_check_arena, text.text);
+    struct rt_program *program;
+    ck_assert_int_eq(run_native_load(nest_check_arena, run_native_wrap(nest_check_arena, nest),
+                                     NULL, &program),
+                     JOT_OK);
+    float f[N] = {NAN, INFINITY, -INFINITY, 0, -0.f};
+    double d[N] = {NAN, INFINITY, -INFINITY, 0, -0.};
+    uint64_t out[N];
+    int n = 5;
+    for (int sign = -1; sign <= 1; sign += 2)
+        for (int k = 0; k <= 66; k++)
+            for (size_t s = 0; s < sizeof steps / sizeof *steps; s++) {
+                d[n] = sign * ldexp(1, k) + steps[s];
+                f[n] = (float)d[n];
+                n++;
+            }
+    ck_assert_int_le(n, N);
+    ck_assert_int_eq(run_native_call(program, (const void *[]){from == JOT_F32 ? (void *)f : d},
+                                     (void *[]){out}),
+                     JOT_OK);
+    unsigned bits = dtype_get(to)->bits, bytes = bits / 8;
+    for (int i = 0; i < n; i++) {
+        double x = from == JOT_F32 ? (double)f[i] : d[i];
+        uint64_t expected = integer_of(x, bits, dtype_is_signed(to));
+        ck_assert_msg(!memcmp((char *)out + i * (int)bytes, &expected, bytes), "%s of %.17g",
+                      dtype_get(to)->name, x);
+    }
+    rt_program_release(program);
+    struct cg_response r = compile(text.text);
+    ck_assert_ptr_null(strstr(r.llvm, ".sat.v"));
+    r.release(&r);
+}
+END_TEST
+
 // Sums far apart have their accumulators side by side, on the stack.
 START_TEST(accumulators_have_no_gaps)
 {
@@ -469,6 +534,7 @@ static void add(TCase *t)
     tcase_add_loop_test(t, kernels_that_become_equal_are_one, 0, 2);
     tcase_add_loop_test(t, kernels_of_parts_are_one, 0, 2);
     tcase_add_test(t, winners_are_registers);
+    tcase_add_loop_test(t, integers_of_floats, 0, 16);
     tcase_add_test(t, copies_of_rows_are_one_function);
     tcase_add_test(t, accumulators_have_no_gaps);
 }
