@@ -133,8 +133,11 @@ static void end_kernel(void)
     watched.current = -1;
 }
 
+// A kernel of several functions goes on with the next of them.
 static void begin_kernel(const char *name)
 {
+    if (watched.current >= 0 && !strcmp(watched.kernels[watched.current].name, name))
+        return;
     end_kernel();
     for (int i = 0; i < watched.n; i++)
         if (!strcmp(watched.kernels[i].name, name))
