@@ -433,8 +433,11 @@ static void schedule(struct schedule *s, const uint32_t *in, const uint32_t *out
     if (!s->options->separate && !s->options->no_gemm && !s->options->no_accumulation)
         find_points(s);
     group(s);
+    bool has_price = s->options->price && !s->options->separate;
     // Kernels of the points of networks become one (points.c), whose price is another.
-    if (s->options->price && !s->options->separate && !s->points.count && group_find_apart(s))
+    bool is_priced = has_price && (!s->points.count || s->has_no_network);
+    s->is_unpriced |= has_price && !is_priced;
+    if (is_priced && group_find_apart(s))
         group(s);
     add_groups(s, in, out);
     add_copies(s, out);
@@ -456,8 +459,10 @@ void schedule_body(struct schedule *s, const struct ir_graph *g, const bool *die
                             .g = g,
                             .options = &options,
                             .program = s->program,
-                            .kernels = s->kernels};
+                            .kernels = s->kernels,
+                            .has_no_network = s->has_no_network};
     schedule(&body, in, out);
+    s->is_unpriced |= body.is_unpriced;
     s->is_refused |= body.is_refused;
     s->refused = body.refused ? body.refused : s->refused;
 }
@@ -575,11 +580,21 @@ static jot_status refuse(const struct ir_node *n)
                        ir_op_get((enum ir_op)n->op)->name);
 }
 
+static bool has_network(const struct nest_program *p)
+{
+    for (uint32_t i = 0; i < p->nests.count; i++)
+        nest_for_all (s, p->nests.at[i])
+            if (s->kind == NEST_CONTRACT)
+                return true;
+    return false;
+}
+
 static jot_status schedule_graph(struct arena *arena, const struct ir_graph *g,
-                                 const struct schedule_options *options,
+                                 const struct schedule_options *options, bool has_no_network,
                                  struct nest_program **out)
 {
-    struct schedule s = {.arena = arena, .g = g, .options = options};
+    struct schedule s = {
+        .arena = arena, .g = g, .options = options, .has_no_network = has_no_network};
     s.program = arena_new(arena, struct nest_program);
     s.program->arena = arena;
     s.program->name = arena_text(arena, g->name ? g->name : "program");
@@ -595,7 +610,8 @@ static jot_status schedule_graph(struct arena *arena, const struct ir_graph *g,
     if (s.is_refused)
         return status_fail(JOT_ERR_INTERNAL, "schedule: a body could not be written");
     *out = s.program;
-    return JOT_OK;
+    return s.is_unpriced && !has_network(*out) ? schedule_graph(arena, g, options, true, out)
+                                               : JOT_OK;
 }
 
 jot_status pass_schedule(struct arena *arena, const struct ir_graph *g,
@@ -615,11 +631,11 @@ jot_status pass_schedule(struct arena *arena, const struct ir_graph *g,
         count_products(g) >= POINTS_LEAST_LAYERS) {
         struct schedule_options with = *options;
         with.no_accumulation = false;
-        JOT_TRY(schedule_graph(arena, g, &with, out));
+        JOT_TRY(schedule_graph(arena, g, &with, false, out));
         if (accumulates_in_networks(*out))
             return JOT_OK;
     }
-    return schedule_graph(arena, g, options, out);
+    return schedule_graph(arena, g, options, false, out);
 }
 
 // How a loop of steps runs, and why not better.

@@ -127,6 +127,8 @@ struct schedule {
     int64_t alone_together;     // the same of all values of a kernel (group.work)
     int64_t tiny;               // work that may be repeated
     VEC(struct points_of_layers) points;
+    bool has_no_network;           // there are such points, but they become no kernel
+    bool is_unpriced;              // kernels were not priced for these
     bool is_trial;                 // kernels alone are written, for their price (group_apart.c)
     bool has_steps;                // of a trial: there is something else
     bool is_refused;               // something has neither a kernel nor steps
