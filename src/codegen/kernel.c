@@ -16,12 +16,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define CHUNK_COST 30000.0
-#define PHASE_COST 10000.0 // in a loop, where threads are awake: some 3 microseconds
-#define PHASE_CHUNK_COST 15000.0
 #define MAX_CHUNKS 64
-#define EVEN                                                                                   \
-    2.5 // points with loops over time are shared from less work on: nothing waits for memory
 
 static bool is_loop(enum nest_kind kind)
 {
@@ -129,11 +124,11 @@ static void set_step(struct cg_kernel_step *step, const char *symbol, int64_t to
     step->parallel = cost > COST_PARALLEL;
     step->grain = step->phase_grain = total > 0 ? total : 1;
     if (step->parallel)
-        step->grain = chunk_size(total, cost / CHUNK_COST, unit);
+        step->grain = chunk_size(total, cost / COST_CHUNK, unit);
     // So many that two, four or eight threads have as many each, for they wait for one another.
-    if (cost > PHASE_COST)
+    if (cost > COST_PHASE)
         step->phase_grain =
-            chunk_size(total, fmax(2, exp2(ceil(log2(cost / PHASE_CHUNK_COST)))), unit);
+            chunk_size(total, fmax(2, exp2(ceil(log2(cost / COST_PHASE_CHUNK)))), unit);
 }
 
 // Elements of an axis that a chunk has at least: of lanes whole vectors, of what lanes cross a tile.
@@ -177,7 +172,7 @@ static void lower_points_kernel(struct cg_lowering *l, nest_id loop, struct cg_k
     l->top = loop;
     cg_prefetch_find(l, loop);
     cg_lower_points(l, loop, split, LLVMGetParam(l->function, 1), LLVMGetParam(l->function, 2));
-    double factor = nest_has_time(l->nest, s->body) ? EVEN : 1;
+    double factor = nest_has_time(l->nest, s->body) ? COST_EVEN : 1;
     set_step(out, out->symbol, l->nest->axes.at[split].extent,
              factor * map_cost(l->nest, loop, NULL), chunk_unit(l, loop, split));
 }

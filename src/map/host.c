@@ -9,11 +9,6 @@
 #include "map/map.h"
 #include "passes/cost.h"
 
-#define QUICK_WORK 1e7 // scalar operations, under a millisecond
-#define LONG_WORK 2e8
-#define LONG_STEP 128 // operations
-#define LANES_OF_LONG_STEPS 64
-
 // The widest element and the number of vector operations of a body, and of those in expensive ops.
 static void measure(const struct nest *n, uint32_t block, unsigned *bytes, double *ops,
                     double *expensive)
@@ -36,9 +31,9 @@ static void measure(const struct nest *n, uint32_t block, unsigned *bytes, doubl
 // A loop that is soon done is not worth much compiling.
 static unsigned lanes_in_flight(double ops, double work, bool is_calls)
 {
-    if (is_calls || ops <= 60 || (ops <= 600 && work > LONG_WORK))
+    if (is_calls || ops <= 60 || (ops <= 600 && work > COST_LONG_WORK))
         return 64;
-    return ops > 1500 || (ops > 60 && work < QUICK_WORK) ? 16 : 32;
+    return ops > 1500 || (ops > 60 && work < COST_QUICK_WORK) ? 16 : 32;
 }
 
 // The work of the steps of loops over time, and whether each lane does nothing but compute there.
@@ -68,7 +63,7 @@ static unsigned lanes_in_step(const struct nest *n, uint32_t block, nest_id axis
 {
     struct steps steps = {0};
     look_at_steps(n, block, axis, false, &steps);
-    return steps.ops > LONG_STEP && !steps.touch_memory ? LANES_OF_LONG_STEPS : 16;
+    return steps.ops > COST_LONG_STEP && !steps.touch_memory ? COST_LONG_STEP_LANES : 16;
 }
 
 // The accumulators that the folds of a loop have for each of its lanes, at most.

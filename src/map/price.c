@@ -7,17 +7,6 @@
 
 #include <math.h>
 
-#define VECTOR 16.0 // lanes that an operation does at once, roughly
-#define LOOP_OVERHEAD 3.0
-#define FOLD_OVERHEAD 14.0 // bringing the accumulators of a fold together
-#define ARG_OVERHEAD 300.0 // those of places: values and positions are compared at each halving
-#define NEAR_PUT 1.0       // elements that lie a few apart, one for each lane
-#define LANE_OVERHEAD 2.0  // a lane's result on its way into a vector
-#define TRIPS 32.0         // of a while, nobody knows
-#define GATHER 2.0         // elements that lie apart, one for each lane
-#define FEW_TERMS 32       // of a fold that are accumulated in registers
-#define SHORT_AXIS 8       // below this an axis is not worth lanes
-
 struct pricing {
     const struct nest *n;
     struct map_variation variation;
@@ -34,12 +23,12 @@ static double access_cost(const struct pricing *p, const struct nest_index *x, n
         return 1;
     int64_t factor = nest_index_factor(x, axis);
     if (map_place_varies(&p->variation, x, axis))
-        return GATHER;
+        return COST_GATHER;
     if (factor == 0)
-        return 0.5 / VECTOR;
+        return 0.5 / COST_VECTOR;
     if (factor == 1 || factor == -1)
-        return 1 / VECTOR;
-    return factor >= -4 && factor <= 4 ? 0.25 : GATHER;
+        return 1 / COST_VECTOR;
+    return factor >= -4 && factor <= 4 ? 0.25 : COST_GATHER;
 }
 
 // Whether registers keep all that the load reads through the loop over time.
@@ -64,9 +53,9 @@ static double put_cost(const struct pricing *p, const struct nest_statement *s, 
     if (varies && !s->op)
         return 16;
     if (axis != NEST_NONE && !varies && s->op && nest_index_factor(&s->index, axis))
-        return 2 / VECTOR;
+        return 2 / COST_VECTOR;
     double cost = access_cost(p, &s->index, axis) * (s->op ? 2 : 1);
-    return cost > 1 / VECTOR && cost < NEAR_PUT ? NEAR_PUT : cost;
+    return cost > 1 / COST_VECTOR && cost < COST_NEAR_PUT ? COST_NEAR_PUT : cost;
 }
 
 // Of a loop inside of lanes of the axis.  The accumulators of a fold of more than a few terms are in memory: each term
@@ -74,10 +63,11 @@ static double put_cost(const struct pricing *p, const struct nest_statement *s, 
 static double across_cost(const struct pricing *p, const struct nest_statement *s, nest_id axis)
 {
     double trips = (double)nest_extent(p->n, s), accumulators = trips < 64 ? trips : 64;
-    double loop = trips * (block_cost(p, s->body, axis) + 2 / VECTOR);
-    if (s->kind == NEST_FOLD && trips > FEW_TERMS)
-        loop += (6 * trips + 4 * accumulators + 8) / VECTOR;
-    return s->kind == NEST_FOLD && trips <= FEW_TERMS ? loop + trips / VECTOR : loop;
+    double loop = trips * (block_cost(p, s->body, axis) + 2 / COST_VECTOR);
+    if (s->kind == NEST_FOLD && trips > COST_REGISTER_TERMS)
+        loop += (6 * trips + 4 * accumulators + 8) / COST_VECTOR;
+    return s->kind == NEST_FOLD && trips <= COST_REGISTER_TERMS ? loop + trips / COST_VECTOR
+                                                                : loop;
 }
 
 // Whether the value is known of a range of places of the loops around: the loops go over such ranges one by one,
@@ -96,6 +86,15 @@ static bool is_of_place(const struct nest *n, nest_id value, int depth)
     return is;
 }
 
+// Of a yield: dear combiners, as that of running log-sum-exps, are operations of it.
+static double yield_cost(const struct nest_statement *s)
+{
+    double cost = 1;
+    for (uint32_t i = 0; i < s->n_combines; i++)
+        cost += cost_of_op(s->combines[i].op, s->combines[i].dtype) - 1;
+    return cost;
+}
+
 static double op_cost(const struct pricing *p, const struct nest_statement *s)
 {
     bool is_known = s->op == IR_select
@@ -107,7 +106,7 @@ static double op_cost(const struct pricing *p, const struct nest_statement *s)
 static double statement_cost(const struct pricing *p, const struct nest_statement *s,
                              nest_id axis)
 {
-    double lane = axis == NEST_NONE ? 1 : 1 / VECTOR;
+    double lane = axis == NEST_NONE ? 1 : 1 / COST_VECTOR;
     switch (s->kind) {
     case NEST_OP:
         return op_cost(p, s) * lane;
@@ -118,6 +117,8 @@ static double statement_cost(const struct pricing *p, const struct nest_statemen
     case NEST_CONST:
     case NEST_INDEX:
         return 0.5 * lane;
+    case NEST_YIELD:
+        return yield_cost(s) * lane;
     case NEST_CONTRACT:
         return 2 * (double)nest_extent(p->n, s) * lane;
     case NEST_MAP:
@@ -127,7 +128,7 @@ static double statement_cost(const struct pricing *p, const struct nest_statemen
     case NEST_SEQ:
         return axis == NEST_NONE ? best_cost(p, s, NULL) : across_cost(p, s, axis);
     case NEST_WHILE:
-        return TRIPS *
+        return COST_WHILE_TRIPS *
                (block_cost(p, s->body, axis) + block_cost(p, s->other, axis) + 4 * lane);
     case NEST_IF:
         return block_cost(p, s->body, axis) + block_cost(p, s->other, axis) + 2 * lane;
@@ -139,10 +140,10 @@ static double statement_cost(const struct pricing *p, const struct nest_statemen
 // What a loop along whose axis lanes are takes beside them.
 static double overhead_of(const struct nest_statement *s)
 {
-    double overhead = LOOP_OVERHEAD;
+    double overhead = COST_OF_LOOP;
     for (uint32_t i = 0; s->kind == NEST_FOLD && i < s->n_combines; i++)
-        overhead += ir_is_arg(s->combines[i].op) ? ARG_OVERHEAD : i ? 0 : FOLD_OVERHEAD;
-    return overhead + (s->kind == NEST_FOLD && !s->n_combines ? FOLD_OVERHEAD : 0);
+        overhead += ir_is_arg(s->combines[i].op) ? COST_OF_PLACES : i ? 0 : COST_OF_FOLD;
+    return overhead + (s->kind == NEST_FOLD && !s->n_combines ? COST_OF_FOLD : 0);
 }
 
 static double block_cost(const struct pricing *p, uint32_t block, nest_id axis)
@@ -183,7 +184,7 @@ static bool folds_by_lane(const struct pricing *p, const struct nest_statement *
     return fold->kind == NEST_FOLD && (s->kind == NEST_PAR || s->kind == NEST_MAP) &&
            !has_loops(p->n, fold->body) &&
            map_may_fold_by_lane(p->n, &p->n->blocks.at[s->body], fold) &&
-           best_cost(p, fold, NULL) + LANE_OVERHEAD < across_cost(p, fold, axis);
+           best_cost(p, fold, NULL) + COST_OF_LANE < across_cost(p, fold, axis);
 }
 
 bool map_folds_by_lane(const struct nest *n, const struct nest_statement *s,
@@ -198,7 +199,7 @@ static double body_cost(const struct pricing *p, const struct nest_statement *s,
 {
     double cost = 0;
     nest_for_each (x, p->n, s->body)
-        cost += folds_by_lane(p, s, x, axis) ? best_cost(p, x, NULL) + LANE_OVERHEAD
+        cost += folds_by_lane(p, s, x, axis) ? best_cost(p, x, NULL) + COST_OF_LANE
                                              : statement_cost(p, x, axis);
     return cost;
 }
@@ -216,7 +217,7 @@ static double best_cost(const struct pricing *p, const struct nest_statement *s,
         if (!may_be_lanes(s, i) || extent == 0)
             continue;
         double trips = (double)((extent + 15) / 16 * 16);
-        if (extent < SHORT_AXIS)
+        if (extent < COST_SHORT_AXIS)
             trips = (double)(extent > 4 ? 8 : extent > 2 ? 4 : 2) * 2;
         double cost =
             all / (double)extent * (trips * body_cost(p, s, s->axes[i]) + overhead_of(s));
@@ -260,7 +261,7 @@ static double parts_of(const struct pricing *p, const struct nest_statement *s)
     best_cost(p, s, &lanes);
     for (uint32_t i = 0; i < s->n_axes; i++) {
         double own = (double)p->n->axes.at[s->axes[i]].extent;
-        parts = fmax(parts, s->axes[i] == lanes ? own / VECTOR : own);
+        parts = fmax(parts, s->axes[i] == lanes ? own / COST_VECTOR : own);
     }
     return parts;
 }

@@ -7,11 +7,6 @@
 
 #define MOST_AXES 64
 
-// Scalar operations in the time that a byte takes.
-#define BYTE_OF_CORE 0.04
-#define BYTE_OF_ALL 0.08
-#define BYTE_OF_MEMORY 0.2
-
 struct walk {
     const struct nest *n;
     nest_id around[MOST_AXES]; // axes of the loops around, outermost first
@@ -77,7 +72,7 @@ double map_traffic(const struct nest *n)
     }
     if (all <= COST_NEAR_BYTES)
         return 0;
-    return moved * (all <= COST_LARGE_BYTES    ? BYTE_OF_CORE
-                    : all <= COST_CACHES_BYTES ? BYTE_OF_ALL
-                                               : BYTE_OF_MEMORY);
+    return moved * (all <= COST_LARGE_BYTES    ? COST_BYTE_OF_CORE
+                    : all <= COST_CACHES_BYTES ? COST_BYTE_OF_ALL
+                                               : COST_BYTE_OF_MEMORY);
 }

@@ -42,6 +42,20 @@ enum cost_constant {
     // what could be several kernels is for.
     COST_PARALLEL = 60000,
     COST_CORES = 4,
+    // Of a chunk of such a kernel; and of a kernel in a loop that is one function, where threads are awake: some 3
+    // microseconds, and its chunks.
+    COST_CHUNK = 30000,
+    COST_PHASE = 10000,
+    COST_PHASE_CHUNK = 15000,
+    // How many lanes go at once (map/host.c): a loop that is soon done is not worth much compiling, one that takes
+    // long is; steps of a loop over time that are long, which have so many lanes of 4 bytes.
+    COST_QUICK_WORK = 10000000,
+    COST_LONG_WORK = 200000000,
+    COST_LONG_STEP = 128,
+    COST_LONG_STEP_LANES = 64,
+    COST_SHORT_AXIS = 8,      // elements below which an axis is not worth lanes
+    COST_REGISTER_TERMS = 32, // of a fold that lanes accumulate in registers
+    COST_WHILE_TRIPS = 32,    // nobody knows
     // What one block of threads does there while many would wait for one another; and while two
     // kernels more would be launched.
     COST_OF_BLOCK = 131072,
@@ -264,6 +278,23 @@ enum cost_constant {
     // registers, and once more with a mask, so this is a part of what all of it may be.
     COST_KERNEL_OPS = COST_CODE / 12,
 };
+// What a processor takes for a loop, in scalar operations (map/price.c).  Lanes that one operation is done to, roughly;
+// a loop of lanes beside what they do; bringing the accumulators of its fold together, those of places at each halving;
+// one lane's result on its way into a vector; elements that lanes read far apart, or put a few apart, each.
+#define COST_VECTOR 16.0
+#define COST_OF_LOOP 3.0
+#define COST_OF_FOLD 14.0
+#define COST_OF_PLACES 300.0
+#define COST_OF_LANE 2.0
+#define COST_GATHER 2.0
+#define COST_NEAR_PUT 1.0
+// The same of a byte that moves between the nearest cache and a core's second one, the caches of all, or memory
+// (map/traffic.c).
+#define COST_BYTE_OF_CORE 0.04
+#define COST_BYTE_OF_ALL 0.08
+#define COST_BYTE_OF_MEMORY 0.2
+// Points with loops over time are worth threads from so much less work on: nothing waits for memory.
+#define COST_EVEN 2.5
 // A kernel is rather several if that is better by so much, and each value of it that is apart gains so much.
 #define COST_APART_BETTER 1.2
 #define COST_APART_ONE 1.05

@@ -225,6 +225,24 @@ START_TEST(guards_by_place_are_free)
 }
 END_TEST
 
+// Each term of a running log-sum-exp takes an exponential and a logarithm.
+START_TEST(combiners_are_dear)
+{
+    int64_t price[2];
+    for (int i = 0; i < 2; i++) {
+        struct strbuf s = strbuf_make(arena);
+        strbuf_printf(&s,
+                      "kernel k(x: f32[65536], y: out f32[65536]) {\n  par i < 64 {\n"
+                      "    scan j < 1024 {\n      %%0 = load x[i + 64*j] : f32\n"
+                      "      yield %s %%0 serial -> %%1 : f32\n      put y[i + 64*j] = %%1\n"
+                      "    }\n  }\n}\n",
+                      i ? "cumlogsumexp" : "reduce_sum");
+        price[i] = map_price(nest_of_text(arena, s.text));
+    }
+    ck_assert_int_gt(price[1], 4 * price[0]);
+}
+END_TEST
+
 // Of loops that have no parts one thread does all, and nobody wakes threads for little.
 START_TEST(threads_have_parts)
 {
@@ -449,6 +467,7 @@ static void add_tests(TCase *t)
     tcase_add_test(t, guards_by_place_are_free);
     tcase_add_test(t, traffic_is_of_lines);
     tcase_add_test(t, threads_have_parts);
+    tcase_add_test(t, combiners_are_dear);
 }
 
 int main(void) { return suite_run("map", add_tests); }
