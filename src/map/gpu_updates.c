@@ -85,9 +85,7 @@ static void find_dependent(const struct map_gpu *m, struct map_updates *u)
     u->depends = arena_array(m->arena, bool, m->nest->values.count + 1);
     for (uint32_t i = 0; i < u->body->statements.count; i++) {
         const struct nest_statement *s = nest_statement_at(m->nest, u->body->statements.at[i]);
-        bool depends = s == u->load;
-        for (uint32_t k = 0; s->kind == NEST_OP && k < s->n_in; k++)
-            depends |= u->depends[s->in[k]];
+        bool depends = s == u->load || nest_takes(s, u->depends);
         if (s->kind != NEST_PUT && s->result != NEST_NONE)
             u->depends[s->result] = depends;
     }

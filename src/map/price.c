@@ -190,6 +190,8 @@ static bool folds_by_lane(const struct pricing *p, const struct nest_statement *
 bool map_folds_by_lane(const struct nest *n, const struct nest_statement *s,
                        const struct nest_statement *fold, nest_id axis, struct map_time time)
 {
+    if (fold->kind != NEST_FOLD) // before the walk over the body
+        return false;
     struct pricing p = {n, map_variation_of(n, s->body), time};
     return folds_by_lane(&p, s, fold, axis);
 }
