@@ -270,7 +270,7 @@ static void lower_order(struct cg_lowering *l, struct updates *u, struct cg_kern
     LLVMValueRef most = cg_int(l->module, MAP_CHUNK);
     LLVMValueRef is_rest = LLVMBuildICmp(b, LLVMIntSLT, rest, most, "");
     rest = LLVMBuildSelect(b, is_rest, rest, most, "");
-    LLVMValueRef to = LLVMBuildMul(b, chunk, most, "");
+    LLVMValueRef to = LLVMBuildMul(b, chunk, cg_int(l->module, u->length), "");
     struct cg_loop copy = cg_loop_open(l, thread, rest, block);
     LLVMBuildStore(b, load_word(l, o.turns, copy.index),
                    updates_word(l, u->list, LLVMBuildAdd(b, to, copy.index, "")));
@@ -425,7 +425,7 @@ static void lower_bins(struct cg_lowering *l, struct updates *u, struct cg_kerne
     LLVMValueRef mine = LLVMBuildAdd(b, turns.index, gpu_wide(l, u->lane), "");
     LLVMValueRef is_there = LLVMBuildICmp(b, LLVMIntSLT, mine, end, "");
     mine = LLVMBuildSelect(b, is_there, mine, begin, "");
-    LLVMValueRef base = LLVMBuildMul(b, number, cg_int(l->module, MAP_CHUNK), "");
+    LLVMValueRef base = LLVMBuildMul(b, number, cg_int(l->module, u->length), "");
     LLVMValueRef turn = load_word(l, u->list, LLVMBuildAdd(b, base, mine, ""));
     updates_set_turn(l, u, gpu_wide(l, turn));
     updates_lower_turn(l, u, false);
@@ -449,7 +449,8 @@ void gpu_updates_lower(struct cg_lowering *l, uint32_t at, struct cg_kernel *out
         return;
     }
     int64_t all = u.of.points * u.of.chunks, offsets = (all * (u.of.bins + 1) + 15) / 16 * 16;
-    out->partial_bytes = (uint64_t)(offsets + all * MAP_CHUNK) * 4;
+    u.length = u.of.turns < MAP_CHUNK ? u.of.turns : MAP_CHUNK;
+    out->partial_bytes = (uint64_t)(offsets + all * u.length) * 4;
     for (int pass = 0; pass < 2; pass++) {
         l->gpu->block = pass ? UPDATE_BLOCK : ORDER_BLOCK;
         l->gpu->group = l->gpu->block;

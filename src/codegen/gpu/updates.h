@@ -9,6 +9,7 @@
 
 struct updates {
     struct map_updates of;
+    int64_t length; // of a chunk's list
     LLVMValueRef offsets, list, lane;
 };
 
