@@ -257,7 +257,7 @@ static double parts_of(const struct pricing *p, const struct nest_statement *s)
 {
     int64_t extent = nest_extent(p->n, s);
     if (s->kind == NEST_FOLD)
-        return (double)(extent / fold_block(extent));
+        return ceil((double)extent / (double)fold_block(extent));
     double parts = 1;
     nest_id lanes;
     best_cost(p, s, &lanes);

@@ -257,6 +257,9 @@ START_TEST(threads_have_parts)
         {"  fold k < 200000 {\n    %0 = load x[k] : f32\n    yield reduce_sum %0 sum64\n"
          "  } -> %1 : f32\n  put y[0] = %1\n",
          COST_CORES},
+        {"  fold k < 1000 {\n    %0 = load x[k] : f32\n    yield reduce_sum %0 sum64\n"
+         "  } -> %1 : f32\n  put y[0] = %1\n",
+         2},
         {"  scan k < 200000 {\n    %0 = load x[k] : f32\n"
          "    yield reduce_sum %0 serial -> %1 : f32\n    put y[k] = %1\n  }\n",
          1},
