@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The mapping: what is done with how many elements at once, written into a nest.
 //
-// A level of an axis says who has its elements (passes/nest.h).  The code generator reads the levels and
-// decides nothing; bits do not depend on them.
+// A level of an axis says who has its elements (passes/nest.h).  The code generator reads the levels; bits do
+// not depend on them.
 #ifndef MAP_MAP_H
 #define MAP_MAP_H
 

@@ -257,7 +257,7 @@ struct nest_value {
     nest_id statement;
 };
 
-// What a mapping does otherwise than its prices say, where measuring has said so (trace/tune.c).  No bit
+// What a mapping does otherwise than its prices say, where measuring has said so (trace/native_tune.c).  No bit
 // depends on it.
 enum nest_choice {
     NEST_MORE_LANES = 1 << 0,  // twice as many elements go at once
@@ -275,7 +275,8 @@ struct nest {
     unsigned choices;  // of nest_choice
     enum nest_special special;
     unsigned threads[NEST_THREADS];
-    int64_t price; // of what is mapped, in scalar operations, 0: none
+    int64_t
+        price; // of what is mapped, 0: none; scalar operations of a core, or nanoseconds of a GPU
     VEC(struct nest_buffer) buffers;
     VEC(struct nest_axis) axes;
     VEC(struct nest_statement) statements;

@@ -14,7 +14,7 @@
 #include "passes/nest.h"
 
 // Whether a value that several kernels want is stored or computed in each: by its price, or, where measuring
-// says so (trace/tune.c), rather stored, or rather computed again.  No bit depends on it.
+// says so (trace/native_tune.c), rather stored, or rather computed again.  No bit depends on it.
 enum schedule_repeat { SCHEDULE_PRICED, SCHEDULE_STORES, SCHEDULE_REPEATS };
 #define SCHEDULE_REPEAT_KINDS (SCHEDULE_REPEATS + 1)
 

@@ -6,7 +6,7 @@
 //     ct_dc0, ct_da, ct_dx = scan {body'} [r | ct_dc, 0 | s, ct_dy]
 //
 // where r and s are known and a is a const: its cotangents are summed in a carry, or when trips
-// are lanes behind the loop.  Every carry is linear (split_loop.c); one that starts with a known
+// are lanes behind the loop.  Every carry is linear (unzip.c); one that starts with a known
 // value starts with zeros.
 #include "passes/rules/rules.h"
 
@@ -173,5 +173,5 @@ void transpose_scan(struct transpose *c)
         rule_fail_nested(c->b, status);
 }
 
-// A while with a bound has become a scan before it is transposed (split_loop.c).
+// A while with a bound has become a scan before it is transposed (unzip_while.c).
 void transpose_while(struct transpose *c) { transpose_none(c); }
