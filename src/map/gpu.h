@@ -13,7 +13,7 @@
 
 #define GPU_WARP 32
 #define MAP_WARPGROUP (4 * GPU_WARP) // threads that multiply from shared memory together
-#define GPU_BLOCK 256                // threads, unless there is a reason for another number
+#define GPU_BLOCK COST_BLOCK_THREADS // unless there is a reason for another number
 #define GPU_MULTIPROCESSORS COST_MULTIPROCESSORS // that a kernel had better keep busy
 
 // A nest on a GPU, and of what is asked about it, how threads go about it.
@@ -254,7 +254,7 @@ bool map_trips_choose(const struct map_gpu *m, struct nest *n, nest_id loop);
 // By nest: trips of the loop that it is all of, whose two arrays change places; 1: there is no such loop.
 const int64_t *map_trips_of(struct arena *arena, const struct nest_program *p);
 
-// gpu_special.c: whether it is attention, or its gradient; the threads for it.
+// gpu_attention.c: whether it is attention, or its gradient; the threads for it.
 bool map_attention_choose(const struct map_gpu *m, struct nest *n);
 
 // gpu_again.c: tapes of points that are computed again; whether there are any.

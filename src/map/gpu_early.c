@@ -3,8 +3,8 @@
 // reads, as the rows of a tape on the way back.  It reads that one step before.
 #include "map/gpu.h"
 
-#define LEAST_STEPS 8
-#define LEAST_WORK 16
+#define LEAST_STEPS 8  // of a loop
+#define LEAST_WORK 16  // operations of a step, behind which what is read may come
 #define MOST_BYTES 256 // that a thread keeps from step to step
 #define APART 4 // elements between points, from which on rows along time are read by warps
 

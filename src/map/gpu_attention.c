@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Nests that have emitters of their own, and the threads for them.
-//
-// Attention and its gradient (passes/attention.h) are products by tensor cores: `group` threads of a block multiply
-// together, a warp or the four of a warpgroup, tiles of 16 rows, `turns` of which a group has.  Their emitters copy
-// rows 16 bytes at a time.
+// The threads of attention and its gradient (passes/attention.h), which are products by tensor cores: `group` threads
+// of a block multiply together, a warp or the four of a warpgroup, tiles of 16 rows, `turns` of which a group has.
+// Their emitters copy rows 16 bytes at a time.
 #include "map/gpu.h"
 
 #include "passes/attention.h"
