@@ -12,8 +12,7 @@
 enum cg_want {
     CG_WANT_LLVM = 1u << 0,     // the LLVM text too
     CG_WANT_ASSEMBLY = 1u << 1, // the assembly too
-    CG_WANT_SERIAL = 1u << 2,   // instead of an object: what kernels do by one thread of a GPU
-    CG_WANT_MAPPED = 1u << 3, // instead of an object: the program, its nests with their levels
+    CG_WANT_MAPPED = 1u << 2, // instead of an object: the program, its nests with their levels
 };
 
 struct cg_request {
@@ -32,9 +31,7 @@ struct cg_response {
     const void *plan; // rt_plan bytes
     size_t plan_size;
     const char *llvm, *assembly; // NULL unless wanted
-    // What is wanted instead of an object: the program, or a line for each kernel that does serial work,
-    // its number in the program, what and why.
-    const char *text;
+    const char *text;            // of the program, where that is wanted instead of an object
     void (*release)(struct cg_response *response);
     void *memory;
 };

@@ -7,7 +7,6 @@
 #include "codegen/gpu/gpu.h"
 #include "codegen/module.h"
 #include "codegen/plan.h"
-#include "map/map.h"
 #include "passes/cost.h"
 
 JOT_API void jot_codegen_entry(const struct cg_request *request, struct cg_response *response);
@@ -21,86 +20,33 @@ static void release(struct cg_response *response)
     response->memory = NULL;
 }
 
-// Of a GPU: maps the nests of steps outside of loops that are kernels, or, with what loops write, of those in
-// them, and lowers what does not stand for another one.
-static jot_status lower_nests(struct cg_module *m, struct arena *arena,
-                              const struct nest_program *program,
-                              const struct gpu_writes *const *writes, const bool *wanted,
-                              const uint32_t *of, bool is_lowered, struct cg_kernel *out)
-{
-    const int64_t *trips = writes ? NULL : map_trips_of(arena, program);
-    const struct gpu_operand *const *operands = gpu_operands(arena, program, writes);
-    for (uint32_t i = 0; i < program->nests.count; i++) {
-        struct gpu_kernel k = {.module = m,
-                               .arena = arena,
-                               .nest = program->nests.at[i],
-                               .number = (int)i,
-                               .trips = trips ? trips[of[i]] : 1,
-                               .operands = operands[of[i]],
-                               .is_phase = writes};
-        if (wanted[i])
-            JOT_TRY(gpu_kernel_lower(&k, is_lowered && of[i] == i, &out[i]));
-    }
-    return JOT_OK;
-}
-
-enum role { UNUSED, KERNEL, PHASE };
-
-// What nests are: phases are those of steps in loops that are kernels.  One that is a kernel too becomes two, with
-// levels of their own; of those behind the first ones `origin` says which.
-static enum role *find_roles(struct arena *arena, struct nest_program *program,
-                             uint32_t *origin)
-{
-    uint32_t n = program->nests.count, end = 0;
-    enum role *of = arena_array(arena, enum role, 2 * n + 1);
-    uint32_t *phase = arena_array(arena, uint32_t, n + 1); // by kernel
-    for (uint32_t i = 0; i < program->steps.count; i++) {
-        if (i >= end && nest_loop_is_resident(program, i))
-            end = nest_step_end(program, i);
-        if (program->steps.at[i].kind == NEST_STEP_KERNEL && i >= end)
-            of[program->steps.at[i].nest] = KERNEL;
-    }
-    for (uint32_t i = end = 0; i < program->steps.count; i++) {
-        struct nest_step *t = &program->steps.at[i];
-        if (i >= end && nest_loop_is_resident(program, i))
-            end = nest_step_end(program, i);
-        if (t->kind != NEST_STEP_KERNEL || i >= end)
-            continue;
-        if (of[t->nest] == KERNEL && !phase[t->nest]) {
-            phase[t->nest] = program->nests.count;
-            origin[program->nests.count] = t->nest;
-            vec_push(arena, &program->nests, nest_copy(arena, program->nests.at[t->nest]));
-        }
-        t->nest = of[t->nest] == KERNEL ? phase[t->nest] : t->nest;
-        of[t->nest] = PHASE;
-    }
-    return of;
-}
-
+// Nests of a GPU that are one but for where they begin to read are one function.  Phases are none of the kernels that
+// are launched: they have other levels and parameters.
 static jot_status lower_gpu(struct cg_module *m, struct arena *arena,
-                            struct nest_program *program, bool is_lowered,
-                            struct cg_kernel *kernels, struct cg_phases *phases)
+                            struct nest_program *program, struct cg_kernel *kernels,
+                            struct cg_phases *phases)
 {
-    uint32_t before = program->nests.count;
-    uint32_t *origin = arena_array(arena, uint32_t, 2 * before + 1);
-    const enum role *roles = find_roles(arena, program, origin);
     const uint32_t n = program->nests.count;
+    const enum map_role *roles = map_roles_of(arena, program);
     bool *wanted = arena_array(arena, bool, n + 1);
     uint32_t *of = arena_array(arena, uint32_t, n + 1);
-    for (enum role role = KERNEL; role <= PHASE; role++) {
-        const struct gpu_writes *const *writes =
-            role == PHASE ? gpu_writes_of_loops(arena, program) : NULL;
+    for (enum map_role role = MAP_KERNEL; role <= MAP_PHASE; role++) {
         for (uint32_t i = 0; i < n; i++)
             wanted[i] = roles[i] == role;
-        cg_begins_share(arena, program, wanted, GPU_ALIGNMENT, of);
-        JOT_TRY(lower_nests(m, arena, program, writes, wanted, of, is_lowered, kernels));
+        cg_begins_share(arena, program, wanted, MAP_ALIGNMENT, of);
+        const struct map_operand *const *operands = map_operands(arena, program);
+        for (uint32_t i = 0; i < n; i++) {
+            struct gpu_kernel k = {.module = m,
+                                   .arena = arena,
+                                   .nest = program->nests.at[i],
+                                   .number = (int)i,
+                                   .operands = operands[i],
+                                   .is_phase = role == MAP_PHASE};
+            if (wanted[i] && of[i] == i)
+                JOT_TRY(gpu_kernel_lower(&k, &kernels[i]));
+        }
     }
-    for (uint32_t i = before; i < n; i++) {
-        struct cg_kernel *k = &kernels[origin[i]];
-        k->serial = k->serial ? k->serial : kernels[i].serial;
-        kernels[i].serial = NULL;
-    }
-    for (uint32_t i = 0; is_lowered && i < program->steps.count; i++)
+    for (uint32_t i = 0; i < program->steps.count; i++)
         if (nest_loop_is_resident(program, i)) {
             cg_resident_lower(m, arena, program, i, kernels, &phases[i]);
             i = nest_step_end(program, i);
@@ -175,16 +121,18 @@ static jot_status lower_host(struct cg_module *m, struct arena *arena,
     return JOT_OK;
 }
 
-// A GPU's nests are mapped before they are lowered, if they are at all.
+// Nests of a GPU whose text says nothing of levels are mapped here.
 static jot_status lower_all(struct cg_module *m, struct arena *arena,
                             struct nest_program *program, bool is_lowered,
                             struct cg_kernel *kernels, struct cg_phases *phases)
 {
     find_constants(arena, program);
+    if (m->is_gpu) {
+        map_program_to_gpu(program, m->has_warpgroups);
+        return is_lowered ? lower_gpu(m, arena, program, kernels, phases) : JOT_OK;
+    }
     for (uint32_t i = 0; i < program->nests.count; i++)
         nest_collapse(program->nests.at[i]);
-    if (m->is_gpu)
-        return lower_gpu(m, arena, program, is_lowered, kernels, phases);
     JOT_TRY(lower_host(m, arena, program, !is_lowered, kernels));
     for (uint32_t i = 0; i < program->steps.count; i++)
         if (nest_loop_is_phases(program, i)) {
@@ -194,24 +142,12 @@ static jot_status lower_all(struct cg_module *m, struct arena *arena,
     return JOT_OK;
 }
 
-static const char *serial_lines(struct arena *arena, const struct nest_program *program,
-                                const struct cg_kernel *kernels)
-{
-    struct strbuf text = strbuf_make(arena);
-    for (uint32_t i = 0; i < program->nests.count; i++)
-        if (kernels[i].serial)
-            strbuf_printf(&text, "%u %s\n", i, kernels[i].serial);
-    return text.length ? text.text : "";
-}
-
 static const char *program_text(struct arena *arena, const struct nest_program *program)
 {
     struct strbuf text = strbuf_make(arena);
     nest_program_print(&text, program);
     return text.text;
 }
-
-#define INSTEAD_OF_OBJECT (CG_WANT_SERIAL | CG_WANT_MAPPED)
 
 static bool has_code(const struct nest_program *p)
 {
@@ -242,20 +178,18 @@ static jot_status compile(const struct cg_request *request, struct arena *arena,
             cg_module_finish(&m);
             return status_out_of_memory();
         }
-        jot_status s = lower_all(&m, arena, program, !(request->want & INSTEAD_OF_OBJECT),
-                                 kernels, phases);
-        if (s == JOT_OK && !(request->want & INSTEAD_OF_OBJECT))
+        jot_status s =
+            lower_all(&m, arena, program, !(request->want & CG_WANT_MAPPED), kernels, phases);
+        if (s == JOT_OK && !(request->want & CG_WANT_MAPPED))
             s = cg_module_compile(&m, target, request->want, &object);
         arena_guard_close(&guard);
         cg_module_finish(&m);
         JOT_TRY(s);
     }
-    if (request->want & CG_WANT_SERIAL)
-        response->text = serial_lines(arena, program, kernels);
-    if (request->want & CG_WANT_MAPPED)
+    if (request->want & CG_WANT_MAPPED) {
         response->text = program_text(arena, program);
-    if (request->want & INSTEAD_OF_OBJECT)
         return JOT_OK;
+    }
     JOT_TRY(
         cg_plan_write(arena, program, kernels, phases, &response->plan, &response->plan_size));
     response->object = object.bytes;

@@ -511,7 +511,6 @@ struct cg_kernel {
     uint64_t partial_bytes; // of results of chunks: the operand after the nest's own
     uint32_t counters;      // u32s, 0 before and after: the operand after that (on a GPU)
     int64_t trips;          // of the loop around it that it makes at once (gpu/trips.c), 0: one
-    const char *serial;     // what of it one thread of a GPU does, and why, or NULL
 };
 jot_status cg_kernel_lower(struct cg_module *module, struct arena *arena, struct nest *nest,
                            int number, struct cg_kernel *out);

@@ -83,9 +83,6 @@ static jot_status make_host(struct cg_target *t)
 // Architectures whose PTX this LLVM writes, the one of the most features last.  Version 8.1 of the
 // language, that of CUDA 12.1, is the first whose kernels may have more than 4352 bytes of parameters.
 static const char *const architectures[] = {"sm_80", "sm_86", "sm_87", "sm_89", "sm_90"};
-// Of this one alone, no newer one has all features.
-static const char warpgroups[] = "sm_90a";
-
 // "sm_90": the newest that is not newer.
 static jot_status make_cuda(const char *asked, struct cg_target *t)
 {
@@ -95,9 +92,9 @@ static jot_status make_cuda(const char *asked, struct cg_target *t)
     for (size_t i = 0; is_name && i < sizeof architectures / sizeof *architectures; i++)
         if (sscanf(architectures[i], "sm_%u", &have) == 1 && have <= n)
             known = architectures[i];
-    t->has_warpgroups = !strcmp(asked, warpgroups);
-    if (t->has_warpgroups)
-        known = warpgroups;
+    t->has_warpgroups = !strcmp(asked, MAP_WARPGROUPS);
+    if (t->has_warpgroups) // of this one alone, no newer one has all features
+        known = MAP_WARPGROUPS;
     if (!known)
         return status_fail(JOT_ERR_LIBRARY,
                            "no code for the GPU architecture \"%s\": %s to %s are known", asked,

@@ -342,7 +342,7 @@ static void keep_flag(struct phases *w, uint32_t i)
     bool is_test = w->p->steps.at[i].kind == NEST_STEP_TEST;
     bool waits = is_test && next->kind == NEST_STEP_KERNEL &&
                  w->kernels[next->nest].steps[0].total > 0 &&
-                 !gpu_step_writes(w->arena, w->p, i + 1, w->p->steps.at[i].memories[0]);
+                 !map_step_writes(w->arena, w->p, i + 1, w->p->steps.at[i].memories[0]);
     if (w->gpu && !waits)
         gpu_resident_wait(w->gpu);
 }

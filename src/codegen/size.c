@@ -4,6 +4,7 @@
 #include "codegen/lower.h"
 
 #include "codegen/module.h"
+#include "map/map.h"
 #include "passes/cost.h"
 
 int64_t cg_registers_of(const struct cg_module *m, LLVMValueRef v)
@@ -58,10 +59,7 @@ static int64_t longest_loop(const struct cg_module *m)
 
 int64_t cg_most_written_out(const struct cg_module *m, const struct nest *nest)
 {
-    int64_t most = COST_CODE;
-    while (most > 1 && cost_is_too_much_code(nest_code(nest, 0, longest_loop(m), 1, most)))
-        most /= 2;
-    return most;
+    return map_most_code(nest, longest_loop(m));
 }
 
 // Registers that a value of the lanes at hand takes.

@@ -14,6 +14,7 @@
 #define GPU_WARP 32
 #define MAP_WARPGROUP (4 * GPU_WARP) // threads that multiply from shared memory together
 #define GPU_BLOCK COST_BLOCK_THREADS // unless there is a reason for another number
+#define MAP_ALIGNMENT 16 // bytes: of arrays, constants and temporaries; no access is wider
 #define GPU_MULTIPROCESSORS COST_MULTIPROCESSORS // that a kernel had better keep busy
 
 // A nest on a GPU, and of what is asked about it, how threads go about it.
@@ -52,6 +53,25 @@ static inline struct map_gpu map_gpu_of_columns(const struct map_gpu *m)
 
 // Writes who does what, in place of what has been written.
 void map_to_gpu(const struct map_gpu *m, struct nest *n);
+
+// gpu_program.c
+// By nest, what its steps are: phases are those of loops that are kernels.
+enum map_role { MAP_UNUSED, MAP_KERNEL = 1, MAP_PHASE = 2 };
+enum map_role *map_roles_of(struct arena *arena, const struct nest_program *p);
+
+// gpu_operands.c
+// A pointer argument of a kernel, in every step that runs it.
+struct map_operand {
+    unsigned align;   // bytes
+    bool is_alone;    // nothing else that the step reads or writes is in its memory
+    bool is_constant; // of what is read: nothing writes it while the kernel runs
+};
+// Whether step i writes part of the memory.
+bool map_step_writes(struct arena *arena, const struct nest_program *p, uint32_t i,
+                     uint32_t memory);
+// By nest, of its buffers.  Before memory is planned each memory has a place of its own.
+const struct map_operand *const *map_operands(struct arena *arena,
+                                              const struct nest_program *p);
 
 // The loop of a mapped kernel that one thread does, of those with much work the one with the most; NEST_NONE: there
 // is none.

@@ -69,3 +69,20 @@ void map_serial_find(const struct nest *n, struct map_serial *out)
                 (s->kind == NEST_PAR || s->kind == NEST_MAP) && nest_extent(n, s) < FEW_POINTS)
                 look(n, s->body, is_group, 1, out);
 }
+
+const char *map_serial_text(struct arena *arena, const struct nest *n)
+{
+    static const char *const names[NEST_KIND_COUNT] = {
+        [NEST_PAR] = "points",  [NEST_MAP] = "points",        [NEST_FOLD] = "terms",
+        [NEST_SCAN] = "terms",  [NEST_SEQ] = "steps",         [NEST_WHILE] = "a while",
+        [NEST_IF] = "a branch", [NEST_CONTRACT] = "a product"};
+    struct strbuf text = strbuf_make(arena);
+    struct map_serial s;
+    map_serial_find(n, &s);
+    if (s.loop == NEST_NONE)
+        return NULL;
+    if (s.count > 1)
+        strbuf_printf(&text, "%lld ", (long long)s.count);
+    strbuf_printf(&text, "%s (%s)", names[nest_statement_at(n, s.loop)->kind], s.why);
+    return text.text;
+}

@@ -32,6 +32,16 @@ bool map_is_copy(const struct nest *n, const struct nest_statement *map, nest_id
 // Gives the axes of the nest their levels, in place of those that they have.
 void map_to_host(struct nest *n, const struct map_host *host);
 
+// gpu_program.c: nests that are kernels of a GPU as well as phases of loops that are one kernel become two each.
+void map_split_phases(struct nest_program *p);
+// Writes into the nests of a program that say nothing of levels who does what, whether its memory is planned or not.
+void map_program_to_gpu(struct nest_program *p, bool has_warpgroups);
+// The architecture of the one kind of GPU with warpgroups; whether the target (codegen/codegen.h) is of that.
+#define MAP_WARPGROUPS "sm_90a"
+bool map_has_warpgroups(const char *target);
+// Which loop of a mapped kernel one thread does, and why, or NULL.
+const char *map_serial_text(struct arena *arena, const struct nest *n);
+
 // A loop over time around what is priced: its axis, and the bytes of registers that keep from step to step
 // what no step changes.
 struct map_time {
@@ -43,6 +53,8 @@ struct map_time {
 // elements are best its lanes: NEST_NONE leaves them to the loops inside.  out_axis may be NULL.
 double map_cost(const struct nest *n, nest_id loop, nest_id *out_axis);
 double map_cost_in(const struct nest *n, nest_id loop, struct map_time time, nest_id *out_axis);
+// The most code that a loop may become, where so many turns of loops are written out.
+int64_t map_most_code(const struct nest *n, int64_t turns);
 // What a nest moves to and from memory, in scalar operations.
 double map_traffic(const struct nest *n);
 // Of a whole nest, with that.

@@ -286,3 +286,11 @@ double map_cores(const struct nest *n)
     }
     return loops == 1 || loops == points ? fmax(cores, 1) : 1;
 }
+
+int64_t map_most_code(const struct nest *n, int64_t turns)
+{
+    int64_t most = COST_CODE;
+    while (most > 1 && cost_is_too_much_code(nest_code(n, 0, turns, 1, most)))
+        most /= 2;
+    return most;
+}

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which steps may write over what they read.
 //
-// A kernel may when every point has read its elements before it writes them.
+// A kernel may when every point has read its elements before it writes them, as the loops stand and as their levels
+// say that they are gone through.
 #include "passes/plan.h"
 
 bool plan_is_written(const struct nest_program *p, const struct nest_step *t, uint32_t i)
@@ -208,13 +209,35 @@ static bool is_always_put(const struct nest *n, const struct access *put)
     return true;
 }
 
+// Whether levels have the buffer read at other times than the loops say: steps before their own or again behind it, or
+// in a fold once for several rows of points.  moved: the block is of such a loop; rows: of such points.
+static bool is_read_elsewhen(const struct nest *n, uint32_t block, nest_id buffer, bool moved,
+                             bool rows)
+{
+    nest_for_each (s, n, block) {
+        bool moves = moved || s->level == NEST_AHEAD || (rows && s->kind == NEST_FOLD);
+        bool has_rows = rows;
+        for (uint32_t i = 0; i < s->n_axes; i++) {
+            const struct nest_axis *a = &n->axes.at[s->axes[i]];
+            moves |= a->early || a->segment;
+            has_rows |= a->rows != 0;
+        }
+        if ((moved && s->kind == NEST_LOAD && s->buffer == buffer) ||
+            is_read_elsewhen(n, s->body, buffer, moves, has_rows) ||
+            is_read_elsewhen(n, s->other, buffer, moves, has_rows))
+            return true;
+    }
+    return false;
+}
+
 // Whether memory of buffer `to` may be that of buffer `from`.  Elements of both must be as long: an
 // index is then the same place.
 static bool may_overwrite(const struct nest *n, nest_id from, nest_id to)
 {
     struct overwrite o = {.n = n, .from = from, .to = to, .fits = true};
     struct access at = {0};
-    if (jot_dtype_size(n->buffers.at[from].dtype) != jot_dtype_size(n->buffers.at[to].dtype))
+    if (jot_dtype_size(n->buffers.at[from].dtype) != jot_dtype_size(n->buffers.at[to].dtype) ||
+        is_read_elsewhen(n, 0, from, false, false))
         return false;
     visit_block(&o, 0, &at);
     if (!o.fits || o.puts != 1 || !is_always_put(n, &o.put))

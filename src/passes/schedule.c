@@ -515,7 +515,6 @@ static jot_status schedule_program(struct arena *scratch, void *ctx)
         schedule_narrow_parts(s->program);
     schedule_sort_memories(s->program);
     layout_products(s->program);
-    plan_memory(s->program, s->options->donated, s->options->early_exchanges);
     return JOT_OK;
 }
 
@@ -614,11 +613,11 @@ static jot_status schedule_graph(struct arena *arena, const struct ir_graph *g,
                                                : JOT_OK;
 }
 
-jot_status pass_schedule(struct arena *arena, const struct ir_graph *g,
-                         const struct schedule_options *options, struct nest_program **out)
+// Of a graph, a program whose memory has no places.
+static jot_status schedule_steps(struct arena *arena, const struct ir_graph *g,
+                                 const struct schedule_options *options,
+                                 struct nest_program **out)
 {
-    static const struct schedule_options defaults;
-    options = options ? options : &defaults;
     bool *seen = arena_array(arena, bool, g->module->functions.count + 1);
     const struct ir_node *unknown = find_unknown(g, seen);
     if (unknown)
@@ -636,6 +635,18 @@ jot_status pass_schedule(struct arena *arena, const struct ir_graph *g,
             return JOT_OK;
     }
     return schedule_graph(arena, g, options, false, out);
+}
+
+jot_status pass_schedule(struct arena *arena, const struct ir_graph *g,
+                         const struct schedule_options *options, struct nest_program **out)
+{
+    static const struct schedule_options defaults;
+    options = options ? options : &defaults;
+    JOT_TRY(schedule_steps(arena, g, options, out));
+    if (options->map)
+        options->map(*out, options->map_ctx);
+    plan_memory(*out, options->donated, options->early_exchanges);
+    return JOT_OK;
 }
 
 // How a loop of steps runs, and why not better.

@@ -37,6 +37,9 @@ struct schedule_options {
     // What a processor takes for a kernel, which it may change on the way, in scalar operations of a core (map/map.h);
     // NULL: nobody asks.
     int64_t (*price)(struct nest *n);
+    // Writes into the nests who does what, before memory is planned; NULL: nobody does.
+    void (*map)(struct nest_program *p, void *ctx);
+    void *map_ctx;
     const bool *donated; // by input, may be NULL: its memory may be overwritten
     uint32_t mesh_rank;  // of the mesh whose devices all run the program; 0: one device does
     const int64_t *mesh;

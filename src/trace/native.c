@@ -28,6 +28,7 @@
 #include <string.h>
 
 #define FEW 32
+#define TARGET 128 // characters of one (codegen/codegen.h)
 // Of what a kernel of a GPU reads and writes, in bytes.
 #define FAR_ALIGNMENT 16
 
@@ -64,6 +65,20 @@ struct hash128 native_key(const struct native_program *p)
     return hash128_bytes(s.text, s.length);
 }
 
+// What is said of a kernel besides its nest: what measuring has chosen, and on a GPU who does what.
+static void map_nests(struct nest_program *nests, void *ctx)
+{
+    const struct native_program *p = ctx;
+    bool is_gpu = p->device->type->kind == JOT_CUDA;
+    if (is_gpu)
+        map_split_phases(nests);
+    for (uint32_t i = 0; i < p->choices.count && i < nests->nests.count; i++)
+        nests->nests.at[i]->choices = p->choices.of[i];
+    char target[TARGET] = "";
+    if (is_gpu && p->device->type->target(p->device, target, sizeof target) == JOT_OK)
+        map_program_to_gpu(nests, map_has_warpgroups(target));
+}
+
 jot_status native_schedule(struct native_program *p, struct arena *arena,
                            struct nest_program **out)
 {
@@ -78,10 +93,9 @@ jot_status native_schedule(struct native_program *p, struct arena *arena,
         options.mesh_rank = p->mesh.mesh->rank;
         options.mesh = p->mesh.mesh->dims;
     }
-    JOT_TRY(pass_schedule(arena, ir_function(p->module, p->function), &options, out));
-    for (uint32_t i = 0; i < p->choices.count && i < (*out)->nests.count; i++)
-        (*out)->nests.at[i]->choices = p->choices.of[i];
-    return JOT_OK;
+    options.map = map_nests;
+    options.map_ctx = p;
+    return pass_schedule(arena, ir_function(p->module, p->function), &options, out);
 }
 
 static jot_status ask_code_generator(const struct native_program *p,
@@ -110,7 +124,7 @@ static jot_status generate(struct native_program *p, struct arena *arena, unsign
         *out_begins = p->device->type->begin_products(p->device);
     struct strbuf text = strbuf_make(arena);
     nest_program_print(&text, nests);
-    char target[128];
+    char target[TARGET];
     JOT_TRY(p->device->type->target(p->device, target, sizeof target));
     struct cg_request request = {
         .want = want, .program = text.text, .target = *target ? target : NULL};
@@ -344,24 +358,19 @@ static const char *generated_text(struct native_program *p, unsigned want, struc
     return text;
 }
 
-// What kernels do by one thread of a GPU, as far as there is a code generator to say so.
-static void print_serial(struct native_program *p, struct arena *arena, struct strbuf *s,
-                         const struct nest_program *nests)
+// What kernels do by one thread of a GPU.
+static void print_serial(struct strbuf *s, const struct nest_program *nests)
 {
-    const char *line = generated_text(p, CG_WANT_SERIAL, arena);
-    while (line && *line) {
-        char *rest;
-        const struct nest *n = nests->nests.at[strtoul(line, &rest, 10)];
-        const char *end = strchr(rest, '\n');
-        strbuf_printf(
-            s, n->place ? "# by one thread: kernel %s at %s:" : "# by one thread: kernel %s:",
-            n->name, n->place);
-        strbuf_add_bytes(s, rest, (size_t)(end + 1 - rest));
-        line = end + 1;
+    for (uint32_t i = 0; i < nests->nests.count; i++) {
+        const struct nest *n = nests->nests.at[i];
+        const char *text = map_serial_text(s->arena, n);
+        if (text)
+            strbuf_printf(s, "# by one thread: kernel %s%s%s: %s\n", n->name,
+                          n->place ? " at " : "", n->place ? n->place : "", text);
     }
 }
 
-// The nests with their levels, as far as there is a code generator to give them.
+// The nests with the levels of a processor, as far as there is a code generator to give them.
 static void take_levels(struct native_program *p, struct arena *arena,
                         struct nest_program *nests)
 {
@@ -381,13 +390,13 @@ static const char *schedule_text(struct native_program *p, struct arena *arena)
     struct strbuf s = strbuf_make(arena);
     if (native_schedule(p, arena, &nests) != JOT_OK)
         return NULL;
-    take_levels(p, arena, nests);
-    if (p->device->type->kind != JOT_CUDA) {
-        schedule_print(&s, nests);
+    if (p->device->type->kind == JOT_CUDA) {
+        print_serial(&s, nests);
+        schedule_print_gpu(&s, nests);
         return s.text;
     }
-    print_serial(p, arena, &s, nests);
-    schedule_print_gpu(&s, nests);
+    take_levels(p, arena, nests);
+    schedule_print(&s, nests);
     return s.text;
 }
 

@@ -2,6 +2,7 @@
 // Nothing of a kernel that could be shared out is done by one thread of a GPU, and what is says why.
 #include "codegen/codegen.h"
 #include "ir/graph.h"
+#include "map/map.h"
 #include "passes/passes.h"
 #include "passes/schedule.h"
 #include "passes/schedule_internal.h"
@@ -18,11 +19,12 @@ static struct arena *arena;
 static void setup(void) { arena = arena_create(); }
 static void teardown(void) { arena_release(arena); }
 
-static const char *text_of(const struct nest_program *p, uint32_t want)
+static const char *text_of(const struct nest_program *p)
 {
     struct strbuf text = strbuf_make(arena);
     nest_program_print(&text, p);
-    struct cg_request request = {.want = want, .program = text.text, .target = "cuda sm_90"};
+    struct cg_request request = {
+        .want = CG_WANT_MAPPED, .program = text.text, .target = "cuda sm_90"};
     struct cg_response r;
     jot_codegen_entry(&request, &r);
     ck_assert_msg(r.status == JOT_OK, "%s", r.message);
@@ -36,7 +38,7 @@ static void check_mapped(const struct nest_program *p)
 {
     struct strbuf report = strbuf_make(arena);
     struct nest_program *mapped;
-    const char *text = text_of(p, CG_WANT_MAPPED);
+    const char *text = text_of(p);
     ck_assert_msg(nest_program_parse(arena, text, &mapped) == JOT_OK, "%s", text);
     ck_assert_uint_eq(mapped->nests.count, p->nests.count);
     for (uint32_t i = 0; i < mapped->nests.count; i++) {
@@ -49,8 +51,18 @@ static void check_mapped(const struct nest_program *p)
 // What the kernels of the program do by one thread.
 static const char *serial_of(const struct nest_program *p)
 {
+    struct strbuf text = strbuf_make(arena), lines = strbuf_make(arena);
+    struct nest_program *mapped;
     check_mapped(p);
-    return text_of(p, CG_WANT_SERIAL);
+    nest_program_print(&text, p);
+    ck_assert(nest_program_parse(arena, text.text, &mapped) == JOT_OK);
+    map_program_to_gpu(mapped, false);
+    for (uint32_t i = 0; i < mapped->nests.count; i++) {
+        const char *serial = map_serial_text(arena, mapped->nests.at[i]);
+        if (serial)
+            strbuf_printf(&lines, "%u %s\n", i, serial);
+    }
+    return lines.length ? lines.text : "";
 }
 
 #define SUM(body, value)                                                                       \

@@ -4,6 +4,7 @@
 #include "base/status.h"
 #include "harness/isolate.h"
 #include "jot/device.h"
+#include "map/map.h"
 #include "runtime/device.h"
 #include "support/nest_eval.h"
 #include "support/run_native.h"
@@ -354,6 +355,12 @@ static double routine_tolerance(const struct ir_graph *g)
     return most;
 }
 
+static void map_it(struct nest_program *p, void *ctx)
+{
+    (void)ctx;
+    map_program_to_gpu(p, false);
+}
+
 void native_add(struct native *n, const char *what, uint32_t f, const struct ir_tensor *in,
                 const struct native_how *how)
 {
@@ -370,7 +377,9 @@ void native_add(struct native *n, const char *what, uint32_t f, const struct ir_
         fail(n, &c, "evaluator", jot_error_message());
         return;
     }
-    struct schedule_options options = schedule_options_of(!rt_is_host(jot_default_device()));
+    bool is_gpu = !rt_is_host(jot_default_device());
+    struct schedule_options options = schedule_options_of(is_gpu);
+    options.map = is_gpu ? map_it : NULL;
     options.separate = how->separate;
     options.steps = how->steps;
     options.no_gemm = !how->gemm;

@@ -128,11 +128,40 @@ START_TEST(trips_of_a_launch)
 }
 END_TEST
 
+// Of a kernel that makes u of t, and of a phase that does so where a loop makes t of u again: what it reads is written
+// by no one else where memories have places of their own, as they have before these are planned.
+START_TEST(places_are_asked_before_they_are_planned)
+{
+    static const char *const steps[] = {"  step kernel 0 (0, 1)\n",
+                                        "  step loop 0 trips 4 () \n  step kernel 0 (0, 1)\n  "
+                                        "step kernel 0 (1, 0)\n  step end ()\n"};
+    for (int i = 0; i < 4; i++) {
+        struct strbuf text = strbuf_make(arena);
+        struct nest_program *p;
+        strbuf_printf(&text,
+                      "jot nest 1\nprogram \"p\" {\n  inputs 0\n  outputs 0\n  arena 40\n"
+                      "  constants 0\n  memory temporary at 0 : f32[10] \"t\"\n"
+                      "  memory temporary at 0 : f32[10] \"u\"\n%s}\n"
+                      "kernel k(x: f32[10], y: out f32[10]) {\n  par i < 10 {\n"
+                      "    %%0 = load x[i] : f32\n    put y[i] = %%0\n  }\n}\n",
+                      steps[i / 2]);
+        ck_assert_msg(nest_program_parse(arena, text.text, &p) == JOT_OK, "%s",
+                      jot_error_message());
+        if (i % 2)
+            p->arena_bytes = 0;
+        const struct map_operand *of = map_operands(arena, p)[0];
+        ck_assert_int_eq(of[0].is_alone, i % 2);
+        ck_assert_int_eq(of[0].is_constant, i == 1);
+    }
+}
+END_TEST
+
 static void add_tests(TCase *t)
 {
     tcase_add_checked_fixture(t, setup, teardown);
     tcase_add_loop_test(t, levels_of_a_gpu, 0, (int)GPU_NESTS);
     tcase_add_test(t, trips_of_a_launch);
+    tcase_add_test(t, places_are_asked_before_they_are_planned);
     tcase_add_test(t, a_price_sees_who_works);
     tcase_add_test(t, many_columns_are_threads);
     tcase_add_test(t, serial_work_is_found);

@@ -74,6 +74,53 @@ START_TEST(outputs_may_be_inputs_or_equal)
 }
 END_TEST
 
+#define POINTS(points, loop, sum)                                                              \
+    "  par " points " {\n    " loop " {\n      %2 = load x[i] : f32\n" sum "\n"                \
+    "    put y[i] = %4\n  }\n"
+#define TIME(points, loop)                                                                     \
+    POINTS(points, loop " carry %1 = %0",                                                      \
+           "      %3 = add %1, %2 : f32\n      yield %3\n    } -> %4")
+#define SUM(points)                                                                            \
+    POINTS(points, "fold j < 64", "      yield reduce_sum %2 sum64\n    } -> %4 : f32")
+
+// What levels have read before its step, or again after it, is not written over: each point reads an element in its
+// loop, and puts its result.
+static const struct {
+    const char *nest;
+    bool in_place;
+} read_elsewhen[] = {
+    {TIME("i < 1024", "seq j < 64"), true},
+    {TIME("@thread i < 1024", "seq @serial j < 64"), true},
+    {TIME("@thread i < 1024", "seq @ahead j < 64"), false},
+    {TIME("@thread i < 1024", "seq @serial j < 64 @early 1"), false},
+    {TIME("@thread i < 1024", "seq @serial j < 64 @segment 8"), false},
+    {SUM("@thread i < 1024"), true},
+    {SUM("@thread i < 1024 @rows 2"), false},
+};
+
+START_TEST(what_levels_read_elsewhen_stays)
+{
+    struct strbuf text = strbuf_make(module->arena);
+    struct nest_program *p;
+    strbuf_add(&text, "jot nest 1\nprogram \"two\" {\n  inputs 1\n  outputs 1\n  arena 8192\n"
+                      "  constants 0\n  memory input 0 : f32[1024] \"x\"\n"
+                      "  memory output 0 : f32[1024] \"y\"\n"
+                      "  memory temporary at 0 : f32[1024] \"t\"\n"
+                      "  memory temporary at 4096 : f32[1024] \"u\"\n"
+                      "  step kernel 0 (0, 2)\n  step kernel 1 (2, 3)\n"
+                      "  step kernel 0 (3, 1)\n}\n"
+                      "kernel k0(x: f32[1024], y: out f32[1024]) {\n  par i < 1024 {\n"
+                      "    %0 = load x[i] : f32\n    put y[i] = %0\n  }\n}\n"
+                      "kernel k1(x: f32[1024], y: out f32[1024]) block 256 {\n"
+                      "  %0 = const 0x00000000 : f32\n");
+    strbuf_printf(&text, "%s}\n", read_elsewhen[_i].nest);
+    require(nest_program_parse(module->arena, text.text, &p));
+    plan_memory(p, NULL, false);
+    bool in_place = p->memories.at[2].offset == p->memories.at[3].offset;
+    ck_assert_msg(in_place == read_elsewhen[_i].in_place, "%s", text.text);
+}
+END_TEST
+
 START_TEST(wrong_plans_are_found)
 {
     uint32_t f = example_heat(64, 4);
@@ -110,6 +157,8 @@ static void add_tests(TCase *t)
     tcase_add_test(t, elementwise_kernels_work_in_place);
     tcase_add_test(t, donated_inputs_are_taken_over);
     tcase_add_test(t, outputs_may_be_inputs_or_equal);
+    tcase_add_loop_test(t, what_levels_read_elsewhen_stays, 0,
+                        (int)(sizeof read_elsewhen / sizeof *read_elsewhen));
     tcase_add_test(t, wrong_plans_are_found);
 }
 

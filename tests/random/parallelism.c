@@ -5,12 +5,13 @@
 //     ratio = (W / workers) / max(4 W / min(device, W / grain), least)
 //
 // Workers are the threads of the blocks that the launch plan starts, or chunks on the host.  What one thread does
-// because each step needs the one before it is told by the code generator (CG_WANT_SERIAL), and left out; what it
+// because each step needs the one before it is told by the mapping, and left out; what it
 // does for any other reason has one worker.
 #include "random/parallelism.h"
 
 #include "base/launch.h"
 #include "codegen/codegen.h"
+#include "map/map.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -95,33 +96,33 @@ static bool is_of_steps(const struct nest *n)
 }
 
 static bool compile(const struct nest_program *p, const struct parallelism_device *device,
-                    uint32_t want, struct cg_response *r)
+                    struct cg_response *r)
 {
     struct strbuf text = strbuf_make(p->arena);
     nest_program_print(&text, p);
-    struct cg_request request = {.want = want, .program = text.text, .target = device->target};
+    struct cg_request request = {.program = text.text, .target = device->target};
     jot_codegen_entry(&request, r);
     return r->status == JOT_OK;
 }
 
-// What one thread does: alone, and because it must.
-static void read_serial(const char *line, const struct nest_program *p, double *workers,
+// What one thread of a GPU does: alone, and because it must.
+static void find_serial(struct arena *arena, const struct nest_program *p, double *workers,
                         bool *is_named)
 {
-    while (line && *line) {
-        char *rest;
-        unsigned long nest = strtoul(line, &rest, 10);
-        const char *end = strchr(rest, '\n');
-        bool must = false;
-        for (size_t k = 0; k < sizeof named / sizeof *named; k++) {
-            const char *why = strstr(rest, named[k]);
-            must |= why && why < end;
-        }
-        if (nest < p->nests.count) {
-            is_named[nest] = must;
-            workers[nest] = workers[nest] ? 1 : 0;
-        }
-        line = end + 1;
+    struct strbuf text = strbuf_make(arena);
+    struct nest_program *mapped;
+    nest_program_print(&text, p);
+    if (nest_program_parse(arena, text.text, &mapped) != JOT_OK)
+        return;
+    map_program_to_gpu(mapped, false);
+    for (uint32_t i = 0; i < mapped->nests.count; i++) {
+        const char *serial = map_serial_text(arena, mapped->nests.at[i]);
+        uint32_t of = 0; // that it was a part of
+        while (strcmp(mapped->nests.at[of]->name, mapped->nests.at[i]->name))
+            of++;
+        for (size_t k = 0; serial && k < sizeof named / sizeof *named; k++)
+            is_named[of] |= strstr(serial, named[k]) != NULL;
+        workers[of] = serial && workers[of] ? 1 : workers[of];
     }
 }
 
@@ -129,15 +130,15 @@ struct parallelism parallelism_of(struct arena *arena, const struct nest_program
                                   const struct parallelism_device *device, struct strbuf *list)
 {
     struct parallelism result = {0};
-    struct cg_response r, serial = {0};
+    struct cg_response r;
     struct rt_plan plan;
     bool is_gpu = !strncmp(device->target, "cuda", 4);
-    if (!compile(p, device, 0, &r) || rt_plan_read(r.plan, r.plan_size, &plan) != JOT_OK)
+    if (!compile(p, device, &r) || rt_plan_read(r.plan, r.plan_size, &plan) != JOT_OK)
         return result;
     double *workers = workers_by_nest(arena, p, &plan, device);
     bool *is_named = arena_array(arena, bool, p->nests.count + 1);
-    if (is_gpu && compile(p, device, CG_WANT_SERIAL, &serial))
-        read_serial(serial.text, p, workers, is_named);
+    if (is_gpu)
+        find_serial(arena, p, workers, is_named);
     for (uint32_t i = 0; i < p->nests.count; i++) {
         is_named[i] |= !is_gpu && is_of_steps(p->nests.at[i]);
         double work = nest_work(p->nests.at[i], 0);
@@ -154,7 +155,5 @@ struct parallelism parallelism_of(struct arena *arena, const struct nest_program
         result.kernel = arena_text(arena, p->nests.at[i]->name);
     }
     r.release(&r);
-    if (serial.release)
-        serial.release(&serial);
     return result;
 }

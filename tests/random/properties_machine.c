@@ -221,6 +221,16 @@ static bool has_chunks(const struct nest_program *p)
     return false;
 }
 
+// Before memory is planned, on half of the programs of a GPU; the code generator maps the others.
+static void map_by_choice(struct nest_program *p, void *ctx)
+{
+    uint64_t choice = *(const uint64_t *)ctx;
+    for (uint32_t i = 0; i < p->nests.count; i++)
+        p->nests.at[i]->choices = choices[(choice / 3 + i) % CHOICES];
+    if (!rt_is_host(jot_default_device()) && choice / 2 % 2)
+        map_program_to_gpu(p, false);
+}
+
 static bool agrees_in_machine(struct checker *c)
 {
     bool is_derivable = c->kind & PROGRAM_DERIVABLE;
@@ -241,10 +251,10 @@ static bool agrees_in_machine(struct checker *c)
     options.price = choice % 2 ? check_price : NULL;
     options.large = is_gpu && how > 0.2 && how < 0.6;
     struct nest_program *p;
+    options.map = map_by_choice;
+    options.map_ctx = &choice;
     if (pass_schedule(c->m->arena, r.g, &options, &p) != JOT_OK)
         return check_refuse(c, "schedule");
-    for (uint32_t i = 0; i < p->nests.count; i++)
-        p->nests.at[i]->choices = choices[(choice / 3 + i) % CHOICES];
     bool is_good = nest_program_verify(p, c->why) + plan_verify(p, c->why) == 0;
     if (is_good && (!check_is_quick(p, 1e8) || (is_gpu && has_chunks(p))))
         return true;

@@ -77,7 +77,7 @@ static void begin_function(struct cg_lowering *l, const char *symbol, unsigned e
         const struct nest_buffer *info = &l->nest->buffers.at[i];
         if (info->role == NEST_LOCAL)
             continue;
-        const struct gpu_operand *o = &l->gpu->operands[i];
+        const struct map_operand *o = &l->gpu->operands[i];
         set_attribute(l, operand, "align", o->align);
         if (o->is_alone)
             set_attribute(l, operand, "noalias", 0);

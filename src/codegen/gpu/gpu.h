@@ -12,21 +12,13 @@
 #include "codegen/accumulate.h"
 #include "map/gpu.h"
 
-#define GPU_MOST_SHARED (227 * 1024) // bytes of a block
-#define GPU_ALIGNMENT 16 // bytes: of arrays, constants and temporaries; no access is wider
+#define GPU_MOST_SHARED (227 * 1024)          // bytes of a block
 #define GPU_SECOND_CACHE (UINT64_C(50) << 20) // bytes
 // Behind the operands of a phase: the thread, the block, how many blocks there are, the barrier of
 // the block, all i32, and its shared memory.
 #define GPU_PHASE_PARAMETERS 5
 
 struct gpu_network;
-
-// A pointer argument of a kernel, in every step that runs it.
-struct gpu_operand {
-    unsigned align;   // bytes
-    bool is_alone;    // nothing else that the step reads or writes is in its memory
-    bool is_constant; // of what is read: nothing writes it while the kernel runs
-};
 
 struct gpu_replay;
 struct gpu_common;
@@ -46,11 +38,10 @@ struct gpu_kept {
 };
 
 struct cg_gpu {
-    const struct gpu_operand *operands;
+    const struct map_operand *operands;
     bool *is_read_only;  // by buffer: nothing writes it while the kernel runs
-    bool *is_aligned;    // by buffer: to GPU_ALIGNMENT
+    bool *is_aligned;    // by buffer: to MAP_ALIGNMENT
     int kernel;          // its number in the program
-    int64_t trips;       // of the loop that the nest is all of, else 1
     unsigned block;      // threads of a block
     unsigned resident;   // blocks that a multiprocessor is to have at once, 0: any
     unsigned group;      // threads of a group; 1: each thread by itself
@@ -111,7 +102,6 @@ static inline struct map_gpu gpu_map_of(const struct cg_lowering *l)
                             .is_phase = g->is_phase,
                             .is_read_only = g->is_read_only,
                             .is_aligned = g->is_aligned,
-                            .trips = g->trips,
                             .code = l->written_out,
                             .has_warpgroups = l->module->has_warpgroups,
                             .is_group = g->group > 1,
@@ -179,18 +169,6 @@ void gpu_resident_copy(struct gpu_resident *r, unsigned n, const LLVMValueRef *t
                        const LLVMValueRef *from, int64_t count, unsigned bytes);
 void gpu_resident_wait(struct gpu_resident *r);
 void gpu_resident_close(struct gpu_resident *r);
-
-// operands.c
-// Whether step i writes part of the memory.
-bool gpu_step_writes(struct arena *arena, const struct nest_program *program, uint32_t i,
-                     uint32_t memory);
-// By step: what the resident loop around it writes; NULL where there is none.
-const struct gpu_writes *const *gpu_writes_of_loops(struct arena *arena,
-                                                    const struct nest_program *program);
-// By nest, of its buffers.  Of phases, with what loops write; NULL: of kernels.
-const struct gpu_operand *const *gpu_operands(struct arena *arena,
-                                              const struct nest_program *program,
-                                              const struct gpu_writes *const *writes);
 
 // points.c
 // The axes of vector number i (an i64); its body.
@@ -481,14 +459,13 @@ void gpu_split_bytes(LLVMModuleRef module);
 // What LLVM wrote for the target, as it is assembled.
 char *gpu_finish_text(struct arena *arena, const char *target, const char *ptx);
 
-// kernel.c: writes who does what into the nest, and where it is wanted lowers it as that says.
+// kernel.c: a mapped nest as it says.
 struct gpu_kernel {
     struct cg_module *module;
     struct arena *arena;
     struct nest *nest;
     int number; // in the program
-    int64_t trips;
-    const struct gpu_operand *operands;
+    const struct map_operand *operands;
     bool is_phase;
 };
 // early.c: what a loop over time reads one step before; `values` are those of the step that is lowered.
@@ -506,6 +483,6 @@ void gpu_early_define(struct cg_lowering *l, const struct gpu_early *e);
 void gpu_early_close(struct cg_lowering *l, const struct gpu_early *e,
                      const struct cg_value *next, LLVMBasicBlockRef latch);
 
-jot_status gpu_kernel_lower(const struct gpu_kernel *k, bool is_wanted, struct cg_kernel *out);
+jot_status gpu_kernel_lower(const struct gpu_kernel *k, struct cg_kernel *out);
 
 #endif

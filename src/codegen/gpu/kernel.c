@@ -197,24 +197,6 @@ static void lower_by_levels(struct cg_lowering *l, struct cg_kernel *out)
         lower_late_puts(l, at, out);
 }
 
-// What one thread does of the kernel, as text.
-static const char *serial_text(struct cg_lowering *l)
-{
-    static const char *const names[NEST_KIND_COUNT] = {
-        [NEST_PAR] = "points",  [NEST_MAP] = "points",        [NEST_FOLD] = "terms",
-        [NEST_SCAN] = "terms",  [NEST_SEQ] = "steps",         [NEST_WHILE] = "a while",
-        [NEST_IF] = "a branch", [NEST_CONTRACT] = "a product"};
-    struct map_serial s;
-    map_serial_find(l->nest, &s);
-    if (s.loop == NEST_NONE)
-        return NULL;
-    struct strbuf text = strbuf_make(l->arena);
-    if (s.count > 1)
-        strbuf_printf(&text, "%lld ", (long long)s.count);
-    strbuf_printf(&text, "%s (%s)", names[cg_statement(l, s.loop)->kind], s.why);
-    return text.text;
-}
-
 // Takes the threads from the text, and which rows they keep.
 static void read_threads(struct cg_lowering *l)
 {
@@ -230,33 +212,27 @@ static void read_threads(struct cg_lowering *l)
         g->kept[i].is_kept = n->buffers.at[i].space == NEST_REGISTER;
 }
 
-jot_status gpu_kernel_lower(const struct gpu_kernel *k, bool is_wanted, struct cg_kernel *out)
+jot_status gpu_kernel_lower(const struct gpu_kernel *k, struct cg_kernel *out)
 {
     struct nest *n = k->nest;
     struct cg_gpu g = {.operands = k->operands,
                        .kernel = k->number,
-                       .trips = k->trips,
                        .is_phase = k->is_phase,
                        .is_read_only = arena_array(k->arena, bool, n->buffers.count + 1),
                        .is_aligned = arena_array(k->arena, bool, n->buffers.count + 1)};
     struct cg_lowering l = cg_lowering_make(k->module, k->arena, n);
+    int64_t code = nest_code(n, 0, CG_FOLD_LANES, CG_STRIP, l.written_out);
     l.gpu = &g;
     for (uint32_t i = 0; i < n->buffers.count; i++) {
         g.is_read_only[i] = gpu_is_read_only(&l, i);
-        g.is_aligned[i] = gpu_align_of(&l, i) == GPU_ALIGNMENT;
+        g.is_aligned[i] = gpu_align_of(&l, i) == MAP_ALIGNMENT;
     }
-    struct map_gpu m = gpu_map_of(&l);
-    if (!nest_is_mapped(n))
-        map_to_gpu(&m, n);
-    *out = (struct cg_kernel){.serial = serial_text(&l)};
-    if (is_wanted) {
-        int64_t code = nest_code(n, 0, CG_FOLD_LANES, CG_STRIP, l.written_out);
-        l.m.is_long = k->is_phase || code > COST_KERNEL_OPS;
-        g.has_strips = code <= MOST_IN_STRIPS;
-        read_threads(&l);
-        gpu_share_out(&l);
-        lower_by_levels(&l, out);
-    }
+    *out = (struct cg_kernel){0};
+    l.m.is_long = k->is_phase || code > COST_KERNEL_OPS;
+    g.has_strips = code <= MOST_IN_STRIPS;
+    read_threads(&l);
+    gpu_share_out(&l);
+    lower_by_levels(&l, out);
     LLVMDisposeBuilder(l.m.b);
     if (l.status != JOT_OK)
         return status_fail(l.status, "%s: %s", n->name, l.message);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the steps of a program promise about the arguments of a kernel: how they are aligned, which
 // are in memory of their own, and which nothing writes.
-#include "codegen/gpu/gpu.h"
+#include "map/gpu.h"
 
 #include "base/vec.h"
 
@@ -15,7 +15,7 @@ static uint64_t bytes_of(const struct nest_memory *m)
 static unsigned alignment_of(const struct nest_program *p, uint32_t memory)
 {
     const struct nest_memory *m = &p->memories.at[memory];
-    unsigned align = GPU_ALIGNMENT;
+    unsigned align = MAP_ALIGNMENT;
     if (!nest_memory_is_view(m)) {
         while (m->offset % align)
             align /= 2;
@@ -37,10 +37,13 @@ struct span {
 
 static struct span span_of(const struct nest_program *p, const struct nest_memory *m)
 {
-    uint64_t at = p->arena_bytes + m->index;
+    uint64_t at = p->arena_bytes + m->index, own = (uint64_t)(m - p->memories.at);
     switch (m->place) {
     case NEST_TEMPORARY:
-        return (struct span){m->offset, m->offset + bytes_of(m)};
+        if (p->arena_bytes)
+            return (struct span){m->offset, m->offset + bytes_of(m)};
+        own += p->n_inputs + p->n_outputs; // memory is not planned yet
+        return (struct span){own, own + 1};
     case NEST_INPUT:
         return (struct span){at, at + 1};
     case NEST_OUTPUT: // may have taken the memory of an input
@@ -102,12 +105,12 @@ static bool *written_by(struct arena *arena, const struct nest_program *p,
 
 // ---- What resident loops write
 
-struct gpu_writes {
+struct map_writes {
     VEC(struct span) spans; // one after the other, with something between them
 };
 
 static void add_spans(struct arena *arena, const struct nest_program *p, uint32_t memory,
-                      struct gpu_writes *w)
+                      struct map_writes *w)
 {
     const struct nest_memory *m = &p->memories.at[memory];
     for (uint32_t i = 0; nest_memory_is_view(m) && i < m->n_of; i++)
@@ -122,7 +125,7 @@ static int compare_spans(const void *a, const void *b)
     return (x->begin > y->begin) - (x->begin < y->begin);
 }
 
-static void unite_spans(struct gpu_writes *w)
+static void unite_spans(struct map_writes *w)
 {
     uint32_t n = 0;
     if (w->spans.count)
@@ -137,15 +140,16 @@ static void unite_spans(struct gpu_writes *w)
     w->spans.count = n;
 }
 
-const struct gpu_writes *const *gpu_writes_of_loops(struct arena *arena,
-                                                    const struct nest_program *p)
+// By step: what the resident loop around it writes; NULL where there is none.
+static const struct map_writes *const *writes_of_loops(struct arena *arena,
+                                                       const struct nest_program *p)
 {
-    const struct gpu_writes **all =
-        arena_array(arena, const struct gpu_writes *, p->steps.count + 1);
+    const struct map_writes **all =
+        arena_array(arena, const struct map_writes *, p->steps.count + 1);
     for (uint32_t first = 0; first < p->steps.count; first++) {
         if (!nest_loop_is_resident(p, first))
             continue;
-        struct gpu_writes *w = arena_new(arena, struct gpu_writes);
+        struct map_writes *w = arena_new(arena, struct map_writes);
         uint32_t end = nest_step_end(p, first);
         for (uint32_t i = first; i < end; i++) {
             const struct nest_step *t = &p->steps.at[i];
@@ -161,7 +165,7 @@ const struct gpu_writes *const *gpu_writes_of_loops(struct arena *arena,
     return all;
 }
 
-static bool loop_writes(const struct nest_program *p, const struct gpu_writes *w,
+static bool loop_writes(const struct nest_program *p, const struct map_writes *w,
                         uint32_t memory)
 {
     const struct nest_memory *m = &p->memories.at[memory];
@@ -182,7 +186,7 @@ static bool loop_writes(const struct nest_program *p, const struct gpu_writes *w
     return low < w->spans.count && overlap(w->spans.at[low], s);
 }
 
-bool gpu_step_writes(struct arena *arena, const struct nest_program *p, uint32_t i,
+bool map_step_writes(struct arena *arena, const struct nest_program *p, uint32_t i,
                      uint32_t memory)
 {
     const struct nest_step *t = &p->steps.at[i];
@@ -223,7 +227,7 @@ static int compare_places(const void *a, const void *b)
 // Finds the operands that share memory with others where the step writes.
 static void find_shared(struct arena *arena, const struct nest_program *p,
                         const struct nest_step *t, const nest_id *operands,
-                        struct gpu_operand *all)
+                        struct map_operand *all)
 {
     struct places places = {0};
     const bool *written = written_by(arena, p, t);
@@ -242,25 +246,25 @@ static void find_shared(struct arena *arena, const struct nest_program *p,
             is_shared |= at[end].operand != at[first].operand;
         }
         for (uint32_t i = first; i < end && is_written && is_shared; i++) {
-            struct gpu_operand *o = &all[operands[at[i].operand]];
+            struct map_operand *o = &all[operands[at[i].operand]];
             o->is_alone = o->is_constant = false;
         }
     }
 }
 
-static struct gpu_operand *make_operands(struct arena *arena, const struct nest *n)
+static struct map_operand *make_operands(struct arena *arena, const struct nest *n)
 {
-    struct gpu_operand *all = arena_array(arena, struct gpu_operand, n->buffers.count + 1);
+    struct map_operand *all = arena_array(arena, struct map_operand, n->buffers.count + 1);
     for (uint32_t i = 0; i < n->buffers.count; i++)
         all[i] =
-            (struct gpu_operand){.align = GPU_ALIGNMENT, .is_alone = true, .is_constant = true};
+            (struct map_operand){.align = MAP_ALIGNMENT, .is_alone = true, .is_constant = true};
     return all;
 }
 
-const struct gpu_operand *const *gpu_operands(struct arena *arena, const struct nest_program *p,
-                                              const struct gpu_writes *const *writes)
+const struct map_operand *const *map_operands(struct arena *arena, const struct nest_program *p)
 {
-    struct gpu_operand **out = arena_array(arena, struct gpu_operand *, p->nests.count + 1);
+    const struct map_writes *const *writes = writes_of_loops(arena, p);
+    struct map_operand **out = arena_array(arena, struct map_operand *, p->nests.count + 1);
     for (uint32_t i = 0; i < p->nests.count; i++)
         out[i] = make_operands(arena, p->nests.at[i]);
     for (uint32_t i = 0; i < p->steps.count; i++) {
@@ -269,16 +273,16 @@ const struct gpu_operand *const *gpu_operands(struct arena *arena, const struct 
             continue;
         const nest_id *operands = operands_of(arena, p->nests.at[t->nest]);
         for (uint32_t k = 0; k < t->n_memories; k++) {
-            struct gpu_operand *o = &out[t->nest][operands[k]];
+            struct map_operand *o = &out[t->nest][operands[k]];
             unsigned align = alignment_of(p, t->memories[k]);
             uint64_t first = (uint64_t)nest_step_range(p, t, k).first;
             while (first * jot_dtype_size(p->memories.at[t->memories[k]].dtype) % align)
                 align /= 2;
             o->align = align < o->align ? align : o->align;
-            if (writes && writes[i] && loop_writes(p, writes[i], t->memories[k]))
+            if (writes[i] && loop_writes(p, writes[i], t->memories[k]))
                 o->is_constant = false;
         }
         find_shared(arena, p, t, operands, out[t->nest]);
     }
-    return (const struct gpu_operand *const *)out;
+    return (const struct map_operand *const *)out;
 }
