@@ -84,6 +84,12 @@ static int compare_values(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+static void sort_values(value_list *values)
+{
+    if (values->count)
+        qsort(values->at, values->count, sizeof *values->at, compare_values);
+}
+
 // What the kernel makes, and what it reads of others.
 static void find_values(const struct schedule *s, uint32_t group, struct taken *taken,
                         value_list *made, value_list *read)
@@ -103,8 +109,8 @@ static void find_values(const struct schedule *s, uint32_t group, struct taken *
             vec_push(s->scratch, is_made_in(s, x, group) ? made : read, x);
         }
     }
-    qsort(made->at, made->count, sizeof *made->at, compare_values);
-    qsort(read->at, read->count, sizeof *read->at, compare_values);
+    sort_values(made);
+    sort_values(read);
 }
 
 // The values of the kernel as a graph; false when they are none.
