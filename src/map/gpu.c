@@ -459,6 +459,7 @@ static void choose_threads(const struct map_gpu *m, struct nest *n, nest_id loop
 
 static void choose_points(const struct map_gpu *m, struct nest *n, nest_id loop)
 {
+    map_order_choose(m, n, loop);
     bool groups = map_groups_wanted(m, nest_statement_at(n, loop));
     if (groups)
         map_groups_choose(m, n, loop);

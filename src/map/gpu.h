@@ -277,6 +277,9 @@ const int64_t *map_trips_of(struct arena *arena, const struct nest_program *p);
 // gpu_attention.c: whether it is attention, or its gradient; the threads for it.
 bool map_attention_choose(const struct map_gpu *m, struct nest *n);
 
+// gpu_order.c: the axes of points that have loops in the order in which neighbouring threads find what lies together.
+void map_order_choose(const struct map_gpu *m, struct nest *n, nest_id loop);
+
 // gpu_again.c: tapes of points that are computed again; whether there are any.
 bool map_again_choose(const struct map_gpu *m, struct nest *n, nest_id loop);
 

@@ -58,6 +58,11 @@ static const struct gpu_nest {
      KERNEL(MAP("i < 1000", "i", "i")),
      false,
      {") block 256 price ", "par @thread i < 1000 {"}},
+    {"points of two axes: neighbouring threads have those whose loops read side by side",
+     KERNEL("  par i < 4096, j < 512 {\n" SUM("k < 64", "x[i + 4096*k + 262144*j]",
+                                              "%1") "    put y[512*i + j] = %1\n  }\n"),
+     false,
+     {"par @thread j < 512, i < 4096"}},
     {"a number read before many points: some after another for a thread",
      KERNEL("  %9 = load w[0] : f32\n  par i < 134217728 {\n    %10 = load x[i] : f32\n"
             "    %11 = mul %10, %9 : f32\n    put y[i] = %11\n  }\n"),
