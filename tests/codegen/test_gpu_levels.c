@@ -42,10 +42,26 @@ START_TEST(levels_by_hand_are_followed)
     ck_assert_int_eq(count(ptx, "st.global.v4.f32"), 8);
     // So are windows of a fold: eight are all of a team's block.
     ck_assert_int_eq(count(ptx_of(ROW), "ld.global.nc.v4.f32"), 1 + 8);
-    ptx = ptx_of(replaced(ROW, "@vector 4", "@vector 4 turns 2 at_once 2"));
+    ptx = ptx_of(replaced(ROW, "@vector 4", "@vector 4 at_once 2"));
     ck_assert_int_eq(count(ptx, "ld.global.nc.v4.f32"), 2 + 8);
     ptx = ptx_of(replaced(ROW, "@row", "@thread"));
     ck_assert_int_eq(count(ptx, "st.global.v4.f32"), 1);
+}
+END_TEST
+
+#define TWO_PUTS(at)                                                                           \
+    "kernel k(x: f32[1024], y: out f32[2048]) {\n  map k < 1024 {\n"                           \
+    "    %0 = load x[k] : f32\n    put y[k] = %0\n  }\n  map l < 1024 {\n"                     \
+    "    %1 = load x[l] : f32\n    %2 = add %1, %1 : f32\n    put y[" at "] = %2\n  }\n}\n"
+
+// Threads of a group wait where one of them puts what another one has put, and not where places differ.
+START_TEST(threads_wait_for_what_others_put)
+{
+    ck_assert_int_eq(count(ptx_of(TWO_PUTS("-l + 1023")), "bar.sync"), 2);
+    ck_assert_int_eq(count(ptx_of(TWO_PUTS("l + 1023")), "bar.sync"), 2);
+    ck_assert_int_eq(count(ptx_of(TWO_PUTS("l + 1024")), "bar.sync"), 0);
+    ck_assert_int_eq(count(ptx_of(replaced(TWO_PUTS("2*l + 1"), "y[k]", "y[2*k]")), "bar.sync"),
+                     0);
 }
 END_TEST
 
@@ -53,6 +69,7 @@ static void add(TCase *c)
 {
     tcase_add_loop_test(c, text_with_levels_has_the_same_code, 0, (int)GPU_NESTS);
     tcase_add_test(c, levels_by_hand_are_followed);
+    tcase_add_test(c, threads_wait_for_what_others_put);
 }
 
 int main(void) { return run_ptx("gpu_levels", add); }

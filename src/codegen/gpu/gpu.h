@@ -62,6 +62,7 @@ struct cg_gpu {
     bool has_late_puts;        // of those some are left for when all blocks are done
     bool keeps_loops;          // the assembler is to write out none of the function
     bool shares_locals;        // some local is of the group
+    bool passes_on;            // what a thread of it puts in memory another one may read or put
     bool *is_repeated;         // by statement: in a loop over time, or in a branch
     nest_id statement;         // that is lowered
     // Memory that threads of a group have in common, by buffer, behind them one for all operands

@@ -15,6 +15,69 @@ static void mark(struct cg_lowering *l, uint32_t block, bool inside)
     }
 }
 
+static bool is_access(const struct nest_statement *s)
+{
+    return s->kind == NEST_LOAD || s->kind == NEST_PUT;
+}
+
+static int64_t divisor(int64_t a, int64_t b)
+{
+    while (b) {
+        int64_t rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return a < 0 ? -a : a;
+}
+
+// Takes the terms of x that y does not have from the range of their difference, and their factors into *step; false:
+// some are data.
+static bool add_terms(const struct nest *n, const struct nest_index *x,
+                      const struct nest_index *y, int sign, int64_t *low, int64_t *high,
+                      int64_t *step)
+{
+    for (uint32_t i = 0; i < x->count; i++) {
+        const struct nest_term *t = &x->terms[i];
+        bool is_common = false;
+        for (uint32_t k = 0; k < y->count; k++)
+            is_common |= y->terms[k].id == t->id && y->terms[k].is_value == t->is_value &&
+                         y->terms[k].factor == t->factor;
+        if (is_common)
+            continue;
+        if (t->is_value)
+            return false;
+        int64_t reach = sign * t->factor * (n->axes.at[t->id].extent - 1);
+        *(reach < 0 ? low : high) += reach;
+        *step = divisor(*step, t->factor);
+    }
+    return true;
+}
+
+// Whether two accesses may be of one place in the same iteration of the loops around both.
+static bool may_meet(const struct nest *n, const struct nest_index *x,
+                     const struct nest_index *y)
+{
+    int64_t low = x->constant - y->constant, high = low, first = low, step = 0;
+    if (!add_terms(n, x, y, 1, &low, &high, &step) ||
+        !add_terms(n, y, x, -1, &low, &high, &step))
+        return true;
+    return low <= 0 && high >= 0 && (step ? first % step == 0 : first == 0);
+}
+
+// Whether a thread of a group puts in memory what another one may read or put in a later loop.
+static bool passes_on(const struct nest *n)
+{
+    nest_for_all (s, n) {
+        if (s->kind != NEST_PUT || n->buffers.at[s->buffer].role == NEST_LOCAL)
+            continue;
+        nest_for_all (t, n)
+            if (s != t && is_access(t) && s->buffer == t->buffer &&
+                may_meet(n, &s->index, &t->index))
+                return true;
+    }
+    return false;
+}
+
 // What the threads of the kernel have to wait for.
 void gpu_share_out(struct cg_lowering *l)
 {
@@ -24,6 +87,7 @@ void gpu_share_out(struct cg_lowering *l)
     g->shares_locals = false;
     g->statement = 0;
     mark(l, 0, false);
+    g->passes_on = g->group > 1 && !l->nest->special && passes_on(l->nest);
     for (uint32_t i = 0; i < l->nest->buffers.count; i++)
         g->shares_locals |= g->group > 1 && l->nest->buffers.at[i].space != NEST_OWN;
 }

@@ -186,7 +186,7 @@ void gpu_map(struct cg_lowering *l, nest_id loop)
     }
     l->gpu->is_alone = false;
     // Another thread may put what comes next in the same place in a later turn of a loop over time.
-    if (l->gpu->shares_locals || l->time)
+    if (l->gpu->shares_locals || l->gpu->passes_on || l->time)
         gpu_sync(l);
 }
 

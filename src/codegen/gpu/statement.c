@@ -76,7 +76,7 @@ static void put_together(struct cg_lowering *l, const struct nest_statement *s)
     struct cg_branch one = one_open(l);
     cg_store(l, s, l->values[s->in[0]]);
     cg_if_close(l, &one);
-    if (is_shared(l, s->buffer))
+    if (is_shared(l, s->buffer) || l->gpu->passes_on)
         gpu_sync(l);
 }
 
@@ -93,7 +93,7 @@ bool cg_gpu_put_open(struct cg_lowering *l, nest_id buffer, struct cg_branch *ou
 void cg_gpu_put_close(struct cg_lowering *l, nest_id buffer, struct cg_branch *one)
 {
     cg_if_close(l, one);
-    if (is_shared(l, buffer))
+    if (is_shared(l, buffer) || l->gpu->passes_on)
         gpu_sync(l);
 }
 
@@ -105,7 +105,7 @@ static void scan_together(struct cg_lowering *l, nest_id id)
     cg_lower_statement(l, id);
     l->gpu->is_alone = false;
     cg_if_close(l, &one);
-    if (l->gpu->shares_locals)
+    if (l->gpu->shares_locals || l->gpu->passes_on)
         gpu_sync(l);
 }
 
