@@ -58,6 +58,9 @@ void verify_define_combines(struct verifier *v, const struct nest_statement *s);
 // Everything about places in buffers, after the walk: ranges, one point to an element, reads of
 // what other points write, reads of what nothing wrote.
 void nest_verify_accesses(struct verifier *v);
+// Whether two accesses of a buffer may be of one place.
+bool verify_may_meet(const struct verifier *v, const struct nest_access *a,
+                     const struct nest_access *b);
 
 // nest_verify_levels.c: who does what of a loop, and with how many threads; after the walk, that no thread reads what
 // only another one has put.

@@ -45,41 +45,44 @@ static void add_axes(struct motions *m, const struct verifier *v, const struct n
 
 // --- ranges
 
-// Whether the access stays inside.
-static bool is_inside(const struct verifier *v, const struct nest_access *a, wide *out)
+// The places that the access comes to, where they are known.
+static bool range_of(const struct verifier *v, const struct nest_access *a, wide *low,
+                     wide *high)
 {
     const struct nest_index *x = a->index;
     const struct nest_statement *own = statement(v, a->statement);
     struct motions m = {0};
-    wide low = x->constant;
     for (uint32_t i = 0; i < a->depth; i++) {
         const struct nest_statement *s = statement(v, a->path[i]);
         add_axes(&m, v, x, s->n_axes, s->axes);
     }
     if (own->kind == NEST_CONTRACT)
         add_axes(&m, v, x, own->n_axes, own->axes);
-    if (m.count == MAX_MOTIONS)
-        return true;
-    wide high = low;
+    *low = *high = x->constant;
     for (uint32_t i = 0; i < m.count; i++) {
         wide reach = m.at[i].factor * (m.at[i].extent - 1);
-        low += reach < 0 ? reach : 0;
-        high += reach > 0 ? reach : 0;
+        *(reach < 0 ? low : high) += reach;
     }
-    *out = low < 0 ? low : high;
-    return low >= 0 && high < v->nest->buffers.at[a->buffer].count;
+    return m.count < MAX_MOTIONS && !nest_index_has_values(x);
+}
+
+bool verify_may_meet(const struct verifier *v, const struct nest_access *a,
+                     const struct nest_access *b)
+{
+    wide a_low, a_high, b_low, b_high;
+    return !range_of(v, a, &a_low, &a_high) || !range_of(v, b, &b_low, &b_high) ||
+           (a_low <= b_high && b_low <= a_high);
 }
 
 static void check_range(struct verifier *v, const struct nest_access *a)
 {
-    if (!a->is_sure || nest_index_has_values(a->index))
-        return;
-    wide at;
-    if (is_inside(v, a, &at))
-        return;
     const struct nest_buffer *b = &v->nest->buffers.at[a->buffer];
-    nest_fault(v, "%s[%lld] is %s: its %lld elements count from 0", b->name, (long long)at,
-               a->is_put ? "put" : "read", (long long)b->count);
+    wide low, high;
+    if (!a->is_sure || !range_of(v, a, &low, &high) || (low >= 0 && high < b->count))
+        return;
+    nest_fault(v, "%s[%lld] is %s: its %lld elements count from 0", b->name,
+               (long long)(low < 0 ? low : high), a->is_put ? "put" : "read",
+               (long long)b->count);
 }
 
 // --- scopes of locals

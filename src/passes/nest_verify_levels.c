@@ -182,30 +182,44 @@ static bool is_another_place(const struct verifier *v, const struct nest_access 
             nest_index_factor(a->index, p->axes[0]) != nest_index_factor(b->index, l->axes[0]));
 }
 
-static uint32_t puts_of(const struct verifier *v, nest_id buffer)
-{
-    uint32_t count = 0;
-    for (uint32_t i = 0; i < v->accesses.count; i++)
-        count += v->accesses.at[i].is_put && v->accesses.at[i].buffer == buffer;
-    return count;
-}
+// Whether a thread that reads the buffer has what is put, by itself or for all that wait for one another.
+enum source { KNOWN, OF_THREADS, OF_BLOCKS };
 
-// What a thread puts in a loop that is shared is read by one that has it.
-static void check_known(struct verifier *v, const struct nest_access *put,
-                        const struct nest_access *load, nest_id scope)
+static enum source source_of(const struct verifier *v, const struct nest_access *put,
+                             const struct nest_access *load, nest_id scope)
 {
     const struct nest_buffer *b = &v->nest->buffers.at[put->buffer];
     nest_id from = shared_around(v, put, scope), to = shared_around(v, load, scope);
     if (from == NEST_NONE || from == to || nest_extent(v->nest, loop_of(v, from)) < 2 ||
         !put->is_sure || !load->is_sure)
-        return;
-    v->statement = load->statement;
+        return KNOWN;
     if (is_of_grid(v, put) && (b->role == NEST_LOCAL || b->role == NEST_OUT))
-        nest_fault(v, "%s is put by blocks of threads that do not wait for one another",
-                   b->name);
-    else if (b->role == NEST_LOCAL && b->space != NEST_SHARED &&
-             (to == NEST_NONE || is_another_place(v, put, from, load, to)))
-        nest_fault(v, "each thread has its own %s, and reads what another one puts", b->name);
+        return OF_BLOCKS;
+    bool is_apart = b->role == NEST_LOCAL && b->space != NEST_SHARED;
+    return is_apart && (to == NEST_NONE || is_another_place(v, put, from, load, to))
+               ? OF_THREADS
+               : KNOWN;
+}
+
+// What a thread puts in a loop that is shared is read by one that has it: whichever of several puts it is that an
+// element is of.
+static void check_known(struct verifier *v, const struct nest_access *load, nest_id scope)
+{
+    const char *name = v->nest->buffers.at[load->buffer].name;
+    enum source found = KNOWN;
+    for (uint32_t i = 0; i < v->accesses.count; i++) {
+        const struct nest_access *put = &v->accesses.at[i];
+        if (!put->is_put || put->buffer != load->buffer || !verify_may_meet(v, put, load))
+            continue;
+        found = source_of(v, put, load, scope);
+        if (found == KNOWN)
+            return;
+    }
+    v->statement = load->statement;
+    if (found == OF_BLOCKS)
+        nest_fault(v, "%s is put by blocks of threads that do not wait for one another", name);
+    else if (found == OF_THREADS)
+        nest_fault(v, "each thread has its own %s, and reads what another one puts", name);
 }
 
 // What threads keep of a row is at hand in loops that go through all of it alike.
@@ -229,12 +243,9 @@ void nest_verify_sharing(struct verifier *v)
     nest_id *scopes = arena_array(v->arena, nest_id, n->buffers.count + 1);
     nest_local_scopes(n, scopes);
     for (uint32_t i = 0; i < v->accesses.count; i++) {
-        const struct nest_access *put = &v->accesses.at[i];
-        check_kept(v, put);
-        if (!put->is_put || puts_of(v, put->buffer) != 1)
-            continue;
-        for (uint32_t k = 0; k < v->accesses.count; k++)
-            if (!v->accesses.at[k].is_put && v->accesses.at[k].buffer == put->buffer)
-                check_known(v, put, &v->accesses.at[k], scopes[put->buffer]);
+        const struct nest_access *a = &v->accesses.at[i];
+        check_kept(v, a);
+        if (!a->is_put)
+            check_known(v, a, scopes[a->buffer]);
     }
 }

@@ -304,6 +304,17 @@ static const struct {
                      "%7 : f32\nput y[b] = %7\n}\n",
       "t is put by blocks of threads that do not wait for one another"},
      "block 256"},
+    // Of several puts, each by a loop that threads share; and where one of them is everybody's.
+    {{"map @thread a < 4 {\nput t[a] = %0\n}\nmap @thread b < 4 {\nput t[b + 4] = %0\n}\n"
+      "%6 = load t[5] : f32\nput y[0] = %6\n",
+      "each thread has its own t, and reads what another one puts"},
+     "block 32 group 32 grid 1"},
+    {{FILLS("@thread") "put t[5] = %0\n%6 = load t[5] : f32\nput y[0] = %6\n", NULL},
+     "block 32 group 32 grid 1"},
+    {{"map @thread a < 4 {\nput t[a] = %0\n}\nput t[5] = %0\n%6 = load t[5] : f32\n"
+      "%7 = load t[3] : f32\nput y[0] = %6\nput y[1] = %7\n",
+      "each thread has its own t, and reads what another one puts"},
+     "block 32 group 32 grid 1"},
     {{FILLS("@row") "map @row b < 8 {\n%6 = load t[b] : f32\nput y[b] = %6\n}\n", NULL},
      "block 8 group 8 grid 1"},
     {{"map @row a < 8, b < 8 {\nput y[8*a + b] = %0\n}\n", "points of 2 axes are no row"},
