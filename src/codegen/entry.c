@@ -121,6 +121,15 @@ static jot_status lower_host(struct cg_module *m, struct arena *arena,
     return JOT_OK;
 }
 
+// Levels that a text says of a GPU's nests are followed where there is code for them.
+static jot_status check_levels(const struct nest_program *program, const struct cg_module *m)
+{
+    struct strbuf report = strbuf_make(program->arena);
+    return map_program_verify(program, m->has_warpgroups, &report)
+               ? status_fail(JOT_ERR_ARGUMENT, "%s", report.text)
+               : JOT_OK;
+}
+
 // Nests of a GPU whose text says nothing of levels are mapped here.
 static jot_status lower_all(struct cg_module *m, struct arena *arena,
                             struct nest_program *program, bool is_lowered,
@@ -128,6 +137,7 @@ static jot_status lower_all(struct cg_module *m, struct arena *arena,
 {
     find_constants(arena, program);
     if (m->is_gpu) {
+        JOT_TRY(check_levels(program, m));
         map_program_to_gpu(program, m->has_warpgroups);
         return is_lowered ? lower_gpu(m, arena, program, kernels, phases) : JOT_OK;
     }

@@ -73,6 +73,11 @@ bool map_step_writes(struct arena *arena, const struct nest_program *p, uint32_t
 const struct map_operand *const *map_operands(struct arena *arena,
                                               const struct nest_program *p);
 
+// gpu_verify.c
+// Whether there is code that does what the text of the nest says; what is wrong with it is added to the report, which may
+// be NULL.  Returns the number of faults.
+int map_gpu_verify(const struct map_gpu *m, struct strbuf *report);
+
 // The loop of a mapped kernel that one thread does, of those with much work the one with the most; NEST_NONE: there
 // is none.
 struct map_serial {
@@ -104,7 +109,9 @@ void map_points_widen(const struct map_gpu *m, struct map_points *p);
 void map_points_write(struct nest *n, const struct map_points *p);
 // Of a loop that a group's threads share: its turns that are written out, all of them, or some that are read at once.
 void map_turns_choose(struct nest *n, nest_id loop);
-// Neighbouring elements along an axis of a loop that are worth doing at once.
+// Whether what the loop does of neighbouring elements along an axis goes side by side; how many are worth doing so.
+bool map_may_have_lanes(const struct map_gpu *m, const struct nest_statement *loop,
+                        nest_id axis);
 unsigned map_lanes(const struct map_gpu *m, const struct nest_statement *loop, nest_id axis);
 // Operations of a turn of the block, inner loops once.
 double map_turn_work(const struct nest *n, uint32_t block);
@@ -280,7 +287,11 @@ bool map_attention_choose(const struct map_gpu *m, struct nest *n);
 // gpu_order.c: the axes of points that have loops in the order in which neighbouring threads find what lies together.
 void map_order_choose(const struct map_gpu *m, struct nest *n, nest_id loop);
 
-// gpu_again.c: tapes of points that are computed again; whether there are any.
+// gpu_again.c: by buffer, whether it is a tape that the loop over time of the points leaves, which another one that
+// comes back makes again, NULL: that is no such loop; whether there are any that are made so.
+#define MAP_MOST_SEGMENT 32 // steps
+const bool *map_again_find(const struct map_gpu *m, nest_id loop,
+                           const struct nest_statement *seq);
 bool map_again_choose(const struct map_gpu *m, struct nest *n, nest_id loop);
 
 // gpu_ahead.c: a loop over time part of which is the same for all points.

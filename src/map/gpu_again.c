@@ -6,13 +6,11 @@
 #include "map/gpu.h"
 #include "passes/cost.h"
 
-#define MOST_STEPS 32    // of a segment
 #define MOST_TAPE 64     // values of a segment
 #define MOST_WORK 1000.0 // operations of a segment, there and back
 
 struct again {
     nest_id first, second; // the loops
-    int64_t segment;       // steps
     const bool *is_tape;   // by buffer
 };
 
@@ -47,7 +45,7 @@ static int64_t choose_segment(const struct map_gpu *m, const struct nest_stateme
                               const struct nest_statement *back, int64_t tapes)
 {
     double work = map_turn_work(m->nest, there->body) + map_turn_work(m->nest, back->body);
-    int64_t n = nest_extent(m->nest, there), steps = MOST_STEPS;
+    int64_t n = nest_extent(m->nest, there), steps = MAP_MOST_SEGMENT;
     while (steps > 1 &&
            (n % steps || steps * tapes > MOST_TAPE || (double)steps * work > MOST_WORK))
         steps--;
@@ -55,8 +53,8 @@ static int64_t choose_segment(const struct map_gpu *m, const struct nest_stateme
     return steps * tapes >= 4 * (int64_t)there->n_in ? steps : 0;
 }
 
-// The two loops, if they are all that the tapes are for.
-static bool is_pair(const struct map_gpu *m, nest_id loop, struct again *r)
+// The two loops, if they are all that the tapes are for; how many these are, and their bytes.
+static bool is_pair(const struct map_gpu *m, struct again *r, int64_t *tapes, int64_t *bytes)
 {
     const struct nest_statement *there = nest_statement_at(m->nest, r->first),
                                 *back = nest_statement_at(m->nest, r->second);
@@ -67,13 +65,12 @@ static bool is_pair(const struct map_gpu *m, nest_id loop, struct again *r)
         !is_straight(m, there, NEST_PUT, put) || !is_straight(m, back, NEST_LOAD, read) ||
         map_carries_complex(m->nest, there) || map_carries_complex(m->nest, back))
         return false;
-    int64_t tapes = 0, bytes = 0;
     for (uint32_t i = 0; i < n; i++) {
         const struct nest_buffer *b = &m->nest->buffers.at[i];
         if (put[i] != read[i] || (put[i] && dtype_is_complex(b->dtype)))
             return false;
-        tapes += put[i];
-        bytes += put[i] ? b->count * (int64_t)jot_dtype_size(b->dtype) : 0;
+        *tapes += put[i];
+        *bytes += put[i] ? b->count * (int64_t)jot_dtype_size(b->dtype) : 0;
     }
     nest_for_all (s, m->nest) { // by anyone else
         bool uses = (s->kind == NEST_LOAD || s->kind == NEST_PUT) && put[s->buffer];
@@ -82,23 +79,42 @@ static bool is_pair(const struct map_gpu *m, nest_id loop, struct again *r)
             return false;
     }
     r->is_tape = put;
-    r->segment = tapes ? choose_segment(m, there, back, tapes) : 0;
-    return r->segment &&
-           bytes * nest_extent(m->nest, nest_statement_at(m->nest, loop)) > COST_TAPE_OF_ALL;
+    return *tapes > 0;
+}
+
+static bool find(const struct map_gpu *m, nest_id loop, struct again *r, int64_t *tapes,
+                 int64_t *bytes)
+{
+    *r = (struct again){.first = NEST_NONE, .second = NEST_NONE};
+    nest_for_each (s, m->nest, nest_statement_at(m->nest, loop)->body) {
+        if (s->kind > NEST_PUT && (s->kind != NEST_SEQ || r->second != NEST_NONE))
+            return false;
+        if (s->kind == NEST_SEQ)
+            *(r->first == NEST_NONE ? &r->first : &r->second) = nest_id_of(m->nest, s);
+    }
+    return r->second != NEST_NONE && is_pair(m, r, tapes, bytes);
+}
+
+const bool *map_again_find(const struct map_gpu *m, nest_id loop,
+                           const struct nest_statement *seq)
+{
+    struct again r;
+    int64_t tapes = 0, bytes = 0;
+    bool is = find(m, loop, &r, &tapes, &bytes) && r.first == nest_id_of(m->nest, seq);
+    return is ? r.is_tape : NULL;
 }
 
 bool map_again_choose(const struct map_gpu *m, struct nest *n, nest_id loop)
 {
-    struct again r = {.first = NEST_NONE, .second = NEST_NONE};
-    nest_for_each (s, n, nest_statement_at(n, loop)->body) {
-        if (s->kind > NEST_PUT && (s->kind != NEST_SEQ || r.second != NEST_NONE))
-            return false;
-        if (s->kind == NEST_SEQ)
-            *(r.first == NEST_NONE ? &r.first : &r.second) = nest_id_of(n, s);
-    }
-    if (r.second == NEST_NONE || !is_pair(m, loop, &r))
+    struct again r;
+    int64_t tapes = 0, bytes = 0;
+    if (!find(m, loop, &r, &tapes, &bytes))
         return false;
-    n->axes.at[nest_statement_at(n, r.first)->axes[0]].segment = (unsigned)r.segment;
+    const struct nest_statement *there = nest_statement_at(n, r.first);
+    int64_t segment = choose_segment(m, there, nest_statement_at(n, r.second), tapes);
+    if (!segment || bytes * nest_extent(n, nest_statement_at(n, loop)) <= COST_TAPE_OF_ALL)
+        return false;
+    n->axes.at[there->axes[0]].segment = (unsigned)segment;
     for (uint32_t i = 0; i < n->buffers.count; i++)
         if (r.is_tape[i])
             n->buffers.at[i].space = NEST_AGAIN;

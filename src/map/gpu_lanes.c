@@ -101,6 +101,14 @@ static void look(const struct map_gpu *m, uint32_t block, nest_id axis, struct t
     }
 }
 
+bool map_may_have_lanes(const struct map_gpu *m, const struct nest_statement *s, nest_id axis)
+{
+    nest_id loop = nest_id_of(m->nest, s);
+    struct touched t = {.varies = map_varies(m->nest, m->arena, m->uses, loop, axis)};
+    look(m, s->body, axis, &t);
+    return !t.has_control;
+}
+
 unsigned map_lanes(const struct map_gpu *m, const struct nest_statement *s, nest_id axis)
 {
     nest_id loop = nest_id_of(m->nest, s);

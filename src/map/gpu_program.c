@@ -37,25 +37,28 @@ void map_split_phases(struct nest_program *p)
     }
 }
 
-static void map_one(struct arena *arena, struct nest *n, const struct map_operand *operands,
-                    bool is_phase, int64_t trips, bool has_warpgroups)
+// What is known of nest i of the program.
+static struct map_gpu known_of(const struct nest_program *p, uint32_t i,
+                               const struct map_operand *operands, bool is_phase, int64_t trips,
+                               bool has_warpgroups)
 {
-    bool *is_read_only = arena_array(arena, bool, n->buffers.count + 1);
-    bool *is_aligned = arena_array(arena, bool, n->buffers.count + 1);
-    for (uint32_t i = 0; i < n->buffers.count; i++) {
-        is_read_only[i] = n->buffers.at[i].role == NEST_IN && operands[i].is_constant;
-        is_aligned[i] =
-            n->buffers.at[i].role == NEST_LOCAL || operands[i].align == MAP_ALIGNMENT;
+    const struct nest *n = p->nests.at[i];
+    bool *is_read_only = arena_array(p->arena, bool, n->buffers.count + 1);
+    bool *is_aligned = arena_array(p->arena, bool, n->buffers.count + 1);
+    for (uint32_t k = 0; k < n->buffers.count; k++) {
+        is_read_only[k] = n->buffers.at[k].role == NEST_IN && operands[k].is_constant;
+        is_aligned[k] =
+            n->buffers.at[k].role == NEST_LOCAL || operands[k].align == MAP_ALIGNMENT;
     }
-    map_to_gpu(&(struct map_gpu){.arena = arena,
-                                 .uses = arena_new(arena, struct map_uses),
-                                 .is_phase = is_phase,
-                                 .is_read_only = is_read_only,
-                                 .is_aligned = is_aligned,
-                                 .code = map_most_code(n, FOLD_LANES),
-                                 .trips = trips,
-                                 .has_warpgroups = has_warpgroups},
-               n);
+    return (struct map_gpu){.nest = n,
+                            .arena = p->arena,
+                            .uses = arena_new(p->arena, struct map_uses),
+                            .is_phase = is_phase,
+                            .is_read_only = is_read_only,
+                            .is_aligned = is_aligned,
+                            .code = map_most_code(n, FOLD_LANES),
+                            .trips = is_phase ? 1 : trips,
+                            .has_warpgroups = has_warpgroups};
 }
 
 bool map_has_warpgroups(const char *target)
@@ -73,8 +76,27 @@ void map_program_to_gpu(struct nest_program *p, bool has_warpgroups)
     const enum map_role *roles = map_roles_of(p->arena, p);
     const int64_t *trips = map_trips_of(p->arena, p);
     const struct map_operand *const *operands = map_operands(p->arena, p);
-    for (uint32_t i = 0; i < p->nests.count; i++)
-        if (roles[i] && !nest_is_mapped(p->nests.at[i]))
-            map_one(p->arena, p->nests.at[i], operands[i], roles[i] == MAP_PHASE,
-                    roles[i] == MAP_PHASE ? 1 : trips[i], has_warpgroups);
+    for (uint32_t i = 0; i < p->nests.count; i++) {
+        if (!roles[i] || nest_is_mapped(p->nests.at[i]))
+            continue;
+        struct map_gpu m =
+            known_of(p, i, operands[i], roles[i] == MAP_PHASE, trips[i], has_warpgroups);
+        map_to_gpu(&m, p->nests.at[i]);
+    }
+}
+
+int map_program_verify(const struct nest_program *p, bool has_warpgroups, struct strbuf *report)
+{
+    const enum map_role *roles = map_roles_of(p->arena, p);
+    const int64_t *trips = map_trips_of(p->arena, p);
+    const struct map_operand *const *operands = map_operands(p->arena, p);
+    int faults = 0;
+    for (uint32_t i = 0; i < p->nests.count; i++) {
+        if (!roles[i] || !nest_is_mapped(p->nests.at[i]))
+            continue;
+        struct map_gpu m =
+            known_of(p, i, operands[i], roles[i] == MAP_PHASE, trips[i], has_warpgroups);
+        faults += nest_verify(m.nest, report) || map_gpu_verify(&m, report);
+    }
+    return faults;
 }

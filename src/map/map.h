@@ -36,6 +36,10 @@ void map_to_host(struct nest *n, const struct map_host *host);
 void map_split_phases(struct nest_program *p);
 // Writes into the nests of a program that say nothing of levels who does what, whether its memory is planned or not.
 void map_program_to_gpu(struct nest_program *p, bool has_warpgroups);
+// Whether there is code for what nests say of levels; what is wrong is added to the report, which may be NULL.  Returns the
+// number of faults.
+int map_program_verify(const struct nest_program *p, bool has_warpgroups,
+                       struct strbuf *report);
 // The architecture of the one kind of GPU with warpgroups; whether the target (codegen/codegen.h) is of that.
 #define MAP_WARPGROUPS "sm_90a"
 bool map_has_warpgroups(const char *target);

@@ -3,7 +3,8 @@
 //
 //     par i < 1000, j < 100 { load x[100*i + j] }    becomes    par j < 100000 { load x[j] }
 //
-// An axis of one point goes too.  The order of a fold's sequence stays: its axes count row-major.
+// An axis of one point goes too.  The order of a fold's sequence stays: its axes count row-major.  Who has the elements of
+// axes is said of them as they are, and so those of a mapped nest stay.
 #include "passes/nest.h"
 
 // Whether every index has a's factor equal to the step over all of b.
@@ -76,7 +77,7 @@ static void collapse_loop(struct nest *n, struct nest_statement *s)
 
 void nest_collapse(struct nest *n)
 {
-    for (uint32_t i = 0; i < n->statements.count; i++) {
+    for (uint32_t i = 0; !nest_is_mapped(n) && i < n->statements.count; i++) {
         struct nest_statement *s = &n->statements.at[i];
         if (s->kind == NEST_PAR || s->kind == NEST_MAP || s->kind == NEST_FOLD)
             collapse_loop(n, s);

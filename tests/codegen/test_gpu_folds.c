@@ -57,7 +57,7 @@ START_TEST(a_row_is_read_once)
 END_TEST
 
 #define EXP_LESS(of)                                                                           \
-    "kernel exp_less(x: f32[4194304], z: f32[4194304], y: out f32[4194304]) {\n"               \
+    "kernel exp_less(x: f32[4194305], z: f32[4194304], y: out f32[4194304]) {\n"               \
     "  par r < 1024 {\n"                                                                       \
     "    fold c < 4096 {\n"                                                                    \
     "      %0 = load x[4096*r + c] : f32\n"                                                    \

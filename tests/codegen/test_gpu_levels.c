@@ -65,11 +65,27 @@ START_TEST(threads_wait_for_what_others_put)
 }
 END_TEST
 
+// A text that there is no code for is refused with what is wrong.
+START_TEST(wrong_levels_are_refused)
+{
+    struct cg_response r = compiled(replaced(ROW, "k < 1024", "k < 1023"), "cuda sm_90");
+    ck_assert_msg(r.status != JOT_OK &&
+                      strstr(r.message, "fold k: a row of 1023 is no vectors of 4"),
+                  "%s", r.status == JOT_OK ? "compiled" : r.message);
+    r.release(&r);
+    r = compiled(replaced(ROW, "1024*i + j] = ", "1023*i + j] = "), "cuda sm_90");
+    ck_assert_msg(r.status != JOT_OK && strstr(r.message, "put the same element of y"), "%s",
+                  r.status == JOT_OK ? "compiled" : r.message);
+    r.release(&r);
+}
+END_TEST
+
 static void add(TCase *c)
 {
     tcase_add_loop_test(c, text_with_levels_has_the_same_code, 0, (int)GPU_NESTS);
     tcase_add_test(c, levels_by_hand_are_followed);
     tcase_add_test(c, threads_wait_for_what_others_put);
+    tcase_add_test(c, wrong_levels_are_refused);
 }
 
 int main(void) { return run_ptx("gpu_levels", add); }

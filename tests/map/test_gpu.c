@@ -22,6 +22,8 @@ static const char *mapped(struct nest *n, bool is_phase)
     map_nest_to_gpu(arena, n, is_phase);
     nest_print(&s, n);
     ck_assert_msg(!nest_verify(n, &report), "%s%s", report.text, s.text);
+    ck_assert_msg(!map_nest_verify(arena, n, is_phase, 1, &report), "%s%s", report.text,
+                  s.text);
     return s.text;
 }
 
@@ -124,6 +126,15 @@ START_TEST(trips_of_a_launch)
         map_nest_of_loop(arena, n, rows[i].is_phase, rows[i].trips);
         nest_print(&s, n);
         ck_assert_msg(strstr(s.text, rows[i].words), "%s", s.text);
+        struct strbuf report = strbuf_make(arena);
+        ck_assert_msg(!map_nest_verify(arena, n, rows[i].is_phase, rows[i].trips, &report),
+                      "%s", report.text);
+        if (n->special == NEST_TRIPS) {
+            n->threads[NEST_TRIPS_OF_LAUNCH] = 7;
+            ck_assert_int_eq(map_nest_verify(arena, n, false, rows[i].trips, &report), 1);
+            ck_assert_msg(strstr(report.text, "a launch does not make 7 trips"), "%s",
+                          report.text);
+        }
     }
 }
 END_TEST
@@ -156,12 +167,116 @@ START_TEST(places_are_asked_before_they_are_planned)
 }
 END_TEST
 
+// Texts that the mapping would not have written, for which there is no code: of the nest that `what` begins with, in
+// whose mapped text `from` has become `to`.
+static const struct {
+    const char *what, *from, *to, *says;
+} wrong[] = {
+    {"points", "block 256", "block 256 group 3", "a block of 256 threads has no groups of 3"},
+    {"points", "block 256", "block 96 group 96", "96 threads do not fold by halves"},
+    {"points", "block 256", "block 256 group 64", "does not wait for 4 groups of 64"},
+    {"points", "block 256", "block 40 group 8", "a block of 40 threads has no whole warps"},
+    {"points", "block 256", "block 256 grid 2", "how many blocks there are is not said"},
+    {"points", "block 256", "block 256 group 32", "a point is a thread's, not a group's"},
+    {"points", "block 256", "block 256 trips 5", "such a kernel makes one trip"},
+    {"points", "@thread i", "@row i", "blocks of threads do not share it by @row"},
+    {"points", "@thread i", "i", "blocks of threads do not share it by @nobody"},
+    {"points", "@vector 4", "@vector 4 @rows 2", "rows of whole vectors of another axis"},
+    {"points", "1048576 @vector 4", "1048575 @vector 4 at_once 2",
+     "what is read at once are whole vectors"},
+    {"points", "@vector 4", "@vector 4 turns 3", "are no 3 turns"},
+    {"a number", "134217728 @vector 4 turns 4", "134217000 @vector 4 turns 4",
+     "33554250 vectors of 256 threads are no 4 turns"},
+    {"a group's turns", "turns 10", "turns 9", "640 vectors of 64 threads are no 9 turns"},
+    {"a group's turns", "at_once 2", "at_once 4", "640 vectors of 64 threads are no 4 turns"},
+    {"a transposed read", "block 256", "block 128",
+     "the tiles of 128 threads are not of 32 by 32 points"},
+    {"a transposed read", "i < 1024 @tile 32", "i < 1024 @tile 64",
+     "such points have no tiles"},
+    {"rows that lie", "group 32", "group 32 columns 8",
+     "what a thread has of a column goes one by one"},
+    {"rows that lie", "fold @thread", "fold @place", "not shared out @place"},
+    {"rows that lie", "at_once 8", "at_once 8 terms @shared", "a group shares no such terms"},
+    {"rows that lie", "k < 1024 @vector 4", "k < 1023 @vector 4",
+     "a row of 1023 is no vectors of 4 for 32 threads"},
+    {"rows that lie", "group 32", "group 16",
+     "16 threads do not bring blocks of a fold together"},
+    {"rows that lie", "at_once 8", "turns 3 at_once 8", "its blocks are 1 rounds, not 3"},
+    {"rows that lie", "group 32", "group 256",
+     "a row of 1024 is no vectors of 4 for 256 threads"},
+    {"rows of neighbours", "i < 65536", "i < 65532",
+     "16383 vectors of points are no 32 columns"},
+    {"rows of neighbours", "fold @thread k < 1024", "fold @thread k < 1024 @vector 4",
+     "what a thread has of a column goes one by one"},
+    {"few of them: parts", "k < 4096", "k < 0", "its parts are not those of blocks of threads"},
+    {"few of them: parts", "fold @thread", "fold @serial",
+     "blocks of threads do not share it by @serial"},
+    {"few points with long", "i < 4 ", "i < 0 ", "have no locals in common"},
+    {"few points with long", "fold @thread k < 1048576 @vector 4 at_once 16",
+     "fold k < 1048576", "do not share it by @nobody"},
+    {"few points with long", "group 64", "group 32",
+     "blocks of threads have its blocks, not groups of 32"},
+    {"a long fold: all", "at_once 16", "turns 4 at_once 16",
+     "a block of threads has one round"},
+    {"loops side by side", "group 32", "group 16",
+     "a block that has all of a kernel is no 2 groups"},
+    {"a long running fold", "@vector 4", "@vector 32", "a thread has no 32 elements of it"},
+    {"a long running fold", "i < 100000", "i < 1000", "its parts are not those of warps"},
+    {"a long running fold", "block 256", "block 128", "those of blocks of 256 threads"},
+    {"those of neighbouring", "i < 1100", "i < 1100 @vector 4",
+     "a thread has no 4 elements of it"},
+    {"one that reads rows", "par @thread", "par @grid", "do not share it by @serial"},
+    {"updates at places", "block 256", "block 128", "places are those of blocks of 256"},
+    {"updates at places", "j < 1000000", "j < 10", "threads do not have its places"},
+    {"a row of a group", "map @row j < 1024 @vector 4", "map @row j < 1024 @vector 2",
+     "go through it in another order"},
+    {"a small product", " @rows 2", " @rows 2 @vector 2", "2 axes have lanes"},
+    {"what of a loop over time", "t < 1000", "t < 100",
+     "nothing of it that is worth a warp is the same for all points"},
+    {"what of a loop over time", "par @thread i < 100000", "par @thread i < 100000 @vector 4",
+     "has no warp more than points"},
+    {"a tape that no", "@segment 25", "@segment 50",
+     "not made again by a loop that comes back"},
+    {"a tape that no", "s < 1000", "s < 999", "not made again by a loop that comes back"},
+    {"sums over", "as network", "as attention", "it is no attention of groups of 4 threads"},
+    {"sums over", "z: f32[8] @register", "z: f32[8] @shared", "z is not where its threads"},
+    {"sums over", "group 4", "group 8", "it is no network of groups of 8 threads"},
+};
+
+static const char *replaced(const char *text, const char *from, const char *to)
+{
+    struct strbuf s = strbuf_make(arena);
+    const char *at = strstr(text, from);
+    ck_assert_msg(at, "no '%s' in\n%s", from, text);
+    strbuf_add_bytes(&s, text, (size_t)(at - text));
+    strbuf_printf(&s, "%s%s", to, at + strlen(from));
+    return s.text;
+}
+
+START_TEST(what_has_no_code_is_refused)
+{
+    struct strbuf report = strbuf_make(arena);
+    size_t at = 0;
+    while (at < GPU_NESTS &&
+           strncmp(gpu_nests[at].what, wrong[_i].what, strlen(wrong[_i].what)) != 0)
+        at++;
+    ck_assert_msg(at < GPU_NESTS, "%s", wrong[_i].what);
+    const char *text = mapped(nest_of_text(arena, gpu_nests[at].text), gpu_nests[at].is_phase);
+    struct nest *n = nest_of_text(arena, replaced(text, wrong[_i].from, wrong[_i].to));
+    int faults = nest_verify(n, &report);
+    faults = faults ? faults : map_nest_verify(arena, n, false, 1, &report);
+    ck_assert_msg(faults && strstr(report.text, wrong[_i].says), "%s: '%s' instead of '%s'",
+                  wrong[_i].to, report.text ? report.text : "nothing", wrong[_i].says);
+}
+END_TEST
+
 static void add_tests(TCase *t)
 {
     tcase_add_checked_fixture(t, setup, teardown);
     tcase_add_loop_test(t, levels_of_a_gpu, 0, (int)GPU_NESTS);
     tcase_add_test(t, trips_of_a_launch);
     tcase_add_test(t, places_are_asked_before_they_are_planned);
+    tcase_add_loop_test(t, what_has_no_code_is_refused, 0, (int)(sizeof wrong / sizeof *wrong));
     tcase_add_test(t, a_price_sees_who_works);
     tcase_add_test(t, many_columns_are_threads);
     tcase_add_test(t, serial_work_is_found);

@@ -7,8 +7,8 @@
 
 // Nothing writes what it reads; is_phase: it is a function of a kernel that is a loop; trips: of the loop that it is
 // all of, 1 for none.
-static inline void map_nest_of_loop(struct arena *a, struct nest *n, bool is_phase,
-                                    int64_t trips)
+static inline struct map_gpu map_nest_asked(struct arena *a, const struct nest *n,
+                                            bool is_phase, int64_t trips)
 {
     bool *is_read_only = arena_array(a, bool, n->buffers.count + 1);
     bool *is_aligned = arena_array(a, bool, n->buffers.count + 1);
@@ -16,15 +16,29 @@ static inline void map_nest_of_loop(struct arena *a, struct nest *n, bool is_pha
         is_read_only[i] = n->buffers.at[i].role == NEST_IN;
         is_aligned[i] = true;
     }
-    const struct map_gpu m = {.nest = n,
-                              .arena = a,
-                              .uses = arena_new(a, struct map_uses),
-                              .is_phase = is_phase,
-                              .is_read_only = is_read_only,
-                              .is_aligned = is_aligned,
-                              .trips = trips,
-                              .code = COST_CODE};
+    return (struct map_gpu){.nest = n,
+                            .arena = a,
+                            .uses = arena_new(a, struct map_uses),
+                            .is_phase = is_phase,
+                            .is_read_only = is_read_only,
+                            .is_aligned = is_aligned,
+                            .trips = trips,
+                            .code = COST_CODE};
+}
+
+static inline void map_nest_of_loop(struct arena *a, struct nest *n, bool is_phase,
+                                    int64_t trips)
+{
+    struct map_gpu m = map_nest_asked(a, n, is_phase, trips);
     map_to_gpu(&m, n);
+}
+
+// What is wrong with a mapped nest goes to the report, which may be NULL.
+static inline int map_nest_verify(struct arena *a, const struct nest *n, bool is_phase,
+                                  int64_t trips, struct strbuf *report)
+{
+    struct map_gpu m = map_nest_asked(a, n, is_phase, trips);
+    return map_gpu_verify(&m, report);
 }
 
 static inline void map_nest_to_gpu(struct arena *a, struct nest *n, bool is_phase)
