@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Threads that follow the levels of a nest give the bits of the nest without them, and levels that are wrong are found:
 // by the verifier, by the interpreter, or by the bits.
-#include "base/hash.h"
 #include "base/status.h"
 #include "map/gpu_nests.h"
 #include "map/map.h"
@@ -9,13 +8,10 @@
 #include "support/map_nest.h"
 #include "support/nest_eval.h"
 #include "support/nest_text.h"
+#include "support/small_nest.h"
 #include "support/suite.h"
 
 #include <string.h>
-
-#define MOST_POINTS 64   // of an axis
-#define MOST_TURNS 40000 // of other loops
-#define MOST_BUFFERS 16
 
 static struct arena *arena;
 static uint64_t seed; // of the numbers
@@ -34,92 +30,16 @@ static const char *text_of(const struct nest *n)
     return s.text;
 }
 
-// ---- Fewer elements, of which there are as many kinds
-
-static void shrink_axes(struct nest *n)
-{
-    nest_for_all (s, n)
-        for (uint32_t k = 0; k < s->n_axes; k++) {
-            struct nest_axis *a = &n->axes.at[s->axes[k]];
-            int64_t most = s->kind == NEST_PAR ? MOST_POINTS : MOST_TURNS;
-            most = a->rows ? a->extent : most;
-            a->extent = a->extent < most ? a->extent : most;
-        }
-}
-
-// One more than the largest place that an access has, of which all that is data is no more than the buffer.
-static int64_t end_of(const struct nest *n, const struct nest_index *x, int64_t count)
-{
-    int64_t last = x->constant;
-    for (uint32_t i = 0; i < x->count; i++) {
-        const struct nest_term *t = &x->terms[i];
-        if (t->is_value)
-            return count;
-        last += t->factor > 0 ? t->factor * (n->axes.at[t->id].extent - 1) : 0;
-    }
-    return last + 1;
-}
-
-static void shrink_buffers(struct nest *n)
-{
-    for (uint32_t b = 0; b < n->buffers.count; b++) {
-        struct nest_buffer *x = &n->buffers.at[b];
-        int64_t end = 1;
-        nest_for_all (s, n) {
-            int64_t of[3] = {0};
-            if (s->buffer == b && (s->kind == NEST_LOAD || s->kind == NEST_PUT))
-                of[0] = end_of(n, &s->index, x->count);
-            for (int k = 0; s->kind == NEST_CONTRACT && k < 2; k++)
-                of[k] = s->source[k] == b ? end_of(n, &s->source_index[k], x->count) : 0;
-            if (s->kind == NEST_CONTRACT && s->buffer == b)
-                of[2] = end_of(n, &s->index, x->count);
-            for (int k = 0; k < 3; k++)
-                end = of[k] > end ? of[k] : end;
-        }
-        if (x->role != NEST_LOCAL && x->role != NEST_OUT)
-            x->count = end;
-    }
-}
-
 // ---- Both ways
 
-struct data {
-    void *of[MOST_BUFFERS];
-};
-
-static struct data data_of(const struct nest *n)
+static jot_status run(const struct nest *n, struct small_data *d)
 {
-    struct data d = {{NULL}};
-    uint32_t given = 0;
-    for (uint32_t b = 0; b < n->buffers.count; b++) {
-        const struct nest_buffer *x = &n->buffers.at[b];
-        if (x->role == NEST_LOCAL)
-            continue;
-        ck_assert(given < MOST_BUFFERS);
-        uint32_t *words =
-            arena_allocate(arena, (size_t)x->count * jot_dtype_size(x->dtype) + 8);
-        for (int64_t i = 0; i < x->count; i++) {
-            uint64_t bits = hash_mix((seed << 40) + (uint64_t)i * 977 + b);
-            float f = (float)(int32_t)bits * 0x1p-31f;
-            if (x->dtype == JOT_F32)
-                memcpy(&words[i], &f, 4);
-            else if (x->dtype == JOT_I32)
-                words[i] = (uint32_t)(bits % 1003);
-            // Others are zeros.
-        }
-        d.of[given++] = words;
-    }
-    return d;
-}
-
-static jot_status run(const struct nest *n, struct data *d)
-{
-    *d = data_of(n);
+    *d = small_data_of(arena, n, seed);
     return nest_eval(n, d->of);
 }
 
 // Whether the bits are the same; NaN is none of them.
-static bool agree(const struct nest *n, const struct data *x, const struct data *y)
+static bool agree(const struct nest *n, const struct small_data *x, const struct small_data *y)
 {
     uint32_t given = 0;
     for (uint32_t b = 0; b < n->buffers.count; b++) {
@@ -138,15 +58,15 @@ static struct nest *small_mapped(const struct gpu_nest *of)
 {
     struct nest *n = nest_of_text(arena, of->text);
     map_nest_to_gpu(arena, n, of->is_phase);
-    shrink_axes(n);
-    shrink_buffers(n);
+    small_axes(n, SMALL_POINTS);
+    small_buffers(n);
     return n;
 }
 
 START_TEST(threads_give_the_same_bits)
 {
     struct nest *n = small_mapped(&gpu_nests[_i]), *plain = nest_without_levels(arena, n);
-    struct data with, without;
+    struct small_data with, without;
     ck_assert_msg(run(plain, &without) == JOT_OK, "%s\n%s", jot_error_message(),
                   text_of(plain));
     ck_assert_msg(run(n, &with) == JOT_OK, "%s\n%s", jot_error_message(), text_of(n));
@@ -161,7 +81,7 @@ START_TEST(nests_by_hand_give_the_same_bits)
     for (uint64_t i = 0; i < 64; i++) {
         struct nest *n = nest_of_text(arena, text);
         struct strbuf report = strbuf_make(arena);
-        struct data with, without;
+        struct small_data with, without;
         map_nest_as_if_longer(arena, n, i);
         ck_assert_msg(!nest_verify(n, &report), "%s%s", report.text, text_of(n));
         ck_assert_msg(run(nest_without_levels(arena, n), &without) == JOT_OK, "%s",
@@ -176,7 +96,7 @@ END_TEST
 START_TEST(orders_are_kept)
 {
     struct nest *n = small_mapped(&gpu_nests[_i]), *plain = nest_without_levels(arena, n);
-    struct data with, without;
+    struct small_data with, without;
     uint32_t changed = 0;
     for (uint32_t i = 0; i < n->statements.count; i++) {
         struct nest_statement *s = &n->statements.at[i];
@@ -302,7 +222,7 @@ START_TEST(wrong_levels_are_found)
     struct nest *right = nest_of_text(arena, mutants[_i].right);
     struct nest *plain = nest_without_levels(arena, right);
     struct strbuf report = strbuf_make(arena);
-    struct data with, without;
+    struct small_data with, without;
     ck_assert_msg(!nest_verify(right, &report), "%s", report.text);
     ck_assert_msg(run(plain, &without) == JOT_OK && run(right, &with) == JOT_OK, "%s: %s",
                   mutants[_i].what, jot_error_message());
