@@ -24,6 +24,9 @@ struct nest *nest_copy(struct arena *arena, const struct nest *n)
         arena_copy(arena, n->buffers.at, n->buffers.count * sizeof *n->buffers.at);
     copy->statements.at =
         arena_copy(arena, n->statements.at, n->statements.count * sizeof *n->statements.at);
+    copy->axes.capacity = n->axes.count;
+    copy->buffers.capacity = n->buffers.count;
+    copy->statements.capacity = n->statements.count;
     return copy;
 }
 

@@ -121,12 +121,7 @@ static struct nest *with_second(struct arena *arena, const struct nest *n, nest_
     struct nest_builder b = nest_builder_make(arena, n->name);
     struct nest *copy = b.nest;
     const struct nest_buffer *x = &n->buffers.at[from];
-    *copy = *n;
-    copy->buffers.at = arena_copy(arena, n->buffers.at, n->buffers.count * sizeof *x);
-    copy->buffers.capacity = n->buffers.count;
-    copy->statements.at =
-        arena_copy(arena, n->statements.at, n->statements.count * sizeof *n->statements.at);
-    copy->statements.capacity = n->statements.count;
+    *copy = *nest_copy(arena, n);
     copy->blocks.at = arena_array(arena, struct nest_block, n->blocks.count);
     copy->blocks.capacity = n->blocks.count;
     nest_id second = nest_buffer(&b, x->name, x->dtype, x->count, NEST_OUT);

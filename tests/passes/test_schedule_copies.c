@@ -112,6 +112,12 @@ START_TEST(many_copies_stay_few_kernels)
     ck_assert_uint_lt(most, COPIES / 2);
     ck_assert_uint_eq(p->steps.count, 1 + COPIES - (most - 2));
     ck_assert_uint_le(p->nests.count, most);
+    // What is done to one of them is not done to others.
+    ck_assert_uint_gt(p->nests.count, 1);
+    for (uint32_t i = 0; i < p->nests.count; i++) {
+        ck_assert_int_eq(p->nests.at[i]->axes.at[0].extent, 6);
+        p->nests.at[i]->axes.at[0].extent = 1;
+    }
 }
 END_TEST
 
