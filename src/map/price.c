@@ -7,18 +7,75 @@
 
 #include <math.h>
 
+#define LINE_LOOK                                                                              \
+    32 // statements around an access among which others of its line are looked for
+#define MOST_OF_LINE 8.0 // of which so many gain
+
 struct pricing {
     const struct nest *n;
+    int64_t lanes; // of a register, of the widest elements
+    nest_id time;  // the axis of the loop over time around, that is priced as well
     struct map_variation variation;
-    struct map_time time;
+    struct map_time kept; // of the loop over time around what is priced
 };
 
 static double block_cost(const struct pricing *p, uint32_t block, nest_id axis);
 static double best_cost(const struct pricing *p, const struct nest_statement *s,
                         nest_id *out_axis);
 
-static double access_cost(const struct pricing *p, const struct nest_index *x, nest_id axis)
+static int64_t bytes_of(const struct nest *n, const struct nest_statement *s)
 {
+    return dtype_get(n->buffers.at[s->buffer].dtype)->bytes;
+}
+
+// Bytes of the widest elements of the block.
+static int64_t widest(const struct nest *n, uint32_t block)
+{
+    int64_t bytes = COST_VECTOR_BYTES / (int64_t)COST_VECTOR;
+    nest_for_each (s, n, block) {
+        int64_t own = s->kind == NEST_OP || s->kind == NEST_LOAD
+                          ? dtype_get(dtype_real(s->dtype))->bytes
+                          : 0;
+        int64_t inside[] = {own, widest(n, s->body), widest(n, s->other)};
+        for (int i = 0; i < 3; i++)
+            bytes = inside[i] > bytes ? inside[i] : bytes;
+    }
+    return bytes;
+}
+
+static struct pricing pricing_of(const struct nest *n, uint32_t block, struct map_time time)
+{
+    return (struct pricing){n, COST_VECTOR_BYTES / widest(n, block), NEST_NONE,
+                            map_variation_of(n, block), time};
+}
+
+// How many accesses beside this one are of the same line, of which lanes that are far apart take rows (codegen/records.c).
+static double of_line(const struct pricing *p, const struct nest_statement *s)
+{
+    int64_t at = s - p->n->statements.at, n = p->n->statements.count, found = 0;
+    for (int64_t i = at < LINE_LOOK ? 0 : at - LINE_LOOK; i < n && i <= at + LINE_LOOK; i++) {
+        const struct nest_statement *x = &p->n->statements.at[i];
+        int64_t apart = x->index.constant - s->index.constant;
+        found += x->kind == s->kind && x->buffer == s->buffer && !x->op &&
+                 x->guard == NEST_NONE && nest_index_same_terms(&x->index, &s->index) &&
+                 (apart < 0 ? -apart : apart) * bytes_of(p->n, s) < COST_LINE_BYTES;
+    }
+    return found < 1 ? 1 : found < MOST_OF_LINE ? (double)found : MOST_OF_LINE;
+}
+
+// Of an element that each lane has far from those of the others: rows go by tiles, as do neighbours through time
+// (codegen/stack.c).
+static double gather_cost(const struct pricing *p, const struct nest_statement *s)
+{
+    if (s->op || s->guard != NEST_NONE)
+        return COST_GATHER;
+    int64_t through = p->time == NEST_NONE ? 0 : nest_index_factor(&s->index, p->time);
+    return through == 1 || through == -1 ? COST_OF_TILE : COST_GATHER / of_line(p, s);
+}
+
+static double access_cost(const struct pricing *p, const struct nest_statement *s, nest_id axis)
+{
+    const struct nest_index *x = &s->index;
     if (axis == NEST_NONE)
         return 1;
     int64_t factor = nest_index_factor(x, axis);
@@ -28,7 +85,7 @@ static double access_cost(const struct pricing *p, const struct nest_index *x, n
         return 0.5 / COST_VECTOR;
     if (factor == 1 || factor == -1)
         return 1 / COST_VECTOR;
-    return factor >= -4 && factor <= 4 ? 0.25 : COST_GATHER;
+    return factor >= -4 && factor <= 4 ? 0.25 : gather_cost(p, s);
 }
 
 // Whether registers keep all that the load reads through the loop over time.
@@ -38,11 +95,11 @@ static bool is_kept(const struct pricing *p, const struct nest_statement *s)
     int64_t bytes = dtype_get(from->dtype)->bytes;
     if (from->role != NEST_IN || s->guard != NEST_NONE || nest_index_has_values(&s->index))
         return false;
-    for (uint32_t i = 0; i < s->index.count && bytes <= p->time.kept; i++)
-        bytes *= s->index.terms[i].id == p->time.axis
-                     ? p->time.kept + 1
+    for (uint32_t i = 0; i < s->index.count && bytes <= p->kept.kept; i++)
+        bytes *= s->index.terms[i].id == p->kept.axis
+                     ? p->kept.kept + 1
                      : p->n->axes.at[s->index.terms[i].id].extent;
-    return bytes <= p->time.kept;
+    return bytes <= p->kept.kept;
 }
 
 // Lanes that put at places of their own take longer than one after the other.  Those that accumulate have them together
@@ -54,7 +111,7 @@ static double put_cost(const struct pricing *p, const struct nest_statement *s, 
         return 16;
     if (axis != NEST_NONE && !varies && s->op && nest_index_factor(&s->index, axis))
         return 2 / COST_VECTOR;
-    double cost = access_cost(p, &s->index, axis) * (s->op ? 2 : 1);
+    double cost = access_cost(p, s, axis) * (s->op ? 2 : 1);
     return cost > 1 / COST_VECTOR && cost < COST_NEAR_PUT ? COST_NEAR_PUT : cost;
 }
 
@@ -62,6 +119,11 @@ static double put_cost(const struct pricing *p, const struct nest_statement *s, 
 // reads one and puts it back, and they are cleared before and brought together behind it.
 static double across_cost(const struct pricing *p, const struct nest_statement *s, nest_id axis)
 {
+    struct pricing in_time = *p;
+    if (s->kind == NEST_SEQ) {
+        in_time.time = s->axes[0];
+        p = &in_time;
+    }
     double trips = (double)nest_extent(p->n, s), accumulators = trips < 64 ? trips : 64;
     double loop = trips * (block_cost(p, s->body, axis) + 2 / COST_VECTOR);
     if (s->kind == NEST_FOLD && trips > COST_REGISTER_TERMS)
@@ -95,12 +157,16 @@ static double yield_cost(const struct nest_statement *s)
     return cost;
 }
 
-static double op_cost(const struct pricing *p, const struct nest_statement *s)
+// Dear functions of one register wait for their own results: of several, one goes on while another waits.
+static double op_cost(const struct pricing *p, const struct nest_statement *s, nest_id axis)
 {
+    bool is_one = axis != NEST_NONE && p->time == NEST_NONE &&
+                  p->n->axes.at[axis].extent <= p->lanes && cost_is_expensive(s->op, s->dtype);
+
     bool is_known = s->op == IR_select
                         ? is_of_place(p->n, s->in[0], 0)
                         : s->dtype == JOT_BOOL && is_of_place(p->n, s->result, 0);
-    return is_known ? 0 : cost_of_op(s->op, s->dtype);
+    return is_known ? 0 : cost_of_op(s->op, s->dtype) * (is_one ? COST_OF_WAITING : 1);
 }
 
 static double statement_cost(const struct pricing *p, const struct nest_statement *s,
@@ -109,9 +175,9 @@ static double statement_cost(const struct pricing *p, const struct nest_statemen
     double lane = axis == NEST_NONE ? 1 : 1 / COST_VECTOR;
     switch (s->kind) {
     case NEST_OP:
-        return op_cost(p, s) * lane;
+        return op_cost(p, s, axis) * lane;
     case NEST_LOAD:
-        return is_kept(p, s) ? 0.5 * lane : access_cost(p, &s->index, axis);
+        return is_kept(p, s) ? 0.5 * lane : access_cost(p, s, axis);
     case NEST_PUT:
         return put_cost(p, s, axis);
     case NEST_CONST:
@@ -192,7 +258,7 @@ bool map_folds_by_lane(const struct nest *n, const struct nest_statement *s,
 {
     if (fold->kind != NEST_FOLD) // before the walk over the body
         return false;
-    struct pricing p = {n, map_variation_of(n, s->body), time};
+    struct pricing p = pricing_of(n, s->body, time);
     return folds_by_lane(&p, s, fold, axis);
 }
 
@@ -218,7 +284,7 @@ static double best_cost(const struct pricing *p, const struct nest_statement *s,
         int64_t extent = p->n->axes.at[s->axes[i]].extent;
         if (!may_be_lanes(s, i) || extent == 0)
             continue;
-        double trips = (double)((extent + 15) / 16 * 16);
+        double trips = (double)((extent + p->lanes - 1) / p->lanes * p->lanes);
         if (extent < COST_SHORT_AXIS)
             trips = (double)(extent > 4 ? 8 : extent > 2 ? 4 : 2) * 2;
         double cost =
@@ -236,7 +302,7 @@ static double best_cost(const struct pricing *p, const struct nest_statement *s,
 double map_cost_in(const struct nest *n, nest_id loop, struct map_time time, nest_id *out_axis)
 {
     const struct nest_statement *s = nest_statement_at(n, loop);
-    struct pricing p = {n, map_variation_of(n, s->body), time};
+    struct pricing p = pricing_of(n, s->body, time);
     return best_cost(&p, s, out_axis);
 }
 
@@ -247,7 +313,7 @@ double map_cost(const struct nest *n, nest_id loop, nest_id *out_axis)
 
 int64_t map_price(const struct nest *n)
 {
-    struct pricing p = {n, map_variation_of(n, 0), {NEST_NONE, 0}};
+    struct pricing p = pricing_of(n, 0, (struct map_time){NEST_NONE, 0});
     double cost = block_cost(&p, 0, NEST_NONE) + map_traffic(n);
     return cost < 1e18 ? (int64_t)ceil(cost) : (int64_t)1e18;
 }
@@ -270,7 +336,7 @@ static double parts_of(const struct pricing *p, const struct nest_statement *s)
 
 double map_cores(const struct nest *n)
 {
-    struct pricing p = {n, map_variation_of(n, 0), {NEST_NONE, 0}};
+    struct pricing p = pricing_of(n, 0, (struct map_time){NEST_NONE, 0});
     double cores = COST_CORES;
     uint32_t loops = 0, points = 0;
     nest_for_each (s, n, 0) {

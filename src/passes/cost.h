@@ -280,13 +280,16 @@ enum cost_constant {
 };
 // What a processor takes for a loop, in scalar operations (map/price.c).  Lanes that one operation is done to, roughly;
 // a loop of lanes beside what they do; bringing the accumulators of its fold together, those of places at each halving;
-// one lane's result on its way into a vector; elements that lanes read far apart, or put a few apart, each.
+// one lane's result on its way into a vector; elements that lanes read far apart, by tiles of them, or put a few apart,
+// each; and times as much as dear functions of one register take.
 #define COST_VECTOR 16.0
 #define COST_OF_LOOP 3.0
 #define COST_OF_FOLD 14.0
 #define COST_OF_PLACES 300.0
 #define COST_OF_LANE 2.0
 #define COST_GATHER 2.0
+#define COST_OF_TILE 0.25
+#define COST_OF_WAITING 2.0
 #define COST_NEAR_PUT 1.0
 // The same of a byte that moves between the nearest cache and a core's second one, the caches of all, or memory
 // (map/traffic.c).

@@ -225,6 +225,48 @@ START_TEST(guards_by_place_are_free)
 }
 END_TEST
 
+// Of lanes that are far apart, neighbours go by rows, and what lies along time by tiles.
+START_TEST(rows_of_lanes_are_tiles)
+{
+    static const char *const loads[] = {
+        "      %0 = load x[1600*i + 40*j] : f32\n      %1 = load x[1600*i + 40*j + 20] : f32\n",
+        "      %0 = load x[1600*i + 40*j] : f32\n      %1 = load x[1600*i + 40*j + 1] : f32\n",
+        "      %0 = load x[1600*i + j] : f32\n      %1 = load x[1600*i + j + 800] : f32\n"};
+    int64_t price[3];
+    for (int i = 0; i < 3; i++) {
+        struct strbuf s = strbuf_make(arena);
+        strbuf_printf(&s,
+                      "kernel k(x: f32[102400], y: out f32[64]) {\n  par i < 64 @vector 16 {\n"
+                      "    %%9 = const 0x00000000 : f32\n    seq j < 40 carry %%8 = %%9 {\n%s"
+                      "      %%2 = add %%0, %%1 : f32\n      %%3 = fma %%8, %%2, %%8 : f32\n"
+                      "      yield %%3\n    } -> %%7\n    put y[i] = %%7\n  }\n}\n",
+                      loads[i]);
+        price[i] = map_price(nest_of_text(arena, s.text));
+    }
+    ck_assert_int_lt(price[1], price[0] * 3 / 4);
+    ck_assert_int_lt(price[2], price[0] / 2);
+}
+END_TEST
+
+// A register of dear functions waits for itself, and eight numbers of f64 are one.
+START_TEST(few_lanes_of_functions_wait)
+{
+    int64_t price[2];
+    for (int i = 0; i < 2; i++) {
+        struct strbuf s = strbuf_make(arena);
+        strbuf_printf(&s,
+                      "kernel k(x: f64[400000], y: out f64[400000]) {\n"
+                      "  par i < %d, j < %d {\n    %%0 = load x[40*i + j] : f64\n"
+                      "    %%1 = sin %%0 : f64\n    %%2 = exp %%1 : f64\n"
+                      "    put y[40*i + j] = %%2\n  }\n}\n",
+                      i ? 2048 : 8192, i ? 32 : 8);
+        price[i] = map_price(nest_of_text(arena, s.text));
+    }
+    ck_assert_int_gt(price[0], price[1] + price[1] / 4);
+    ck_assert_int_lt(price[0], 3 * price[1]);
+}
+END_TEST
+
 // Each term of a running log-sum-exp takes an exponential and a logarithm.
 START_TEST(combiners_are_dear)
 {
@@ -470,6 +512,8 @@ static void add_tests(TCase *t)
     tcase_add_test(t, guards_by_place_are_free);
     tcase_add_test(t, traffic_is_of_lines);
     tcase_add_test(t, threads_have_parts);
+    tcase_add_test(t, rows_of_lanes_are_tiles);
+    tcase_add_test(t, few_lanes_of_functions_wait);
     tcase_add_test(t, combiners_are_dear);
 }
 
