@@ -236,6 +236,11 @@ static void split_atom(struct schedule *s, atom_id a, int64_t high)
     s->atoms.at[a].low = l;
 }
 
+void axes_split(struct schedule *s, atom_id a, int64_t extent)
+{
+    split_atom(s, a, s->atoms.at[a].extent / extent);
+}
+
 // Splits the first atoms of both sequences until they have one extent.
 static bool refine_heads(struct schedule *s, atom_id a, atom_id b)
 {

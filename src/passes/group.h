@@ -39,6 +39,9 @@ bool group_store_in_loop(struct schedule *s, ir_id v, const demand_list *l);
 bool group_is_apart(struct schedule *s, ir_id v, const demand_list *l);
 
 // group_apart.c
+// What the kernels of the program take, and the loops that are one kernel, with lanes by blocks or not; -1: nobody
+// knows.
+double group_price_of_order(struct schedule *s, bool has_blocks);
 // Sets values apart that make their kernel slower, by the price; whether there are any.
 bool group_find_apart(struct schedule *s);
 
@@ -49,6 +52,8 @@ bool group_find_narrow(struct schedule *s, ir_id v);
 // group_order.c
 // Chooses which axis of temporaries comes last in memory.
 void group_order_axes(struct schedule *s);
+// Puts lanes of loops that are one kernel together by blocks, where the price is less.
+void group_find_blocks(struct schedule *s);
 
 // group_old.c
 // Marks what is read of values that are written over and has to be stored before (is_old).

@@ -189,12 +189,14 @@ void group_store_steps(struct schedule *s, const struct ir_node *n)
             s->group_of[s->stored_as[v]] = g;
     }
     const bool *is_taken = pass_taken_more(s->g, n);
+    struct view *operands = arena_array(s->scratch, struct view, n->n_in + 1);
+    group_at(s, g)->operands = operands;
     for (uint32_t i = 0; i < n->n_in; i++) {
         ir_id x = ir_operand(s->g, n, i);
+        operands[i] = axes_fresh_view(s, x);
         bool is_map = ir_op_class((enum ir_op)ir_node_of(s->g, x)->op) == IR_CLASS_MAP;
         s->is_forced[x] |= !group_at(s, g)->resident || (is_taken[i] && is_map);
-        group_want(
-            s, x, (struct demand){.group = g, .outer = IR_NONE, .view = axes_fresh_view(s, x)});
+        group_want(s, x, (struct demand){.group = g, .outer = IR_NONE, .view = operands[i]});
     }
 }
 

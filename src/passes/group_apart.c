@@ -30,26 +30,21 @@ struct trial {
     ir_id candidates[MOST_CANDIDATES];
 };
 
-// What the kernels of the graph take, with the values apart that are so now; -1: nobody knows.
-static double price_of(const struct trial *t)
+// What the kernels of a schedule take that is made as the trial says; -1: nobody knows.
+static double price_of_kernels(struct schedule *of, struct schedule trial, bool may_have_steps)
 {
-    struct schedule *of = t->s;
     struct arena_mark mark = arena_mark(of->arena), scratch = arena_mark(of->scratch);
     struct schedule_options options = *of->options;
     options.donated = NULL;
     struct nest_program program = {.arena = of->arena, .name = "trial"};
-    struct schedule s = {.arena = of->arena,
-                         .scratch = of->scratch,
-                         .g = t->g,
-                         .options = &options,
-                         .program = &program,
-                         .kernels = arena_new(of->arena, struct hash_table),
-                         .points = of->points,
-                         .residents = t->is_all ? of->residents : NULL,
-                         .loops = t->is_all ? of->loops : NULL,
-                         .is_apart = t->is_apart,
-                         .is_trial = true};
-    schedule_trial(&s);
+    trial.arena = of->arena;
+    trial.scratch = of->scratch;
+    trial.options = &options;
+    trial.program = &program;
+    trial.kernels = arena_new(of->arena, struct hash_table);
+    trial.points = of->points;
+    trial.is_trial = true;
+    schedule_trial(&trial);
     double price = 0;
     double *prices = arena_array(of->arena, double, program.nests.count + 1);
     for (uint32_t i = 0; i < program.nests.count; i++)
@@ -59,7 +54,30 @@ static double price_of(const struct trial *t)
             program.steps.at[i].kind == NEST_STEP_KERNEL ? prices[program.steps.at[i].nest] : 0;
     arena_rewind(of->arena, mark);
     arena_rewind(of->scratch, scratch);
-    return s.is_refused || s.has_steps > t->is_all ? -1 : price;
+    return trial.is_refused || trial.has_steps > may_have_steps ? -1 : price;
+}
+
+// What those of the graph take, with the values apart that are so now.
+static double price_of(const struct trial *t)
+{
+    struct schedule trial = {.g = t->g, .is_apart = t->is_apart};
+    if (t->is_all) {
+        trial.residents = t->s->residents;
+        trial.loops = t->s->loops;
+    }
+    return price_of_kernels(t->s, trial, t->is_all);
+}
+
+double group_price_of_order(struct schedule *s, bool has_blocks)
+{
+    struct schedule trial = {.g = s->g,
+                             .is_apart = s->is_apart,
+                             .residents = s->residents,
+                             .loops = s->loops,
+                             .apart = s->apart,
+                             .has_loops = true,
+                             .has_blocks = has_blocks};
+    return price_of_kernels(s, trial, true);
 }
 
 // Values of the program, in order.

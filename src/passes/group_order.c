@@ -10,22 +10,38 @@
 //
 // Each access of a kernel gives its elements as votes to the loop that it runs along.  The points of a
 // network stay first.
+//
+// A loop over time that is one kernel (schedule_resident.c) has vectors along the last of its lanes.  Of what it reads
+// and leaves, and of what kernels make with that, the lanes of a vector may lie together, and what a vector goes through
+// behind one another: prices say whether.  All lanes together would be a stride of many a step.
+//
+//     par i < 256 { seq t { load a[4*T*i + 4*t + k] ... } }
+//
+//     par i < 32, l < 8 { seq t { load a[32*T*i + 32*t + 8*k + l] ... } }
 #include "passes/group.h"
+#include "passes/lanes.h"
 
-#define LEAST_ELEMENTS COST_MERGE // smaller arrays stay in near caches, whatever their order
+// Smaller arrays stay in near caches, whatever their order.
+static int64_t least_elements(const struct schedule *s)
+{
+    return s->options->large ? 2 : COST_MERGE;
+}
 
 struct voting {
     struct schedule *s;
     int64_t *votes; // by atom, which is a loop of one group
 };
 
-// The loops that the value runs along in memory, seen from the view.
-static struct atoms loops_along(struct voting *q, struct view view, uint32_t axis)
+static struct atoms last_leaf(struct schedule *s, struct atoms a)
 {
-    struct atoms leaves = axes_leaves(q->s, view.dims[axis]);
-    if (leaves.count > 1)
-        leaves = (struct atoms){1, leaves.at + leaves.count - 1};
-    return axes_dependence(q->s, leaves);
+    a = axes_leaves(s, a);
+    return a.count > 1 ? (struct atoms){1, a.at + a.count - 1} : a;
+}
+
+// The loops that go from one element of the axis to the next, seen from the view.
+static struct atoms loops_along(struct schedule *s, struct view view, uint32_t axis)
+{
+    return axes_dependence(s, last_leaf(s, view.dims[axis]));
 }
 
 // The last axis that has more than one element; the rank when there is none.
@@ -43,7 +59,7 @@ static void vote(struct voting *q, ir_id v, struct view view)
     uint32_t axis = last_axis(q->s, v);
     if (axis >= view.rank)
         return;
-    struct atoms loops = loops_along(q, view, axis);
+    struct atoms loops = loops_along(q->s, view, axis);
     for (uint32_t i = 0; i < loops.count; i++)
         q->votes[loops.at[i]] += value_count(q->s, v);
 }
@@ -72,24 +88,46 @@ static void vote_all(struct voting *q)
     }
 }
 
-// Whether kernels alone write and read it.
+static bool is_resident(const struct schedule *s, uint32_t group)
+{
+    return s->groups.at[group_root(s, group)].resident;
+}
+
+static bool is_wanted_by(const struct schedule *s, ir_id v,
+                         bool (*is)(const struct schedule *s, uint32_t group))
+{
+    for (uint32_t d = s->first_demand[v]; d != NONE; d = s->demands.at[d].next)
+        if (is(s, s->demands.at[d].group))
+            return true;
+    return false;
+}
+
+static bool is_other(const struct schedule *s, uint32_t group)
+{
+    return !is_kernel(s, group) && !is_resident(s, group);
+}
+
+// Whether kernels alone write and read it, and loops that are one kernel.
 static bool may_reorder(const struct schedule *s, ir_id v)
 {
-    if (v < s->g->n_params || !s->is_stored[v] || s->decision[v] != DECIDE_MEMBER ||
-        s->is_output[v] || s->is_forced[v] || s->part_of[v] != IR_NONE ||
-        value_count(s, v) < LEAST_ELEMENTS || !is_kernel(s, s->group_of[v]))
-        return false;
-    for (uint32_t d = s->first_demand[v]; d != NONE; d = s->demands.at[d].next)
-        if (!is_kernel(s, s->demands.at[d].group))
-            return false;
-    return true;
+    return v >= s->g->n_params && s->is_stored[v] && s->decision[v] == DECIDE_MEMBER &&
+           !s->is_output[v] && s->part_of[v] == IR_NONE && s->stored_as[v] == IR_NONE &&
+           value_count(s, v) >= least_elements(s) && !is_other(s, s->group_of[v]) &&
+           !is_wanted_by(s, v, is_other);
+}
+
+// The same without such loops.
+static bool may_vote(const struct schedule *s, ir_id v)
+{
+    return may_reorder(s, v) && !s->is_forced[v] && !is_resident(s, s->group_of[v]) &&
+           !is_wanted_by(s, v, is_resident);
 }
 
 static void add_votes(struct voting *q, struct view view, int64_t own, uint32_t last,
                       int64_t *score)
 {
     for (uint32_t axis = 0; axis < view.rank; axis++) {
-        struct atoms loops = loops_along(q, view, axis);
+        struct atoms loops = loops_along(q->s, view, axis);
         int64_t most = 0;
         for (uint32_t i = 0; i < loops.count; i++) {
             int64_t votes = q->votes[loops.at[i]] - (axis == last ? own : 0);
@@ -128,6 +166,168 @@ static void choose(struct voting *q, ir_id v)
         s->axis_last[v] = (uint8_t)(best + 1);
 }
 
+// ---- Lanes of loops that are one kernel
+
+struct lane_order {
+    struct schedule *s;
+    bool *runs;    // by atom: vectors go along it
+    uint8_t *left; // by value that a loop leaves: 1 + the axis of its lanes, or 0
+    uint8_t *axis; // by value: 1 + the axis that has blocks of lanes, 0 for none so far
+    int64_t block; // lanes that stay together
+};
+
+// 1 + the axis of the value whose neighbours are neighbouring atoms that are marked, or 0.
+static uint8_t axis_along(struct schedule *s, struct view view, const bool *marked)
+{
+    for (uint32_t axis = view.rank; axis-- > 0;) {
+        struct atoms last = last_leaf(s, view.dims[axis]);
+        if (last.count && marked[last.at[0]])
+            return (uint8_t)(axis + 1);
+    }
+    return 0;
+}
+
+// Marks what the loop wants of its operands, and the axes of what it leaves.
+static void look_at_loop(struct lane_order *o, const struct group *g)
+{
+    struct schedule *s = o->s;
+    struct lanes *l = g->resident->lanes;
+    const struct ir_node *n = &s->g->nodes.at[g->node];
+    uint32_t number = lanes_find_blocks(l, o->block);
+    if (number == l->lanes.count)
+        return;
+    bool *is_lane = arena_array(s->scratch, bool, l->space.atoms.count + 1);
+    atom_id lane = l->lanes.at[number];
+    int64_t extent = l->space.atoms.at[lane].extent;
+    is_lane[lane] = true;
+    for (uint32_t i = 0; i < n->n_in; i++) {
+        uint8_t axis = axis_along(&l->space, l->operands[i], is_lane);
+        struct atoms own =
+            axis ? last_leaf(s, g->operands[i].dims[axis - 1]) : (struct atoms){0};
+        if (own.count && s->atoms.at[own.at[0]].extent == extent)
+            o->runs[own.at[0]] = true;
+    }
+    for (ir_id v = n->out; v < n->out + n->n_out; v++)
+        if (may_reorder(s, v))
+            o->left[v] = axis_along(&l->space, l->top->view[v], is_lane);
+}
+
+// The axis along a marked loop, seen from who reads and who makes it.
+static uint8_t axis_wanted(struct lane_order *o, ir_id v)
+{
+    struct schedule *s = o->s;
+    uint8_t axis =
+        is_kernel(s, s->group_of[v]) ? axis_along(s, s->view_of[v], o->runs) : o->left[v];
+    for (uint32_t d = s->first_demand[v]; d != NONE && !axis; d = s->demands.at[d].next)
+        axis = axis_along(s, s->demands.at[d].view, o->runs);
+    return axis;
+}
+
+// Whether the atoms of the axis end with whole blocks.
+static bool has_blocks(const struct lane_order *o, struct view view, uint8_t axis)
+{
+    struct atoms last = last_leaf(o->s, view.dims[axis - 1]);
+    const struct atom *a = last.count ? &o->s->atoms.at[last.at[0]] : NULL;
+    return a && !a->is_derived && a->extent > o->block && a->extent % o->block == 0;
+}
+
+// Whether all who read and make the value go through the axis by loops of their own.
+static bool may_have_blocks(const struct lane_order *o, ir_id v, uint8_t axis)
+{
+    const struct schedule *s = o->s;
+    if (is_kernel(s, s->group_of[v]) && !has_blocks(o, s->view_of[v], axis))
+        return false;
+    for (uint32_t d = s->first_demand[v]; d != NONE; d = s->demands.at[d].next)
+        if (!has_blocks(o, s->demands.at[d].view, axis))
+            return false;
+    return ir_dims_of(s->g, v)[axis - 1] % o->block == 0;
+}
+
+// Kernels that make or read the value run along the axis.
+static void mark_loops(struct lane_order *o, ir_id v)
+{
+    struct schedule *s = o->s;
+    uint32_t axis = o->axis[v] - 1u;
+    if (is_kernel(s, s->group_of[v]))
+        o->runs[last_leaf(s, s->view_of[v].dims[axis]).at[0]] = true;
+    for (uint32_t d = s->first_demand[v]; d != NONE; d = s->demands.at[d].next)
+        o->runs[last_leaf(s, s->demands.at[d].view.dims[axis]).at[0]] = true;
+}
+
+// How many neighbours are a vector of what the loops that are one kernel read and leave.
+static int64_t block_of(const struct schedule *s)
+{
+    int64_t bytes = COST_VECTOR_BYTES / (int64_t)COST_VECTOR;
+    if (s->options->large)
+        return 2;
+    for (ir_id v = 0; v < s->g->values.count; v++) {
+        int64_t own = dtype_get(ir_dtype_of(s->g, v))->bytes;
+        if (own > bytes && may_reorder(s, v) &&
+            (is_resident(s, s->group_of[v]) || is_wanted_by(s, v, is_resident)))
+            bytes = own;
+    }
+    return COST_VECTOR_BYTES / bytes;
+}
+
+// Finds the axes along loops that are one kernel, and along what kernels do with the values that have some.
+static void find_axes(struct lane_order *o)
+{
+    struct schedule *s = o->s;
+    for (uint32_t i = 0; i < s->groups.count; i++)
+        if (group_root(s, i) == i && s->groups.at[i].resident)
+            look_at_loop(o, &s->groups.at[i]);
+    for (bool is_new = true; is_new;) {
+        is_new = false;
+        for (ir_id v = 0; v < s->g->values.count; v++) {
+            uint8_t axis = o->axis[v] || !may_reorder(s, v) ? 0 : axis_wanted(o, v);
+            if (!axis || !may_have_blocks(o, v, axis))
+                continue;
+            o->axis[v] = axis;
+            mark_loops(o, v);
+            is_new = true;
+        }
+    }
+}
+
+static bool find_blocks(struct schedule *s, struct lane_order *o)
+{
+    *o = (struct lane_order){s, arena_array(s->scratch, bool, s->atoms.count + 1),
+                             arena_array(s->scratch, uint8_t, s->g->values.count + 1),
+                             arena_array(s->scratch, uint8_t, s->g->values.count + 1),
+                             block_of(s)};
+    find_axes(o);
+    for (ir_id v = 0; v < s->g->values.count; v++)
+        if (o->axis[v])
+            return true;
+    return false;
+}
+
+static void split_loop(struct schedule *s, struct view view, uint32_t axis)
+{
+    atom_id a = last_leaf(s, view.dims[axis]).at[0];
+    if (s->atoms.at[a].extent > s->lane_block)
+        axes_split(s, a, s->lane_block);
+}
+
+// Puts blocks of lanes together in memory, and splits the loops that go through them.
+static void put_blocks(struct schedule *s)
+{
+    struct lane_order o;
+    if (!find_blocks(s, &o))
+        return;
+    s->lane_block = o.block;
+    for (ir_id v = 0; v < s->g->values.count; v++) {
+        if (!o.axis[v])
+            continue;
+        s->axis_last[v] = o.axis[v];
+        s->last_block[v] = (uint8_t)o.block;
+        if (is_kernel(s, s->group_of[v]))
+            split_loop(s, s->view_of[v], o.axis[v] - 1u);
+        for (uint32_t d = s->first_demand[v]; d != NONE; d = s->demands.at[d].next)
+            split_loop(s, s->demands.at[d].view, o.axis[v] - 1u);
+    }
+}
+
 void group_order_axes(struct schedule *s)
 {
     struct voting q = {.s = s, .votes = arena_array(s->scratch, int64_t, s->atoms.count + 1)};
@@ -135,6 +335,22 @@ void group_order_axes(struct schedule *s)
         return;
     vote_all(&q);
     for (ir_id v = 0; v < s->g->values.count; v++)
-        if (may_reorder(s, v))
+        if (may_vote(s, v))
             choose(&q, v);
+    if (s->has_blocks)
+        put_blocks(s);
+}
+
+void group_find_blocks(struct schedule *s)
+{
+    struct lane_order o;
+    if (!find_blocks(s, &o))
+        return;
+    bool is_better = s->options->large;
+    if (!is_better) {
+        double before = group_price_of_order(s, false), after = group_price_of_order(s, true);
+        is_better = after >= 0 && after * COST_APART_ONE <= before;
+    }
+    if (is_better)
+        put_blocks(s);
 }

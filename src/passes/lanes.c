@@ -176,6 +176,7 @@ struct lanes *lanes_of(struct schedule *s, const struct ir_node *n)
     struct view *in = arena_array(scratch, struct view, n->n_in + 1);
     for (uint32_t i = 0; i < n->n_in; i++)
         in[i] = axes_fresh_view(&l->space, ir_operand(g, n, i));
+    l->operands = in;
     lanes_look(l, l->top, n, in);
     any_view(l, l->top, mix_repeated);
     add_subjects(l, l->top, n);
@@ -211,6 +212,16 @@ bool lanes_lead(const struct ir_graph *g, const struct ir_node *n)
             lead &= unmixed(l, dim).count == dim.count;
         }
     return lead;
+}
+
+uint32_t lanes_find_blocks(const struct lanes *l, int64_t block)
+{
+    for (uint32_t i = l->lanes.count; i-- > 0;) {
+        int64_t extent = l->space.atoms.at[l->lanes.at[i]].extent;
+        if (extent > block && extent % block == 0)
+            return i;
+    }
+    return l->lanes.count;
 }
 
 struct atoms lanes_inner(struct lanes *l, struct atoms dim)

@@ -27,9 +27,10 @@ struct lane_use {
 struct lanes {
     struct schedule space; // of atoms; a mixed one is_derived
     struct ir_module *module;
-    struct lane_graph *top;    // has the loop as one of its nodes
-    struct atoms lanes;        // slowest first
-    VEC(struct view) subjects; // what has them, but for what is small: carries and rows
+    struct lane_graph *top;      // has the loop as one of its nodes
+    const struct view *operands; // of the loop
+    struct atoms lanes;          // slowest first
+    VEC(struct view) subjects;   // what has them, but for what is small: carries and rows
     VEC(const struct ir_node *) mixers;
     struct lane_uses {
         struct lane_use *first, *last;
@@ -49,6 +50,8 @@ struct lanes *lanes_of(struct schedule *s, const struct ir_node *n);
 bool lanes_keep_tested(struct lanes *l, const struct ir_node *n);
 // Whether the first axes of all carries of a batched while, the only node of a graph, are lanes indeed.
 bool lanes_lead(const struct ir_graph *g, const struct ir_node *n);
+// The last of the lanes that is several whole blocks, or their number when there is none.
+uint32_t lanes_find_blocks(const struct lanes *l, int64_t block);
 // The atoms of one axis that are no lanes, and how many elements a value has for each lane.
 struct atoms lanes_inner(struct lanes *l, struct atoms dim);
 int64_t lanes_inner_count(struct lanes *l, struct view v);

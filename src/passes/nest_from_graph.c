@@ -305,6 +305,8 @@ static struct atoms points_in_memory(struct schedule *s, const struct group *g)
     if (!s->axis_last[v] || g->kind != GROUP_KERNEL)
         return points;
     struct atoms last = axes_leaves(s, s->view_of[v].dims[s->axis_last[v] - 1]);
+    if (s->last_block[v])
+        last = (struct atoms){1, last.at + last.count - 1};
     return axes_concat(s, axes_minus(s, points, last), axes_intersect(s, points, last));
 }
 

@@ -269,7 +269,8 @@ static void add_copies(struct schedule *s, const uint32_t *out)
 static void add_step(struct schedule *s, uint32_t group)
 {
     enum group_kind kind = s->groups.at[group].kind;
-    if (s->is_trial && kind != GROUP_KERNEL && kind != GROUP_UPDATE) {
+    bool is_loop = s->has_loops && s->groups.at[group].resident;
+    if (s->is_trial && kind != GROUP_KERNEL && kind != GROUP_UPDATE && !is_loop) {
         s->has_steps = true;
         return;
     }
@@ -339,6 +340,7 @@ static void make_tables(struct schedule *s)
     s->stored_as = arena_array(a, ir_id, n);
     s->part_of = arena_array(a, ir_id, n);
     s->axis_last = arena_array(a, uint8_t, n);
+    s->last_block = arena_array(a, uint8_t, n);
     if (!s->residents)
         s->residents = arena_array(a, const struct resident *, s->g->nodes.count + 1);
     s->stage = arena_array(a, uint32_t, n);
@@ -439,6 +441,8 @@ static void schedule(struct schedule *s, const uint32_t *in, const uint32_t *out
     s->is_unpriced |= has_price && !is_priced;
     if (is_priced && group_find_apart(s))
         group(s);
+    if (is_priced || (s->options->large && !s->options->separate))
+        group_find_blocks(s);
     add_groups(s, in, out);
     add_copies(s, out);
     schedule_forward_copies(s, first, first_memory);

@@ -93,6 +93,7 @@ struct group {
     struct atoms fold;               // the loop of accumulating puts, may be empty
     struct atoms unrolled;           // inner loops that are written out
     const struct resident *resident; // CONTROL: as one kernel; NULL: as steps
+    const struct view *operands;     // CONTROL: of each operand, where it is wanted
     bool is_alone;                   // it is merged with no other
     const char *reason;
 };
@@ -127,11 +128,13 @@ struct schedule {
     int64_t alone_together;     // the same of all values of a kernel (group.work)
     int64_t tiny;               // work that may be repeated
     VEC(struct points_of_layers) points;
-    bool has_no_network;           // there are such points, but they become no kernel
-    bool is_unpriced;              // kernels were not priced for these
-    bool is_trial;                 // kernels alone are written, for their price (group_apart.c)
-    bool has_steps;                // of a trial: there is something else
-    bool is_refused;               // something has neither a kernel nor steps
+    bool has_no_network; // there are such points, but they become no kernel
+    bool is_unpriced;    // kernels were not priced for these
+    bool is_trial;       // kernels alone are written, for their price (group_apart.c)
+    bool has_loops;      // of a trial: loops that are one kernel as well
+    bool has_steps;      // of a trial: there is something else
+    bool has_blocks;     // of a trial: lanes of such loops go by blocks (group_order.c)
+    bool is_refused;     // something has neither a kernel nor steps
     const struct ir_node *refused; // a node whose op nothing here computes, or NULL
     uint32_t effect_rank;          // larger than that of the groups with effects so far
     VEC(struct atom) atoms;
@@ -155,6 +158,8 @@ struct schedule {
     int64_t *cone_bytes;   // by value: of the parameters it is made of
     uint32_t *memory_of;   // by value
     uint8_t *axis_last;    // by value: 1 + the axis that comes last in memory; 0: the last
+    uint8_t *last_block;   // by value: so many of its elements do, blocks of which stay; 0: all
+    int64_t lane_block;    // lanes that stay together so, of loops that are one kernel; 0: none
     uint32_t *place;       // by group: in the order of the steps
     uint32_t *last_reader; // by value: the last place where it is read
     ir_id *stored_as;      // by value: the transpose that is stored instead of it, or IR_NONE
@@ -194,6 +199,8 @@ int64_t axes_product(const struct schedule *s, struct atoms a);
 // A view of new atoms, one for each axis longer than 1.
 struct view axes_fresh_view(struct schedule *s, ir_id v);
 bool axes_view_equal(struct schedule *s, struct view a, struct view b);
+// Splits a leaf, so that its lower part has the extent.
+void axes_split(struct schedule *s, atom_id a, int64_t extent);
 // Makes the atoms of b those of a; false, and nothing is done, when they do not fit.
 // axes_separate takes it back, last unions first.
 bool axes_unify(struct schedule *s, struct view a, struct view b, struct atoms *out_united);

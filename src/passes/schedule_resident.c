@@ -610,8 +610,7 @@ static struct sink memory_sink(struct writer *w, ir_id v)
     return (struct sink){
         .buffer = write_buffer_of(w, schedule_memory(w->outer, as), NEST_OUT),
         .is_memory = true,
-        .rank = ir_rank_of(g, as),
-        .dims = ir_dims_of(g, as),
+        .as = as,
         .axes = axes,
         .time = NONE,
         .guard = guard_of(w, w->lanes->top->view[v]),
@@ -673,14 +672,25 @@ static void write_lanes(struct writer *w, const struct ir_node *n)
 {
     struct arena *a = w->outer->scratch;
     struct atoms lanes = w->lanes->lanes;
-    nest_id *axes = arena_array(a, nest_id, lanes.count + 1);
+    nest_id *axes = arena_array(a, nest_id, lanes.count + 2);
     form_id *forms = arena_array(a, form_id, lanes.count + 1);
-    for (uint32_t i = 0; i < lanes.count; i++)
-        axes[i] = emit_axis(&w->e, w->lanes->space.atoms.at[lanes.at[i]].extent);
+    // Those of a vector that are together in memory are the last axis.
+    int64_t block = w->outer->lane_block;
+    uint32_t split = block ? lanes_find_blocks(w->lanes, block) : lanes.count;
+    bool is_split = split < lanes.count;
+    for (uint32_t i = 0; i < lanes.count; i++) {
+        int64_t extent = w->lanes->space.atoms.at[lanes.at[i]].extent;
+        axes[i] = emit_axis(&w->e, i == split ? extent / block : extent);
+    }
+    if (is_split)
+        axes[lanes.count] = emit_axis(&w->e, block);
     if (lanes.count)
-        emit_open(&w->e, 0, NEST_PAR, (int)lanes.count, axes);
+        emit_open(&w->e, 0, NEST_PAR, (int)lanes.count + is_split, axes);
     for (uint32_t i = 0; i < lanes.count; i++)
         forms[i] = emit_form_axis(&w->e, axes[i]);
+    if (is_split)
+        forms[split] =
+            emit_form_add(&w->e, forms[split], block, emit_form_axis(&w->e, axes[lanes.count]));
     w->lane_forms = forms;
     if (ir_op_class((enum ir_op)n->op) == IR_CLASS_CALL)
         write_joined(w, n);

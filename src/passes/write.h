@@ -81,6 +81,8 @@ struct binding {
 
 // write_loops.c
 nest_id write_buffer_of(struct writer *w, uint32_t memory, enum nest_role role);
+// Where in memory the element of the value is, of the schedule or of the current one.
+form_id write_place(struct writer *w, const struct schedule *s, ir_id v, const form_id *at);
 form_id write_linear_of(struct writer *w, ir_id v, const form_id *at);
 nest_id write_load_value(struct writer *w, ir_id v, const form_id *at, nest_id guard);
 nest_id write_zero_of(struct writer *w, jot_dtype d);
@@ -247,9 +249,8 @@ struct sink {
     nest_id *elements;   // here, by place; NULL: into
     nest_id buffer;      // this,
     bool is_memory;      // with the lanes,
-    int rank;            // as a value of these extents,
-    const int64_t *dims; // time included,
-    const int64_t *axes; // transposed so, unless NULL
+    ir_id as;            // as this value of the schedule,
+    const int64_t *axes; // transposed so, time included, unless NULL
     form_id time;        // NONE: no axis of time in front
     nest_id guard;
     bool is_kept; // of rows: a local has them too

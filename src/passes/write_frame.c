@@ -316,11 +316,11 @@ static void put_element(struct writer *w, ir_id v, const struct sink *to, const 
     form_id full[IR_MAX_RANK], index = place;
     if (to->is_memory) {
         int first = to->time != NONE;
-        for (int i = 0; i < to->rank; i++) {
+        for (int i = 0; i < ir_rank_of(w->outer->g, to->as); i++) {
             int axis = to->axes ? (int)to->axes[i] : i;
             full[i] = axis < first ? to->time : at[axis - first];
         }
-        index = emit_form_linear(&w->e, to->rank, to->dims, full);
+        index = write_place(w, w->outer, to->as, full);
     } else if (to->time != NONE) {
         index = emit_form_add(&w->e, to->time, lanes_inner_count(w->lanes, write_view(w, v)),
                               place);

@@ -16,20 +16,35 @@ nest_id write_buffer_of(struct writer *w, uint32_t memory, enum nest_role role)
     return b;
 }
 
+form_id write_place(struct writer *w, const struct schedule *s, ir_id v, const form_id *at)
+{
+    int rank = ir_rank_of(s->g, v), last = s->axis_last ? s->axis_last[v] - 1 : -1, n = 0;
+    int64_t dims[IR_MAX_RANK + 1];
+    form_id place[IR_MAX_RANK + 1], end = 0;
+    for (int i = 0; i < rank; i++) {
+        int64_t extent = ir_dims_of(s->g, v)[i], block = s->last_block[v];
+        if (i == last && !block) {
+            end = at[i];
+            continue;
+        }
+        dims[n] = extent;
+        place[n] = at[i];
+        if (i == last) {
+            dims[n] = extent / block;
+            emit_form_divide(&w->e, at[i], block, &place[n], &end);
+        }
+        n++;
+    }
+    if (last >= 0) {
+        dims[n] = s->last_block[v] ? s->last_block[v] : ir_dims_of(s->g, v)[last];
+        place[n++] = end;
+    }
+    return emit_form_linear(&w->e, n, dims, place);
+}
+
 form_id write_linear_of(struct writer *w, ir_id v, const form_id *at)
 {
-    int rank = ir_rank_of(w->s->g, v), last = w->s->axis_last ? w->s->axis_last[v] - 1 : -1;
-    const int64_t *dims = ir_dims_of(w->s->g, v);
-    int64_t moved[IR_MAX_RANK];
-    form_id place[IR_MAX_RANK];
-    if (last < 0)
-        return emit_form_linear(&w->e, rank, dims, at);
-    for (int i = 0, k = 0; i < rank; i++) {
-        int to = i == last ? rank - 1 : k++;
-        moved[to] = dims[i];
-        place[to] = at[i];
-    }
-    return emit_form_linear(&w->e, rank, moved, place);
+    return write_place(w, w->s, v, at);
 }
 
 nest_id write_load_value(struct writer *w, ir_id v, const form_id *at, nest_id guard)

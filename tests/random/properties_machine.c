@@ -249,7 +249,7 @@ static bool agrees_in_machine(struct checker *c)
     options.separate = how > 0.8;
     options.no_gemm = true;
     options.price = choice % 2 ? check_price : NULL;
-    options.large = is_gpu && how > 0.2 && how < 0.6;
+    options.large = (is_gpu || choice % 4 == 0) && how > 0.2 && how < 0.6;
     struct nest_program *p;
     options.map = map_by_choice;
     options.map_ctx = &choice;
