@@ -639,6 +639,7 @@ struct nest_program {
     VEC(struct nest *) nests; // equal kernels appear once
     VEC(struct nest_memory) memories;
     VEC(struct nest_step) steps;
+    bool is_planned; // memories have their places
     uint64_t arena_bytes, constant_bytes;
     int32_t *donated;   // per output: the donated input whose memory it takes, or -1
     uint32_t mesh_rank; // of the mesh whose devices all run the program; 0: one device does

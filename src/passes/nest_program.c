@@ -540,6 +540,7 @@ static bool parse_program(struct lexer *l, struct nest_program *p)
         !lex_unsigned(l, &p->arena_bytes) || !lex_expect_keyword(l, "constants") ||
         !lex_unsigned(l, &p->constant_bytes) || !parse_mesh(l, p))
         return false;
+    p->is_planned = true;
     while (lex_keyword(l, "memory"))
         if (!parse_memory(l, p))
             return false;

@@ -79,6 +79,8 @@ static void check_memory(struct checker *c, uint32_t i)
         fault(c, "memory %u is output %u of %u", i, m->index, p->n_outputs);
     if (m->place == NEST_CONSTANT && m->count && !m->data)
         fault(c, "constant memory %u has no bytes", i);
+    if (!p->is_planned)
+        return;
     if (m->place == NEST_CONSTANT && (!fits || end > p->constant_bytes))
         fault(c, "memory %u ends outside the constants of %llu bytes", i,
               (unsigned long long)p->constant_bytes);

@@ -275,6 +275,7 @@ void plan_memory(struct nest_program *p, const bool *donated, bool runs_beside)
 {
     struct planner q = {.p = p};
     q.is_taken = arena_array(p->arena, bool, p->memories.count);
+    p->is_planned = true;
     p->arena_bytes = p->constant_bytes = 0;
     find_lives(&q, runs_beside);
     for (uint32_t i = 0; i < p->steps.count; i++) {

@@ -16,7 +16,7 @@ static bool is_shared(const struct nest_program *p, const struct nest_step *t, u
     struct nest_range x = nest_step_range(p, t, k), y = nest_step_range(p, other, of);
     if (a == b)
         return x.first < y.first + y.count && y.first < x.first + x.count;
-    return nest_memory_meets(p, a, b) || (p->arena_bytes > 0 && plan_overlap(p, a, b));
+    return nest_memory_meets(p, a, b) || (p->is_planned && plan_overlap(p, a, b));
 }
 
 static bool waits_for(const struct nest_program *p, const struct nest_step *t,

@@ -11,6 +11,7 @@
 #include "passes/expand.h"
 #include "passes/group.h"
 #include "passes/passes.h"
+#include "passes/pipeline.h"
 #include "passes/plan.h"
 #include "passes/points.h"
 #include "passes/transform.h"
@@ -498,28 +499,9 @@ static jot_status schedule_program(struct arena *scratch, void *ctx)
     uint32_t *in, *out;
     add_arguments(s, &in, &out);
     schedule(s, in, out);
-    if (!s->options->separate && !s->options->no_accumulation)
-        schedule_points(s->program, s->scratch, s->options->one_loop ? COST_POINTS_ALONE : 0);
-    if (!s->options->separate)
-        schedule_put_copies(s->program);
-    if (s->options->one_loop && !s->options->separate)
-        schedule_fuse_maps(s->program, s->scratch);
-    if (s->options->rich_gemm) {
-        epilogue_products(s->program);
-        attention_join(s->program);
-    }
-    if (s->options->one_loop) {
-        schedule_fission(s->program, s->options->large);
-        schedule_loads_first(s->program, s->scratch);
-    }
-    schedule_share_kernels(s->program, s->options->large);
-    if (!s->options->separate)
-        schedule_ranges(s->program, s->scratch);
-    if (s->options->early_exchanges)
-        schedule_narrow_parts(s->program);
-    schedule_sort_memories(s->program);
-    layout_products(s->program);
-    return JOT_OK;
+    if (s->refused || s->is_refused)
+        return JOT_OK;
+    return pass_program_pipeline(s->program, scratch, s->options);
 }
 
 // Whether nothing accumulates over a loop but over the points of networks, and in small loops.
@@ -649,7 +631,11 @@ jot_status pass_schedule(struct arena *arena, const struct ir_graph *g,
     JOT_TRY(schedule_steps(arena, g, options, out));
     if (options->map)
         options->map(*out, options->map_ctx);
+    JOT_TRY(pass_verify_program(options, *out, "map"));
     plan_memory(*out, options->donated, options->early_exchanges);
+    struct strbuf report = strbuf_make(arena);
+    if (options->verifies && plan_verify(*out, &report))
+        return status_fail(JOT_ERR_INTERNAL, "the plan of memory is wrong: %s", report.text);
     return JOT_OK;
 }
 

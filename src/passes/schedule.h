@@ -33,6 +33,7 @@ struct schedule_options {
     bool one_loop;        // a kernel is one loop where that is more parallel (fission.c): a GPU
     bool many_lanes;      // elements are lanes where they can be: a GPU has a thread for each
     bool early_exchanges; // of devices, which run beside kernels: a GPU
+    bool verifies;        // graphs and programs after every pass, and the plan
     enum schedule_repeat repeat;
     // What a processor takes for a kernel, which it may change on the way, in scalar operations of a core (map/map.h);
     // NULL: nobody asks.

@@ -34,6 +34,7 @@ static const struct variable {
     {.name = "JOT_NAN_GUARD", .words = "on, off"},
     {.name = "JOT_PERF", .words = "0, 1"},
     {.name = "JOT_THREADS", .least = 1, .most = RT_POOL_MOST},
+    {.name = "JOT_VERIFY", .words = "on, off"},
 };
 
 static bool is_word_of(const char *words, const char *text, size_t length)
@@ -95,4 +96,10 @@ bool environment_lists(const char *name, const char *word)
 {
     const char *text = secure_getenv(name);
     return text && is_word_of(text, word, strlen(word));
+}
+
+bool environment_verifies(void)
+{
+    const char *text = secure_getenv("JOT_VERIFY");
+    return text && *text ? !strcmp(text, "on") : JOT_VERIFIES;
 }

@@ -14,4 +14,7 @@ jot_status environment_check(void);
 // Whether the variable is the word, or a list that has it.
 bool environment_lists(const char *name, const char *word);
 
+// Whether what each pass leaves is verified: JOT_VERIFY, or in debug builds.
+bool environment_verifies(void);
+
 #endif

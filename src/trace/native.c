@@ -9,7 +9,7 @@
 #include "ir/eval.h"
 #include "map/map.h"
 #include "passes/cost.h"
-#include "passes/passes.h"
+#include "passes/pipeline.h"
 #include "passes/schedule.h"
 #include "runtime/cache.h"
 #include "runtime/device.h"
@@ -20,6 +20,7 @@
 #include "trace/codegen_loader.h"
 #include "trace/codegen_process.h"
 #include "trace/dump.h"
+#include "trace/environment.h"
 #include "trace/native_internal.h"
 #include "trace/raw_kernel.h"
 #include "trace/stacks.h"
@@ -93,6 +94,7 @@ jot_status native_schedule(struct native_program *p, struct arena *arena,
         options.mesh_rank = p->mesh.mesh->rank;
         options.mesh = p->mesh.mesh->dims;
     }
+    options.verifies = environment_verifies();
     options.map = map_nests;
     options.map_ctx = p;
     return pass_schedule(arena, ir_function(p->module, p->function), &options, out);
@@ -468,29 +470,14 @@ static bool takes_convolution(const void *ctx, const int64_t *params, uint32_t c
 static jot_status build(struct arena *arena, void *ctx)
 {
     struct native_program *p = ctx;
-    struct ir_module *m = p->module;
     struct pass_conv_library library = {takes_convolution, p,
                                         p->device->type->kind == JOT_HOST};
-    p->function = pass_simplify(
-        m, pass_expand_convolutions(m, p->function,
-                                    p->device->type->takes_convolution ? &library : NULL));
-    p->function = pass_inline(m, p->function, COST_INLINE);
-    if (is_on_mesh(p))
-        p->function = pass_pack_exchanges(m, pass_simplify(m, p->function));
-    if (p->device->type->kind == JOT_CUDA)
-        p->function = pass_sort_updates(m, p->function);
-    p->function = pass_hoist(m, pass_count_trips(m, p->function));
-    p->function = pass_loop_products(m, p->function);
-    if (p->device->type->kind == JOT_CUDA)
-        p->function = pass_loop_folds(m, p->function);
-    if (p->device->type->kind == JOT_HOST)
-        p->function = pass_half_products(m, p->function);
-    p->function = pass_while_lanes(m, pass_simplify(m, p->function));
-    uint32_t commoned = pass_predictive_commoning(m, p->function);
-    if (commoned != p->function)
-        p->function = pass_simplify(m, commoned);
-    if (p->device->type->kind == JOT_CUDA)
-        p->function = pass_three_products(m, pass_relu_masks(m, p->function));
+    struct pass_target target = {.is_gpu = p->device->type->kind == JOT_CUDA,
+                                 .is_on_mesh = is_on_mesh(p),
+                                 .verifies = environment_verifies(),
+                                 .convolutions =
+                                     p->device->type->takes_convolution ? &library : NULL};
+    JOT_TRY(pass_pipeline(p->module, p->function, &target, &p->function));
     describe_outputs(p);
     p->mesh.pieces = p->outputs;
     native_dump(p, arena);
