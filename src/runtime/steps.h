@@ -92,6 +92,15 @@ struct rt_program {
     void (*say)(const char *step); // NULL: steps are not watched
 };
 
+// How many bytes operand i of the step has, and the call of its routine, with operands or none.
+size_t rt_operand_bytes(const struct rt_program *p, const struct rt_bound_step *s, uint32_t i);
+struct rt_routine_call rt_routine_call_of(const struct rt_program *p,
+                                          const struct rt_bound_step *s, void *const *operands);
+
+// Memory of the program's device; `what` it is for, in a message.
+jot_status rt_program_allocate(struct rt_program *p, size_t bytes, const char *what,
+                               char **out);
+
 // The loop is in trip `trips`: operands as they are in it.
 void rt_program_turn(const struct rt_program *program, struct rt_instance *instance,
                      uint32_t loop, int64_t trips);
