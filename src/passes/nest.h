@@ -626,7 +626,8 @@ struct nest_step {
     // LIBRARY: what the routine takes (library.c); COLLECTIVE: as collective_read takes it.
     // CHECK: the extents of what must hold.  CALLBACK: its number, how many operands and how many
     // results there are, how many axes are lanes, then dtype, rank and extents of every memory; then how
-    // many of the operands, the last ones, are trips and how many lanes for the message of a failure.
+    // many of the operands, the last ones, are trips and how many lanes for the message of a failure, and of
+    // which axis each lane is.
     const int64_t *params;
     const char *reason; // why it is a step of its own, for the printed schedule
 };
@@ -697,6 +698,11 @@ nest_id nest_buffer_of(const struct nest *n, uint32_t argument);
 bool nest_memory_shows(const struct nest_program *p, uint32_t m, uint32_t of);
 // Whether memories a and b, or parts of them, are one in some trip.
 bool nest_memory_meets(const struct nest_program *p, uint32_t a, uint32_t b);
+// Whether two ranges of one memory share an element.
+static inline bool nest_ranges_meet(struct nest_range x, struct nest_range y)
+{
+    return x.first < y.first + y.count && y.first < x.first + x.count;
+}
 // What step t uses of its memory k.
 struct nest_range nest_step_range(const struct nest_program *p, const struct nest_step *t,
                                   uint32_t k);

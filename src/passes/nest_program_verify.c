@@ -277,7 +277,9 @@ static void check_callback(struct checker *c, uint32_t i)
         if (k >= t->params[1] && is_read_only(c->p, m))
             fault(c, "step %u writes memory %u, which is only read", i, t->memories[k]);
     }
-    bool told = at + 2 == t->n_params && t->params[at] >= 0 && t->params[at + 1] >= 0 &&
+    // The trips, the lanes, and the axis of each lane.
+    bool told = at + 2 <= t->n_params && t->params[at] >= 0 && t->params[at + 1] >= 0 &&
+                t->params[at + 1] == (int64_t)t->n_params - at - 2 &&
                 t->params[at] + t->params[at + 1] <= t->params[1];
     if (!told || t->params[1] + t->params[2] != t->n_memories)
         fault(c, "step %u: a callback of other memories", i);

@@ -13,9 +13,8 @@ static bool is_shared(const struct nest_program *p, const struct nest_step *t, u
                       const struct nest_step *other, uint32_t of)
 {
     uint32_t a = t->memories[k], b = other->memories[of];
-    struct nest_range x = nest_step_range(p, t, k), y = nest_step_range(p, other, of);
     if (a == b)
-        return x.first < y.first + y.count && y.first < x.first + x.count;
+        return nest_ranges_meet(nest_step_range(p, t, k), nest_step_range(p, other, of));
     return nest_memory_meets(p, a, b) || (p->is_planned && plan_overlap(p, a, b));
 }
 

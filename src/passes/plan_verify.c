@@ -82,6 +82,13 @@ static bool may_meet(const struct replay *r, const struct nest_step *t, uint32_t
            plan_step_may_overwrite(r->p, t, t->memories[j], k);
 }
 
+// Whether operands j and k are parts of one memory that share nothing.
+static bool are_apart(const struct replay *r, const struct nest_step *t, uint32_t j, uint32_t k)
+{
+    return t->memories[j] == t->memories[k] &&
+           !nest_ranges_meet(nest_step_range(r->p, t, j), nest_step_range(r->p, t, k));
+}
+
 static void spoil(struct replay *r, uint32_t m)
 {
     r->is_whole[m] = false;
@@ -97,7 +104,7 @@ static void replay_write(struct replay *r, uint32_t i, uint32_t k)
     for (uint32_t j = 0; j < t->n_memories; j++) {
         uint32_t other = base_of(r, t->memories[j]);
         if (j != k && (other == base || plan_overlap(r->p, base, other)) &&
-            plan_bytes(memory) && !may_meet(r, t, j, k))
+            plan_bytes(memory) && !may_meet(r, t, j, k) && !are_apart(r, t, j, k))
             report(r, i, t->memories[j], "is written over while it is read");
     }
     for (uint32_t j = 0; j < r->held.count; j++) {

@@ -121,6 +121,23 @@ START_TEST(what_levels_read_elsewhen_stays)
 }
 END_TEST
 
+// A routine that writes two parts of one memory, apart from one another or not.
+START_TEST(parts_of_a_memory_are_written_apart)
+{
+    struct strbuf text = strbuf_make(module->arena);
+    struct nest_program *p;
+    strbuf_printf(&text,
+                  "jot nest 1\nprogram \"two\" {\n  inputs 1\n  outputs 1\n  arena 0\n"
+                  "  constants 0\n  memory input 0 : f32[100] \"x\"\n"
+                  "  memory output 0 : f32[200] \"y\"\n"
+                  "  step library \"qr\" [11, 1, 10, 10, 0] reads 1 (0[0:100], 1[0:100], "
+                  "1[%d:200])\n}\n",
+                  _i ? 99 : 100);
+    require(nest_program_parse(module->arena, text.text, &p));
+    ck_assert_int_eq(plan_verify(p, NULL), _i ? 2 : 0);
+}
+END_TEST
+
 START_TEST(wrong_plans_are_found)
 {
     uint32_t f = example_heat(64, 4);
@@ -159,6 +176,7 @@ static void add_tests(TCase *t)
     tcase_add_test(t, outputs_may_be_inputs_or_equal);
     tcase_add_loop_test(t, what_levels_read_elsewhen_stays, 0,
                         (int)(sizeof read_elsewhen / sizeof *read_elsewhen));
+    tcase_add_loop_test(t, parts_of_a_memory_are_written_apart, 0, 2);
     tcase_add_test(t, wrong_plans_are_found);
 }
 
