@@ -38,7 +38,6 @@
 #define OWN_BYTES (48 << 10) // of the terms of a block of a fold
 #define OWN_BLOCK 256        // threads that make them
 #define SHORT_SCAN 16        // elements of a running fold
-#define TILE_TURNS 4         // in which the threads do the rows of a tile
 
 bool map_reads_before(const struct nest *n)
 {
@@ -390,9 +389,10 @@ static bool choose_tiles(const struct map_gpu *m, struct nest *n, nest_id loop)
     if (!map_tiles_find(m, loop, &t))
         return false;
     n->axes.at[t.along].tile = n->axes.at[t.across].tile = t.width;
-    n->threads[NEST_BLOCK_THREADS] = t.width * t.width / TILE_TURNS;
+    n->threads[NEST_BLOCK_THREADS] = t.width * t.width / MAP_TILE_TURNS;
     n->threads[NEST_RESIDENT] = TILES_THREADS / n->threads[NEST_BLOCK_THREADS];
     do_by_threads(n, loop, 1);
+    n->statements.at[loop].turns = t.are_two ? 2 : 0;
     return true;
 }
 

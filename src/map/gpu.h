@@ -173,17 +173,19 @@ int64_t map_columns_of(const struct map_gpu *m, const struct nest_statement *s);
 bool map_columns_choose(const struct map_gpu *m, struct nest *n, nest_id loop);
 
 // gpu_shared.c: loops that blocks of threads share.
+#define MAP_TILE_TURNS 4 // in which the threads do the rows of a tile
 struct map_tiles {
     const struct nest_statement *s;
     nest_id along,
         across;     // axes: what is put is contiguous along one, what is read is so across
     unsigned width; // points of a side of a tile
+    bool are_two;   // a block of threads has a tile and its mirror image
 };
-#define MAP_TILES_BYTES (96 << 10) // of a tile and its mirror image, of which two fit
 bool map_tiles_find(const struct map_gpu *m, nest_id loop, struct map_tiles *out);
+// Of tiles that are so wide: whether they make a square with an even number of them in a row, and both fit.
+bool map_tiles_mirror(const struct nest *n, const struct map_tiles *t);
 bool map_is_turned(const struct nest *n, const struct nest_statement *s, nest_id along,
                    nest_id across);
-uint64_t map_tile_bytes(const struct nest *n, const struct map_tiles *t); // of shared memory
 #define MAP_SHORTEST_CHUNK COST_LONG_SCAN // elements of a running fold that a warp has
 // Which statement of a scan's body yields; whether threads can share it; such a scan that each point of a par has, or
 // NEST_NONE; how many points threads have side by side where what the scans read and put lies along these, else 0.

@@ -7,6 +7,7 @@
 
 #define SIDE 32
 #define WIDE 64
+#define TILES_BYTES (96 << 10) // of a tile and its mirror image, of which two fit
 #define MANY_TILES (GPU_MULTIPROCESSORS * COST_WIDE_TILES)
 #define DEAR_BLOCKS (GPU_MULTIPROCESSORS * COST_DEAR_BLOCKS)
 #define LIGHT_BLOCKS (GPU_MULTIPROCESSORS * COST_LIGHT_BLOCKS)
@@ -26,13 +27,26 @@ bool map_is_turned(const struct nest *n, const struct nest_statement *s, nest_id
     return (other == 1 || other == -1) && (factor >= SIDE || factor <= -SIDE);
 }
 
-uint64_t map_tile_bytes(const struct nest *n, const struct map_tiles *t)
+// Of shared memory.
+static uint64_t tile_bytes(const struct nest *n, const struct map_tiles *t)
 {
     uint64_t bytes = 0;
     nest_for_each (s, n, t->s->body)
         if (map_is_turned(n, s, t->along, t->across))
             bytes += (uint64_t)t->width * (t->width + 1) * jot_dtype_size(s->dtype);
     return bytes;
+}
+
+static int64_t tiles_along(const struct nest *n, const struct map_tiles *t, nest_id axis)
+{
+    return (n->axes.at[axis].extent + t->width - 1) / t->width;
+}
+
+bool map_tiles_mirror(const struct nest *n, const struct map_tiles *t)
+{
+    int64_t along = tiles_along(n, t, t->along);
+    return t->s->n_axes == 2 && along % 2 == 0 && along == tiles_along(n, t, t->across) &&
+           2 * tile_bytes(n, t) <= TILES_BYTES;
 }
 
 bool map_tiles_find(const struct map_gpu *m, nest_id loop, struct map_tiles *out)
@@ -54,9 +68,10 @@ bool map_tiles_find(const struct map_gpu *m, nest_id loop, struct map_tiles *out
     if (along < SIDE || across < SIDE)
         return false;
     bool are_many = nest_extent(m->nest, s) / (WIDE * WIDE) >= MANY_TILES && !m->is_phase &&
-                    2 * map_tile_bytes(m->nest, out) <= MAP_TILES_BYTES;
+                    2 * tile_bytes(m->nest, out) <= TILES_BYTES;
     if (!are_many || along % WIDE || across % WIDE)
         out->width = SIDE;
+    out->are_two = map_tiles_mirror(m->nest, out);
     return true;
 }
 

@@ -8,7 +8,6 @@
 
 #define MOST_SCAN_LANES 16 // that a thread has of a running fold
 #define MOST_TILE 64       // points of a side
-#define TILE_TURNS 4       // in which the threads do the rows of a tile
 #define FAULT(v, s, ...)                                                                       \
     ((v)->statement = (s) ? nest_id_of((v)->nest, s) : NEST_NONE, nest_fault(v, __VA_ARGS__))
 
@@ -92,18 +91,21 @@ static void check_points(struct verifier *v, const struct map_gpu *m,
 static void check_tiles(struct verifier *v, const struct nest_statement *s)
 {
     const struct nest *n = v->nest;
-    unsigned width = n->axes.at[s->axes[s->n_axes - 1]].tile;
-    bool is =
-        width && width <= MOST_TILE && width % TILE_TURNS == 0 && !s->turns && !s->at_once;
+    struct map_tiles t = {.s = s, .along = s->axes[s->n_axes - 1]};
+    unsigned width = t.width = n->axes.at[t.along].tile;
+    bool is = width && width <= MOST_TILE && width % MAP_TILE_TURNS == 0 && !s->at_once;
     for (uint32_t k = 0; k < s->n_axes; k++) {
         const struct nest_axis *a = &n->axes.at[s->axes[k]];
         is = is && (!a->tile || a->tile == width) && !a->vector && !a->rows;
+        t.across = a->tile && s->axes[k] != t.along ? s->axes[k] : t.across;
     }
-    nest_for_each (t, n, s->body)
-        is = is && t->kind <= NEST_PUT && !(t->kind == NEST_PUT && t->op);
+    nest_for_each (x, n, s->body)
+        is = is && x->kind <= NEST_PUT && !(x->kind == NEST_PUT && x->op);
     if (!is)
         FAULT(v, s, "such points have no tiles");
-    else if (threads_of(v, NEST_BLOCK_THREADS) != width * width / TILE_TURNS)
+    else if (s->turns && (s->turns != 2 || !map_tiles_mirror(n, &t)))
+        FAULT(v, s, "a block has no %u tiles, one the mirror image of the other", s->turns);
+    else if (threads_of(v, NEST_BLOCK_THREADS) != width * width / MAP_TILE_TURNS)
         FAULT(v, s, "the tiles of %u threads are not of %u by %u points",
               threads_of(v, NEST_BLOCK_THREADS), width, width);
 }

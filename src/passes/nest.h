@@ -65,7 +65,8 @@
 //   seq @ahead i < 1000    each thread, and a warp more what of it is the same for all, some steps ahead
 //   seq @serial i < 1000   whoever has what stands around it, one element after the other
 //
-//   i < 1000 @tile 32      of two axes: squares of elements are those of a block of threads
+//   i < 1000 @tile 32      of two axes: squares of elements are those of a block of threads, which has a tile and its
+//                          mirror image where it has two turns
 //   i < 1000 @rows 2       two elements, half of the axis apart, are one thread's
 //   t < 1000 @early 1      what a step reads of memory that nobody writes is read one step before
 //   t < 1000 @segment 8    steps whose locals `@again` the loop that reads them makes anew, eight at a time

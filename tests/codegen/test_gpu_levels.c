@@ -25,6 +25,11 @@ END_TEST
     "    map @row j < 1024 @vector 4 {\n      %2 = load x[1024*i + j] : f32\n"                 \
     "      %3 = sub %2, %1 : f32\n      put y[1024*i + j] = %3\n    }\n  }\n}\n"
 
+#define TURNED                                                                                 \
+    "kernel k(x: f32[1048576], y: out f32[1048576]) block 256 {\n"                             \
+    "  par @thread i < 1024 @tile 32, j < 1024 @tile 32 turns 2 {\n"                           \
+    "    %0 = load x[i + 1024*j] : f32\n    put y[1024*i + j] = %0\n  }\n}\n"
+
 // Levels that map would not have written.
 START_TEST(levels_by_hand_are_followed)
 {
@@ -44,6 +49,9 @@ START_TEST(levels_by_hand_are_followed)
     ck_assert_int_eq(count(ptx_of(ROW), "ld.global.nc.v4.f32"), 1 + 8);
     ptx = ptx_of(replaced(ROW, "@vector 4", "@vector 4 at_once 2"));
     ck_assert_int_eq(count(ptx, "ld.global.nc.v4.f32"), 2 + 8);
+    // Four rows of a tile and as many of its mirror image, or of a tile.
+    ck_assert_int_eq(count(ptx_of(TURNED), "st.global.f32"), 8);
+    ck_assert_int_eq(count(ptx_of(replaced(TURNED, " turns 2", "")), "st.global.f32"), 4);
     ptx = ptx_of(replaced(ROW, "@row", "@thread"));
     ck_assert_int_eq(count(ptx, "st.global.v4.f32"), 1);
 }

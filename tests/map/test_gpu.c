@@ -191,6 +191,8 @@ static const struct {
     {"a group's turns", "at_once 2", "at_once 4", "640 vectors of 64 threads are no 4 turns"},
     {"a transposed read", "block 256", "block 128",
      "the tiles of 128 threads are not of 32 by 32 points"},
+    {"a transposed read", "i < 1024", "i < 1056", "one the mirror image of the other"},
+    {"many tiles", "@tile 64 {", "@tile 64 turns 2 {", "a block has no 2 tiles"},
     {"a transposed read", "i < 1024 @tile 32", "i < 1024 @tile 64",
      "such points have no tiles"},
     {"rows that lie", "group 32", "group 32 columns 8",

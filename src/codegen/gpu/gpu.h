@@ -242,7 +242,7 @@ struct gpu_tiles {
     struct map_tiles of;
     int64_t count;
     bool is_exact; // the tiles are full
-    int64_t side;  // tiles of a square, an even number of them; else 0
+    int64_t side;  // tiles in a row, where a block has a tile and its mirror image; else 0
 };
 struct gpu_tiles gpu_tiles_of(const struct cg_lowering *l, nest_id loop); // as its levels say
 // What block `chunk` of threads has: a tile or, of a square, one and its mirror image.

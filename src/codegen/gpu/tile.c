@@ -4,13 +4,12 @@
 // one element longer than the tile so that a column lies in as many banks.
 #include "codegen/gpu/gpu.h"
 
-#define TURNS 4 // in which the threads do the rows of a tile
+#define TURNS MAP_TILE_TURNS
 
 struct gpu_tiles gpu_tiles_of(const struct cg_lowering *l, nest_id loop)
 {
     const struct nest_statement *s = cg_statement(l, loop);
     struct gpu_tiles t = {.of = {.s = s, .along = s->axes[s->n_axes - 1]}, .count = 1};
-    int64_t along = l->nest->axes.at[t.of.along].extent;
     t.of.width = l->nest->axes.at[t.of.along].tile;
     t.is_exact = true;
     for (uint32_t k = 0; k < s->n_axes; k++) {
@@ -20,10 +19,8 @@ struct gpu_tiles gpu_tiles_of(const struct cg_lowering *l, nest_id loop)
         t.is_exact = t.is_exact && !(axis->tile && axis->extent % axis->tile);
         t.count *= axis->tile ? (axis->extent + axis->tile - 1) / axis->tile : axis->extent;
     }
-    int64_t side = (along + t.of.width - 1) / t.of.width;
-    if (s->n_axes == 2 && side % 2 == 0 && t.count == side * side &&
-        2 * map_tile_bytes(l->nest, &t.of) <= MAP_TILES_BYTES)
-        t.side = side;
+    if (s->turns)
+        t.side = (l->nest->axes.at[t.of.along].extent + t.of.width - 1) / t.of.width;
     return t;
 }
 
