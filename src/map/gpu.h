@@ -225,9 +225,53 @@ struct map_updates {
     int64_t points, turns, chunks; // chunks of a point
     int64_t window;                // places of an update of a point, 1: the one
     int64_t bins;                  // of places, a power of two
+    int64_t length, offsets;       // of a chunk's list; words before the lists
 };
 bool map_updates_find(const struct map_gpu *m, nest_id loop, struct map_updates *out);
 bool map_is_of_turns(const struct map_updates *u, nest_id axis);
+
+// gpu_places.c
+#define MAP_SORT_BLOCK 1024 // threads
+#define MAP_MOST_PLACES 16384
+struct map_places {
+    nest_id place, value; // of a turn; value: what the updates take of it, NEST_NONE: nothing
+    jot_dtype dtype;      // of the value
+    int64_t count, room;  // places of a point; rounded up to what the threads count
+    int64_t row;          // of a chunk: where places begin, numbers of 16 bits
+};
+// Whether a block of threads can count the updates of every place.
+bool map_places_find(const struct map_gpu *m, const struct map_updates *u,
+                     struct map_places *out);
+int64_t map_value_bytes(const struct map_places *p);
+// Whether the value is made in a turn.
+bool map_is_in_turn(const struct nest *n, const struct map_updates *u, nest_id value);
+
+// gpu_scratch.c: bytes of the memory that threads of a mapped kernel have in common besides its buffers, of which each
+// of these says how much some of it is, and where.
+uint64_t map_scratch_of(const struct map_gpu *m, const struct nest *n);
+// So many results of a combiner: their numbers, imaginary parts and places.
+uint64_t map_result_bytes(uint16_t op, jot_dtype dtype, uint64_t count, uint64_t out[3]);
+// Chunks of a fold that blocks of threads share, each of so many blocks of it.
+int64_t map_fold_chunks(const struct nest_statement *fold, const struct map_row *r,
+                        int64_t *out_size);
+// How threads share the fold of points with columns: units of a block, units of a thread, parts.
+struct map_parts {
+    int64_t units, span, parts;
+};
+struct map_parts map_parts_of(const struct nest *n, const struct nest_statement *fold,
+                              int64_t groups, unsigned group);
+// A running fold: whether it is in one pass, and the words of that; whether warps have whole points; elements of a
+// chunk of those of so many points.
+#define MAP_SCAN_WINDOWS 8 // of a warp, which its threads keep
+#define MAP_SCAN_LEVELS 3  // of words: of tiles, of groups of 32 of them, and of 32 groups
+bool map_scan_is_once(const struct nest *n, bool is_phase);
+int64_t map_scan_tile(const struct nest *n, const struct nest_statement *scan);
+uint64_t map_scan_words(const struct nest *n, const struct nest_statement *scan,
+                        int64_t out[MAP_SCAN_LEVELS]);
+bool map_scans_are_whole(const struct nest *n);
+int64_t map_scan_chunk(int64_t length, int64_t points, unsigned columns);
+// Of attention's gradient: statistics of so many queries, then rows of dq.
+#define MAP_GRADIENT_QUERIES 128 // of a block
 
 // gpu_network.c: a map of nothing but products, for which the points have nothing to do; the local that is read at
 // place i of the axis, or NEST_NONE.

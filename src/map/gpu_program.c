@@ -61,6 +61,45 @@ static struct map_gpu known_of(const struct nest_program *p, uint32_t i,
                             .has_warpgroups = has_warpgroups};
 }
 
+static const struct nest_buffer *scratch_of(const struct nest *n)
+{
+    for (uint32_t i = 0; i < n->buffers.count; i++)
+        if (n->buffers.at[i].role == NEST_WORK)
+            return &n->buffers.at[i];
+    return NULL;
+}
+
+// The nest gets a buffer of so many bytes, and its steps memory for that, at such a place of the arena until it is planned.
+static void add_scratch(struct nest_program *p, uint32_t nest, uint64_t bytes, uint64_t place)
+{
+    struct nest_buffer buffer = {
+        .name = "scratch", .dtype = JOT_U8, .count = (int64_t)bytes, .role = NEST_WORK};
+    vec_push(p->arena, &p->nests.at[nest]->buffers, buffer);
+    for (uint32_t i = 0; i < p->steps.count; i++) {
+        struct nest_step *t = &p->steps.at[i];
+        if (t->kind != NEST_STEP_KERNEL || t->nest != nest)
+            continue;
+        uint32_t n = t->n_memories++, *memories = arena_array(p->arena, uint32_t, n + 1);
+        struct nest_range *ranges = arena_array(p->arena, struct nest_range, n + 1);
+        for (uint32_t k = 0; k < n; k++) {
+            memories[k] = t->memories[k];
+            ranges[k] = nest_step_range(p, t, k);
+        }
+        memories[n] = p->memories.count;
+        ranges[n] = (struct nest_range){0, buffer.count};
+        t->memories = memories;
+        t->ranges = t->ranges ? ranges : NULL;
+        vec_push(p->arena, &p->memories,
+                 ((struct nest_memory){.place = NEST_TEMPORARY,
+                                       .dtype = JOT_U8,
+                                       .count = buffer.count,
+                                       .offset = place,
+                                       .name = "scratch"}));
+    }
+    if (place + bytes > p->arena_bytes)
+        p->arena_bytes = place + bytes;
+}
+
 bool map_has_warpgroups(const char *target)
 {
     static const char word[] = "cuda " MAP_WARPGROUPS;
@@ -71,18 +110,37 @@ bool map_has_warpgroups(const char *target)
 void map_program_to_gpu(struct nest_program *p, bool has_warpgroups)
 {
     for (uint32_t i = 0; i < p->nests.count; i++)
-        nest_collapse(p->nests.at[i]);
+        if (!nest_is_mapped(p->nests.at[i]))
+            nest_collapse(p->nests.at[i]);
     map_split_phases(p);
     const enum map_role *roles = map_roles_of(p->arena, p);
     const int64_t *trips = map_trips_of(p->arena, p);
     const struct map_operand *const *operands = map_operands(p->arena, p);
+    const uint64_t place = (p->arena_bytes + 63) / 64 * 64;
     for (uint32_t i = 0; i < p->nests.count; i++) {
-        if (!roles[i] || nest_is_mapped(p->nests.at[i]))
+        if (!roles[i])
             continue;
         struct map_gpu m =
             known_of(p, i, operands[i], roles[i] == MAP_PHASE, trips[i], has_warpgroups);
-        map_to_gpu(&m, p->nests.at[i]);
+        if (!nest_is_mapped(m.nest))
+            map_to_gpu(&m, p->nests.at[i]);
+        uint64_t bytes = scratch_of(m.nest) ? 0 : map_scratch_of(&m, m.nest);
+        if (bytes)
+            add_scratch(p, i, bytes, place);
     }
+}
+
+// What threads have besides, where a text says so, is as much as they want.
+static int verify_scratch(const struct map_gpu *m, struct strbuf *report)
+{
+    const struct nest_buffer *b = scratch_of(m->nest);
+    uint64_t wanted = b ? map_scratch_of(m, m->nest) : 0;
+    if (!b || (uint64_t)b->count == wanted)
+        return 0;
+    if (report)
+        strbuf_printf(report, "%s: its threads want %llu bytes of work, not %lld\n", b->name,
+                      (unsigned long long)wanted, (long long)b->count);
+    return 1;
 }
 
 int map_program_verify(const struct nest_program *p, bool has_warpgroups, struct strbuf *report)
@@ -96,7 +154,8 @@ int map_program_verify(const struct nest_program *p, bool has_warpgroups, struct
             continue;
         struct map_gpu m =
             known_of(p, i, operands[i], roles[i] == MAP_PHASE, trips[i], has_warpgroups);
-        faults += nest_verify(m.nest, report) || map_gpu_verify(&m, report);
+        faults += nest_verify(m.nest, report) || map_gpu_verify(&m, report) ||
+                  verify_scratch(&m, report);
     }
     return faults;
 }

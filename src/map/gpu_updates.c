@@ -168,10 +168,12 @@ bool map_updates_find(const struct map_gpu *m, nest_id loop, struct map_updates 
     u->row = row_of(m, u);
     u->points = (u->par ? nest_extent(m->nest, u->par) : 1) / u->window;
     u->chunks = (u->turns + MAP_CHUNK - 1) / MAP_CHUNK;
+    u->length = u->turns < MAP_CHUNK ? u->turns : MAP_CHUNK;
     int64_t parts = u->points * ((u->window + GPU_WARP - 1) / GPU_WARP);
     for (u->bins = BINS; u->bins < MOST_BINS && u->bins * parts < BUSY &&
                          u->turns >= 2 * u->bins * TURNS_OF_BIN;)
         u->bins *= 2;
+    u->offsets = (u->points * u->chunks * (u->bins + 1) + 15) / 16 * 16;
     return u->points * u->turns <= INT32_MAX && is_sorted_sooner(u) &&
            m->nest->buffers.at[u->put->buffer].count <= INT32_MAX;
 }

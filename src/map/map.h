@@ -34,7 +34,8 @@ void map_to_host(struct nest *n, const struct map_host *host);
 
 // gpu_program.c: nests that are kernels of a GPU as well as phases of loops that are one kernel become two each.
 void map_split_phases(struct nest_program *p);
-// Writes into the nests of a program that say nothing of levels who does what, whether its memory is planned or not.
+// Writes into the nests of a program that say nothing of levels who does what, and gives those whose threads want memory
+// besides (gpu_scratch.c) a buffer of it; whether memory is planned or not.
 void map_program_to_gpu(struct nest_program *p, bool has_warpgroups);
 // Whether there is code for what nests say of levels; what is wrong is added to the report, which may be NULL.  Returns the
 // number of faults.

@@ -129,6 +129,7 @@ enum nest_role {
     NEST_OUT,
     NEST_INOUT, // holds something on entry, some of which is put anew
     NEST_PART,  // some of which is put, and nothing read: other kernels put the rest
+    NEST_WORK,  // of the threads of a kernel alone, which no statement reads or puts
     NEST_LOCAL
 };
 

@@ -174,6 +174,8 @@ bool nest_parse_buffer(struct nest_parser *p, bool local)
         role = NEST_INOUT;
     else if (!local && lex_keyword(l, "part"))
         role = NEST_PART;
+    else if (!local && lex_keyword(l, "work"))
+        role = NEST_WORK;
     if (!lex_dtype(l, &dtype) || !lex_expect(l, "[") || !lex_signed(l, &count) ||
         !lex_expect(l, "]"))
         return false;

@@ -588,6 +588,7 @@ static void print_parameters(struct printer *p)
                       b->role == NEST_OUT     ? "out "
                       : b->role == NEST_INOUT ? "inout "
                       : b->role == NEST_PART  ? "part "
+                      : b->role == NEST_WORK  ? "work "
                                               : "");
         add_dtype(p, (int)b->dtype);
         strbuf_printf(p->s, "[%lld]", (long long)b->count);

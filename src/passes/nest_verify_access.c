@@ -309,6 +309,8 @@ void nest_verify_accesses(struct verifier *v)
         }
         if (v->nest->buffers.at[a->buffer].role == NEST_IN)
             nest_fault(v, "%s is an input", v->nest->buffers.at[a->buffer].name);
+        if (v->nest->buffers.at[a->buffer].role == NEST_WORK)
+            nest_fault(v, "%s is for the threads alone", v->nest->buffers.at[a->buffer].name);
         check_accumulating(v, a, scope[a->buffer]);
         check_one_point(v, a, scope[a->buffer]);
     }

@@ -5,6 +5,7 @@
 
 #include "base/status.h"
 #include "map/gpu_nests.h"
+#include "passes/schedule.h"
 #include "support/map_nest.h"
 #include "support/nest_text.h"
 #include "support/suite.h"
@@ -272,11 +273,89 @@ START_TEST(what_has_no_code_is_refused)
 }
 END_TEST
 
+#define ARGMAX(length)                                                                         \
+    KERNEL("  fold i < " length " {\n    %0 = load x[i] : f32\n    yield argmax %0 free\n"     \
+           "  } -> %1 : f32, %2 : i64\n  put y[0] = %1\n")
+#define SCAN(length)                                                                           \
+    KERNEL("  scan i < " length " {\n    %0 = load x[i] : f32\n"                               \
+           "    yield reduce_sum %0 serial -> %1 : f32\n    put y[i] = %1\n  }\n")
+
+// What threads have in common besides their buffers.
+START_TEST(scratch_of_threads)
+{
+    static const struct {
+        const char *text;
+        bool is_phase;
+        uint64_t bytes;
+    } rows[] = {
+        {KERNEL(MAP("i < 1048576", "i", "i")), false, 0},
+        {KERNEL(SUM("k < 1000", "x[k]", "%1") "    put y[0] = %1\n"), false, 0},
+        // 245 blocks of 4,096 terms, two of them a block of threads; with places of 8 bytes.
+        {KERNEL(SUM("k < 1000000", "x[k]", "%1") "    put y[0] = %1\n"), false, 512},
+        {ARGMAX("1000000"), false, 512 + 1024},
+        // In one pass words of 8 bytes: 8,192 tiles, 256 groups of these, and a warp's for 8 of such groups.
+        {SCAN("67108864"), false, 8 * (8192 + 256 + 32)},
+        {SCAN("67108864"), true, 4 * 4096},
+        {SCANS("i < 8", "j < 40000", "40000*i + j"), false, 8 * 40 * 4},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct nest *n = nest_of_text(arena, rows[i].text);
+        const struct map_gpu m = {.nest = n, .arena = arena, .is_phase = rows[i].is_phase};
+        const char *text = mapped(n, rows[i].is_phase);
+        ck_assert_msg(map_scratch_of(&m, n) == rows[i].bytes, "%llu bytes of\n%s",
+                      (unsigned long long)map_scratch_of(&m, n), text);
+    }
+}
+END_TEST
+
+// It is memory of the steps, which the plan puts where something else was before, and which is behind all others where
+// memory has been planned without it.
+START_TEST(scratch_is_planned)
+{
+    static const char text[] =
+        "jot nest 1\nprogram \"p\" {\n  inputs 1\n  outputs 2 donated -1 -1\n  arena 16384\n"
+        "  constants 0\n  memory input 0 : f32[1000000] \"x\"\n"
+        "  memory output 0 : f32[4096] \"y\"\n  memory output 1 : f32[1] \"z\"\n"
+        "  memory temporary at 0 : f32[4096] \"t\"\n  step kernel 0 (0, 3)\n"
+        "  step kernel 1 (3, 1)\n  step kernel 2 (0, 2)\n}\n"
+        "kernel k0(x: f32[1000000], y: out f32[4096]) {\n" MAP(
+            "i < 4096", "i", "i") "}\n"
+                                  "kernel k1(x: f32[4096], y: out f32[4096]) {\n" MAP(
+                                      "i < 4096", "i",
+                                      "i") "}\n"
+                                           "kernel k2(x: f32[1000000], y: out f32[1]) {\n" SUM(
+                                               "k < 1000000", "x[k]",
+                                               "%1") "    put y[0] = %1\n}\n";
+    struct strbuf report = strbuf_make(arena);
+    struct nest_program *p;
+    ck_assert_msg(nest_program_parse(arena, text, &p) == JOT_OK, "%s", jot_error_message());
+    map_program_to_gpu(p, false);
+    ck_assert_uint_eq(p->memories.count, 5);
+    ck_assert_uint_eq(p->steps.at[2].n_memories, 3);
+    ck_assert_uint_eq(p->memories.at[4].offset, 16384);
+    ck_assert_uint_eq(p->arena_bytes, 16384 + 512);
+    map_program_to_gpu(p, false);
+    ck_assert_uint_eq(p->memories.count, 5);
+    // A text that says another size is refused.
+    ck_assert_int_eq(map_program_verify(p, false, NULL), 0);
+    vec_last(&p->nests.at[2]->buffers).count = 256;
+    ck_assert_int_eq(map_program_verify(p, false, NULL), 1);
+    vec_last(&p->nests.at[2]->buffers).count = 512;
+    plan_memory(p, NULL, false);
+    ck_assert_uint_eq(p->memories.at[4].offset, 0);
+    ck_assert_uint_eq(p->arena_bytes, 16384);
+    ck_assert_msg(!nest_program_verify(p, &report) && !plan_verify(p, &report), "%s",
+                  report.text);
+}
+END_TEST
+
 static void add_tests(TCase *t)
 {
     tcase_add_checked_fixture(t, setup, teardown);
     tcase_add_loop_test(t, levels_of_a_gpu, 0, (int)GPU_NESTS);
     tcase_add_test(t, trips_of_a_launch);
+    tcase_add_test(t, scratch_of_threads);
+    tcase_add_test(t, scratch_is_planned);
     tcase_add_test(t, places_are_asked_before_they_are_planned);
     tcase_add_loop_test(t, what_has_no_code_is_refused, 0, (int)(sizeof wrong / sizeof *wrong));
     tcase_add_test(t, a_price_sees_who_works);

@@ -13,7 +13,7 @@ static struct nest *parse_body(const char *body, const char *words)
 {
     struct strbuf s = strbuf_make(arena);
     strbuf_add(&s, "kernel f(x: f32[64], i: i32[64], g: bool[64], h: f16[64], y: out f32[64], "
-                   "z: out f16[64], w: out i64[64]) ");
+                   "z: out f16[64], w: out i64[64], s: work u8[64]) ");
     strbuf_add(&s, words);
     strbuf_add(&s, " {\n  local t: f32[64]\n  local m: f32[64]\n"
                    "  %0 = const 0x3f800000 : f32\n  %1 = const 0x00000001 : i32\n"
@@ -94,6 +94,8 @@ FAULT_TEST(ranges, {"map a < 64 {\n%5 = load x[a] : f32\n}\n", NULL},
 FAULT_TEST(types, {"put y[0] = %1\n", "its value is i32, not f32"},
            {"put y[0] = %0 if %1\n", "its guard is i32, not bool"},
            {"put x[0] = %0\n", "x is an input"},
+           {"%5 = const 0x01 : u8\nput s[0] = %5\n", "s is for the threads alone"},
+           {"%5 = load s[0] : u8\n", "s is read before anything is put into it"},
            {"%5 = load x[0] if %0 : f32\n", "its guard is f32, not bool"},
            {"if %0 {\n}\n", "its predicate is f32"},
            {"if %2 {\nyield %0\n} else {\nyield %1\n} -> %5\n", "a value it yields is"},

@@ -51,8 +51,9 @@ bool gpu_gradient_has_odd_keys(const struct gpu_gradient *c)
 static void set_element(struct gpu_gradient *c, nest_id key_axis, LLVMValueRef query,
                         LLVMValueRef key)
 {
-    c->l->axes[c->g.a.query] =
-        c->queries % QUERIES ? gpu_tensor_at_most(&c->t, query, c->queries - 1) : query;
+    c->l->axes[c->g.a.query] = c->queries % MAP_GRADIENT_QUERIES
+                                   ? gpu_tensor_at_most(&c->t, query, c->queries - 1)
+                                   : query;
     c->l->axes[key_axis] =
         gpu_gradient_has_odd_keys(c) ? gpu_tensor_at_most(&c->t, key, c->keys - 1) : key;
 }
@@ -91,7 +92,7 @@ LLVMValueRef gpu_gradient_is_key(struct gpu_gradient *c, LLVMValueRef key)
 LLVMValueRef gpu_gradient_statistics_of(struct gpu_gradient *c, LLVMValueRef query)
 {
     LLVMValueRef at = sum_of(c, times(c, c->batch, c->padded), query);
-    return cg_at(c->l, c->l->module->i8, gpu_extra_operand(c->l, 0), times(c, at, 8));
+    return cg_at(c->l, c->l->module->i8, gpu_scratch(c->l), times(c, at, 8));
 }
 
 LLVMValueRef gpu_gradient_part_of(struct gpu_gradient *c, LLVMValueRef split,
@@ -100,7 +101,7 @@ LLVMValueRef gpu_gradient_part_of(struct gpu_gradient *c, LLVMValueRef split,
     LLVMValueRef at = sum_of(c, times(c, split, c->batches), c->batch);
     at = sum_of(c, times(c, at, c->padded), query);
     at = sum_of(c, times(c, at, (int64_t)c->depths * 16), column);
-    return cg_at(c->l, c->l->module->i8, gpu_extra_operand(c->l, 0),
+    return cg_at(c->l, c->l->module->i8, gpu_scratch(c->l),
                  plus(c, times(c, at, 4), (int64_t)c->statistics));
 }
 
@@ -203,7 +204,7 @@ struct cg_kernel_step *gpu_gradient_open_function(struct gpu_gradient *c, struct
     struct cg_lowering *l = c->l;
     l->gpu->block = l->gpu->group = threads;
     l->gpu->is_alone = true;
-    struct cg_kernel_step *step = gpu_function_open(l, out, suffix, 1);
+    struct cg_kernel_step *step = gpu_function_open(l, out, suffix, 0);
     gpu_lower_list(l, 0, at);
     return step;
 }
@@ -276,7 +277,8 @@ static void choose_sizes(struct gpu_gradient *c)
     c->batches = cg_extent(c->l, a->loop);
     c->depths = (int)(c->depth + 15) / 16;
     c->widths = (int)(c->columns + 15) / 16;
-    c->padded = (c->queries + QUERIES - 1) / QUERIES * QUERIES;
+    c->padded =
+        (c->queries + MAP_GRADIENT_QUERIES - 1) / MAP_GRADIENT_QUERIES * MAP_GRADIENT_QUERIES;
     c->q = gpu_tensor_rows_of(c->l, a->q, a->query, a->depth, false);
     c->k = gpu_tensor_rows_of(c->l, a->k, a->key_of_k, a->depth, false);
     c->v = gpu_tensor_rows_of(c->l, a->v, a->key_of_v, a->column, false);
@@ -292,8 +294,6 @@ void gpu_attention_gradient_lower(struct cg_lowering *l, uint32_t at, struct cg_
     attention_find_gradient(l->nest, &c.g);
     c.is_done = arena_array(l->arena, bool, l->nest->values.count + 1);
     choose_sizes(&c);
-    out->partial_bytes = c.statistics + (uint64_t)c.splits * (uint64_t)c.batches *
-                                            (uint64_t)c.padded * (uint64_t)c.depths * 64;
     gpu_gradient_statistics(&c, out, at);
     gpu_gradient_keys(&c, out, at);
     lower_sums(&c, out, at);

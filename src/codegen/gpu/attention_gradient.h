@@ -22,9 +22,8 @@
 
 #define TILES 2 // of 16 rows, of a warp
 #define ROWS (TILES * GPU_TILE)
-#define STEP 64     // keys or queries that come to shared memory at once
-#define PART 32     // of them that a warp has in registers
-#define QUERIES 128 // of a block of the first function
+#define STEP 64 // keys or queries that come to shared memory at once
+#define PART 32 // of them that a warp has in registers
 #define LOG2_E 1.4426950408889634
 
 struct gpu_gradient {

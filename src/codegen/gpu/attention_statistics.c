@@ -109,12 +109,14 @@ static struct gpu_tensor_rows rows_of(const struct gpu_gradient *c, const struct
 static void fetch_queries(struct gpu_gradient *c, struct statistics *s)
 {
     struct gpu_tensor_rows q = rows_of(c, s, &c->q), dy = rows_of(c, s, &c->dy);
-    gpu_tensor_fetch(&c->t, &q, s->first_of_block, QUERIES, whole(c, 0));
-    gpu_tensor_fetch(&c->t, &dy, s->first_of_block, QUERIES, whole(c, QUERIES * q.pitch));
+    gpu_tensor_fetch(&c->t, &q, s->first_of_block, MAP_GRADIENT_QUERIES, whole(c, 0));
+    gpu_tensor_fetch(&c->t, &dy, s->first_of_block, MAP_GRADIENT_QUERIES,
+                     whole(c, MAP_GRADIENT_QUERIES * q.pitch));
     LLVMValueRef group = LLVMBuildLShr(c->b, gpu_gradient_warp_of(c), whole(c, 2), "");
     LLVMValueRef at = times(c, group, (int64_t)GPU_WARPGROUP * GPU_TILE * GPU_PANEL_ROW);
-    s->in_q = (struct gpu_panels){at, QUERIES, false};
-    s->in_dy = (struct gpu_panels){plus(c, at, QUERIES * q.pitch), QUERIES, false};
+    s->in_q = (struct gpu_panels){at, MAP_GRADIENT_QUERIES, false};
+    s->in_dy = (struct gpu_panels){plus(c, at, MAP_GRADIENT_QUERIES * q.pitch),
+                                   MAP_GRADIENT_QUERIES, false};
 }
 
 // Scores and products of the warp's queries and a part of the stage's keys.
@@ -186,10 +188,10 @@ static void choose_sizes(struct gpu_gradient *c, struct statistics *s)
     s->is_grouped = c->l->nest->threads[NEST_GROUP_THREADS] == MAP_WARPGROUP;
     s->rows = s->is_grouped ? 2 : 2 * TILES;
     s->part = s->is_grouped ? STEP : PART;
-    s->warps = (unsigned)(QUERIES / (s->rows / 2 * GPU_TILE));
+    s->warps = (unsigned)(MAP_GRADIENT_QUERIES / (s->rows / 2 * GPU_TILE));
     s->k = rows_of(c, s, &c->k);
     s->v = rows_of(c, s, &c->v);
-    s->stages = s->is_grouped ? QUERIES * (s->k.pitch + s->v.pitch) : 0;
+    s->stages = s->is_grouped ? MAP_GRADIENT_QUERIES * (s->k.pitch + s->v.pitch) : 0;
     s->stage = STEP * (s->k.pitch + s->v.pitch);
 }
 
@@ -211,10 +213,10 @@ void gpu_gradient_statistics(struct gpu_gradient *c, struct cg_kernel *out, uint
     s.products = arena_array(l->arena, LLVMValueRef, s.rows * s.part / 4);
     s.key_row = gpu_tensor_matrix(&c->t, c->k.pitch, false);
     s.value_row = gpu_tensor_matrix(&c->t, c->v.pitch, false);
-    int64_t blocks = c->padded / QUERIES;
+    int64_t blocks = c->padded / MAP_GRADIENT_QUERIES;
     struct cg_loop chunk = gpu_chunks_open(l, c->batches * blocks);
     LLVMValueRef block = gpu_gradient_set_batch(c, chunk.index, blocks);
-    s.first_of_block = times(c, block, QUERIES);
+    s.first_of_block = times(c, block, MAP_GRADIENT_QUERIES);
     s.first =
         sum_of(c, s.first_of_block, times(c, gpu_gradient_warp_of(c), s.rows / 2 * GPU_TILE));
     take_queries(c, &s);

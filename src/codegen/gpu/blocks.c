@@ -135,7 +135,7 @@ static struct gpu_terms terms_of_grid(struct cg_lowering *l, const struct shared
     int64_t length = cg_extent(l, s), bytes = (int64_t)map_terms_bytes(s, length);
     LLVMValueRef first = LLVMBuildMul(l->m.b, point, cg_int(l->module, bytes), "");
     return (struct gpu_terms){.fold = s,
-                              .memory = cg_at(l, l->module->i8, gpu_extra_operand(l, 0), first),
+                              .memory = cg_at(l, l->module->i8, gpu_scratch(l), first),
                               .first = cg_int(l->module, 0),
                               .count = length};
 }
@@ -148,7 +148,7 @@ static void lower_terms(struct cg_lowering *l, const struct shared_fold *t,
     int64_t chunks = (length + BLOCK - 1) / BLOCK;
     l->gpu->block = BLOCK;
     l->gpu->group = 1;
-    struct cg_kernel_step *step = gpu_function_open(l, out, "_terms", 2);
+    struct cg_kernel_step *step = gpu_function_open(l, out, "_terms", 1);
     gpu_lower_list(l, 0, t->outer);
     struct cg_loop chunk = gpu_chunks_open(l, t->points.count * chunks);
     LLVMValueRef i = chunk.index, point = point_of(l, t, chunks, &i);
@@ -212,15 +212,14 @@ static void lower_blocks(struct cg_lowering *l, const struct shared_fold *t,
 {
     LLVMBuilderRef b = l->m.b;
     bool has_own = cg_statement(l, t->fold)->terms == NEST_SHARED;
-    int64_t size = has_own ? 1 : r->teams, chunks = (r->blocks + size - 1) / size;
+    int64_t size, chunks = map_fold_chunks(cg_statement(l, t->fold), r, &size);
     int64_t points = t->points.count;
     gpu_lower_list(l, 0, t->outer);
     struct gpu_fold f = gpu_fold_make(l, t->fold, r, size);
     LLVMValueRef memory =
-        cg_at(l, l->module->i8, gpu_extra_operand(l, 0), cg_int(l->module, (int64_t)terms));
+        cg_at(l, l->module->i8, gpu_scratch(l), cg_int(l->module, (int64_t)terms));
     struct cg_results *partial;
-    out->partial_bytes =
-        terms + gpu_place_results(l, f.n, f.accumulators, points * chunks, memory, &partial);
+    gpu_place_results(l, f.n, f.accumulators, points * chunks, memory, &partial);
     out->counters = (uint32_t)points;
     struct cg_loop own = gpu_own_chunk_open(l, points * chunks);
     LLVMValueRef chunk = own.index, point = point_of(l, t, chunks, &chunk);
@@ -244,7 +243,7 @@ static void lower_blocks(struct cg_lowering *l, const struct shared_fold *t,
     for (uint32_t i = 0; i < f.n; i++)
         cg_element_store(l, &f.accumulators[i], true, partial[i].base, own.index, &all[i]);
     cg_if_close(l, &one);
-    LLVMValueRef counter = cg_at(l, l->module->i32, gpu_extra_operand(l, 1), point);
+    LLVMValueRef counter = cg_at(l, l->module->i32, gpu_extra_operand(l, 0), point);
     struct cg_branch last = cg_if_open(l, gpu_is_last(l, counter, chunks));
     LLVMValueRef begin = LLVMBuildMul(b, point, cg_int(l->module, chunks), "");
     for (uint32_t i = 0; i < f.n; i++) {
@@ -273,7 +272,7 @@ void gpu_blocks_lower(struct cg_lowering *l, uint32_t at, struct cg_kernel *out)
         lower_terms(l, &t, out);
     }
     g->block = g->group = block;
-    struct cg_kernel_step *step = gpu_function_open(l, out, "", 2);
+    struct cg_kernel_step *step = gpu_function_open(l, out, "", 1);
     lower_blocks(l, &t, &row, terms, out, step);
     gpu_function_close(l, step);
     g->terms.fold = NULL;

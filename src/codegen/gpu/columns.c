@@ -15,8 +15,6 @@
 
 #include <string.h>
 
-#define UNITS 8  // of a block of the fold, at least
-#define BLOCKS 8 // of a multiprocessor at a time
 #define END_BLOCK 512
 #define MAP_BLOCK 256
 
@@ -90,12 +88,12 @@ void gpu_fold_columns(struct cg_lowering *l, nest_id id)
 struct parts {
     struct map_points points;
     nest_id fold;
-    uint32_t at;           // the fold, in the body of the loop
-    int64_t span, parts;   // units of a thread, parts of the fold
-    int64_t groups;        // of columns
-    bool *depends;         // by value: on the fold
-    struct cg_results *of; // by combine: [part][vector of points]
-    LLVMValueRef is_there; // an i1: the thread has a vector of its own
+    uint32_t at; // the fold, in the body of the loop
+    struct map_parts of;
+    int64_t groups;             // of columns
+    bool *depends;              // by value: on the fold
+    struct cg_results *results; // by combine: [part][vector of points]
+    LLVMValueRef is_there;      // an i1: the thread has a vector of its own
 };
 
 static void set_columns(struct cg_lowering *l, struct parts *t, unsigned block, unsigned most)
@@ -119,10 +117,10 @@ static struct parts parts_of(const struct cg_lowering *l, nest_id loop)
     return t;
 }
 
-static uint64_t place_parts(struct cg_lowering *l, struct parts *t, const struct gpu_alone *p)
+static void place_parts(struct cg_lowering *l, struct parts *t, const struct gpu_alone *p)
 {
-    return gpu_place_results(l, p->s->n_combines, p->all, t->parts * t->points.count,
-                             gpu_extra_operand(l, 0), &t->of);
+    gpu_place_results(l, p->s->n_combines, p->all, t->of.parts * t->points.count,
+                      gpu_scratch(l), &t->results);
 }
 
 // Opens the loop over blocks: the part, and the thread's vector of points; those behind the last
@@ -187,44 +185,36 @@ static void lower_parts(struct cg_lowering *l, struct parts *t, struct cg_kernel
     LLVMBuilderRef b = l->m.b;
     struct cg_gpu *g = l->gpu;
     t->groups = (t->points.count + g->columns - 1) / g->columns;
-    struct cg_kernel_step *step = gpu_function_open(l, out, "_parts" GPU_STREAMS, 1);
+    struct cg_kernel_step *step = gpu_function_open(l, out, "_parts" GPU_STREAMS, 0);
     gpu_lower_list(l, 0, l->nest->blocks.at[0].statements.count - 1);
     set_lanes(l, t, true);
-    struct gpu_alone p = gpu_alone_make(l, t->fold, UNITS);
-    while (p.units < FOLD_LANES &&
-           p.blocks * p.units / g->group * t->groups < GPU_MULTIPROCESSORS)
-        p.units *= 2;
-    int64_t units = p.blocks * p.units;
-    // As many parts as keep all threads busy, while a thread has a unit.
-    t->span = 1;
-    while (units / (t->span * g->group) * t->groups > GPU_MULTIPROCESSORS * BLOCKS)
-        t->span *= 2;
-    int64_t size = t->span * g->group;
-    t->parts = (units + size - 1) / size;
-    out->partial_bytes = place_parts(l, t, &p);
+    t->of = map_parts_of(l->nest, cg_statement(l, t->fold), t->groups, g->group);
+    struct gpu_alone p = gpu_alone_make(l, t->fold, t->of.units);
+    int64_t units = p.blocks * p.units, span = t->of.span;
+    place_parts(l, t, &p);
     LLVMValueRef part, vector;
     g->is_alone = true;
-    struct cg_loop chunk = open_chunks(l, t, t->parts, &part, &vector);
+    struct cg_loop chunk = open_chunks(l, t, t->of.parts, &part, &vector);
     lower_statements(l, t, 0, t->at, false);
     LLVMValueRef first = LLVMBuildMul(b, part, cg_int(l->module, g->group), "");
     first = LLVMBuildAdd(b, first, gpu_wide(l, g->place), "");
-    first = LLVMBuildMul(b, first, cg_int(l->module, t->span), "");
-    LLVMValueRef count = left_of(l, units, first, t->span);
+    first = LLVMBuildMul(b, first, cg_int(l->module, span), "");
+    LLVMValueRef count = left_of(l, units, first, span);
     struct cg_element *all = arena_array(l->arena, struct cg_element, p.s->n_combines + 1);
-    gpu_alone_units(l, &p, first, if_there(l, t, count), t->span, all);
-    int64_t rows = (units + t->span - 1) / t->span;
+    gpu_alone_units(l, &p, first, if_there(l, t, count), span, all);
+    int64_t rows = (units + span - 1) / span;
     LLVMValueRef before = LLVMBuildMul(b, part, cg_int(l->module, g->group), "");
     bring_together(l, &p, left_of(l, rows, before, g->group), g->group, all);
     LLVMValueRef leads = LLVMBuildICmp(b, LLVMIntEQ, g->place, gpu_i32(l, 0), "");
     struct cg_branch lead = cg_if_open(l, LLVMBuildAnd(b, leads, t->is_there, ""));
     for (uint32_t i = 0; i < p.s->n_combines; i++)
-        gpu_row_store(l, &p.all[i], &t->of[i], row_of(l, t, part, vector), &all[i]);
+        gpu_row_store(l, &p.all[i], &t->results[i], row_of(l, t, part, vector), &all[i]);
     cg_if_close(l, &lead);
     set_lanes(l, t, false);
     gpu_sync(l);
     cg_loop_close(l, &chunk);
     g->is_alone = false;
-    step->total = t->parts * t->groups;
+    step->total = t->of.parts * t->groups;
     step->exact_grid = true;
     gpu_function_close(l, step);
 }
@@ -233,7 +223,7 @@ static void lower_parts(struct cg_lowering *l, struct parts *t, struct cg_kernel
 static unsigned end_block(const struct parts *t)
 {
     unsigned block = GPU_WARP;
-    while (block < END_BLOCK && block < t->parts * GPU_WARP)
+    while (block < END_BLOCK && block < t->of.parts * GPU_WARP)
         block *= 2;
     return block;
 }
@@ -243,27 +233,27 @@ static void lower_end(struct cg_lowering *l, struct parts *t, struct cg_kernel *
     LLVMBuilderRef b = l->m.b;
     struct cg_gpu *g = l->gpu;
     set_columns(l, t, end_block(t), GPU_WARP);
-    struct cg_kernel_step *step = gpu_function_open(l, out, "", 1);
+    struct cg_kernel_step *step = gpu_function_open(l, out, "", 0);
     gpu_lower_list(l, 0, l->nest->blocks.at[0].statements.count - 1);
     set_lanes(l, t, true);
-    struct gpu_alone p = gpu_alone_make(l, t->fold, UNITS);
+    struct gpu_alone p = gpu_alone_make(l, t->fold, t->of.units);
     place_parts(l, t, &p);
     int64_t span = 1;
-    while (span * g->group < t->parts)
+    while (span * g->group < t->of.parts)
         span *= 2;
-    int64_t rows = (t->parts + span - 1) / span;
+    int64_t rows = (t->of.parts + span - 1) / span;
     LLVMValueRef none, vector;
     struct cg_loop chunk = open_chunks(l, t, 1, &none, &vector);
     lower_statements(l, t, 0, t->at, true);
     g->is_alone = true;
     LLVMValueRef first = LLVMBuildMul(b, gpu_wide(l, g->place), cg_int(l->module, span), "");
-    LLVMValueRef count = left_of(l, t->parts, first, span);
+    LLVMValueRef count = left_of(l, t->of.parts, first, span);
     struct cg_element *all = arena_array(l->arena, struct cg_element, p.s->n_combines + 1);
     struct gpu_tree tree = gpu_tree_make(l, p.s->n_combines, p.all, span);
     struct cg_loop loop = cg_loop_open(l, cg_int(l->module, 0), count, cg_int(l->module, 1));
     LLVMValueRef part = LLVMBuildAdd(b, first, loop.index, "");
     for (uint32_t i = 0; i < p.s->n_combines; i++)
-        all[i] = gpu_row_load(l, &p.all[i], &t->of[i], row_of(l, t, part, vector));
+        all[i] = gpu_row_load(l, &p.all[i], &t->results[i], row_of(l, t, part, vector));
     gpu_tree_push(l, &tree, loop.index, all);
     cg_loop_close(l, &loop);
     gpu_tree_any(l, &tree, count, all);
@@ -324,7 +314,7 @@ static void lower_maps(struct cg_lowering *l, const struct parts *t, struct cg_k
         if (s->kind != NEST_MAP)
             continue;
         if (!step) {
-            step = gpu_function_open(l, out, "_maps", 1);
+            step = gpu_function_open(l, out, "_maps", 0);
             gpu_lower_list(l, 0, l->nest->blocks.at[0].statements.count - 1);
         }
         lower_map(l, t, s, step);

@@ -78,6 +78,10 @@ static void begin_function(struct cg_lowering *l, const char *symbol, unsigned e
         if (info->role == NEST_LOCAL)
             continue;
         const struct map_operand *o = &l->gpu->operands[i];
+        if (info->role == NEST_WORK) {
+            l->buffers[i].base = LLVMGetParam(l->function, operand++);
+            continue;
+        }
         set_attribute(l, operand, "align", o->align);
         if (o->is_alone)
             set_attribute(l, operand, "noalias", 0);
@@ -182,6 +186,14 @@ void gpu_function_close(struct cg_lowering *l, struct cg_kernel_step *step)
 LLVMValueRef gpu_extra_operand(const struct cg_lowering *l, unsigned i)
 {
     return LLVMGetParam(l->function, count_operands(l->nest) + i);
+}
+
+LLVMValueRef gpu_scratch(const struct cg_lowering *l)
+{
+    uint32_t i = 0;
+    while (l->nest->buffers.at[i].role != NEST_WORK)
+        i++;
+    return l->buffers[i].base;
 }
 
 struct cg_loop gpu_chunks_open(struct cg_lowering *l, int64_t chunks)

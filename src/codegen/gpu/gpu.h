@@ -301,9 +301,9 @@ void gpu_terms_load(struct cg_lowering *l, const struct nest_statement *fold, LL
 // Room in shared memory.
 struct cg_results gpu_shared_results(struct cg_lowering *l, const struct cg_accumulator *a,
                                      uint64_t rows);
-// Results of n folds in memory, one after the other: the bytes that they take.
-uint64_t gpu_place_results(struct cg_lowering *l, uint32_t n, const struct cg_accumulator *a,
-                           int64_t rows, LLVMValueRef memory, struct cg_results **out);
+// Results of n folds in memory, one after the other.
+void gpu_place_results(struct cg_lowering *l, uint32_t n, const struct cg_accumulator *a,
+                       int64_t rows, LLVMValueRef memory, struct cg_results **out);
 struct cg_element gpu_row_load(struct cg_lowering *l, const struct cg_accumulator *a,
                                const struct cg_results *rows, LLVMValueRef row);
 void gpu_row_store(struct cg_lowering *l, const struct cg_accumulator *a,
@@ -432,6 +432,8 @@ struct cg_kernel_step *gpu_function_open(struct cg_lowering *l, struct cg_kernel
                                          const char *suffix, unsigned extra);
 void gpu_function_close(struct cg_lowering *l, struct cg_kernel_step *step);
 LLVMValueRef gpu_extra_operand(const struct cg_lowering *l, unsigned i);
+// The memory that the threads have in common (map/gpu_scratch.c).
+LLVMValueRef gpu_scratch(const struct cg_lowering *l);
 // for (c = block number; c < chunks; c += blocks)
 struct cg_loop gpu_chunks_open(struct cg_lowering *l, int64_t chunks);
 // The same where the grid is exact: no loop, but in a phase, whose grid is that of its kernel.

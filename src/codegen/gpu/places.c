@@ -8,103 +8,21 @@
 // updates one after the other in a register.
 #include "codegen/gpu/updates.h"
 
-#define SORT_BLOCK 1024
 #define BATCH                                                                                  \
     4 // turns that a thread reads together, in the 32 registers that two blocks leave it
-#define MOST_PLACES 16384
-#define LEAST_PLACES (MAP_CHUNK / 16)
 #define FIRST 3 // of the turns of a place that a turn is compared with
 #define AHEAD 8 // chunks whose first updates are read together
 #define EARLY 2 // of each
 
 struct places {
     const struct updates *u;
-    nest_id place, value; // of a turn; value: what the updates take of it, NEST_NONE: nothing
-    jot_dtype dtype;      // of the value
-    int64_t count, room;  // places of a point; rounded up to what the threads count
-    int64_t row;          // of a chunk: where places begin, numbers of 16 bits
+    struct map_places of;
     LLVMValueRef starts, values;
 };
 
-// ---- What are such updates
-
-// The value that says where it goes: it counts elements, and other terms count points.
-static bool find_place(const struct cg_lowering *l, struct places *p)
-{
-    const struct nest_index *x = &p->u->of.put->index;
-    p->place = NEST_NONE;
-    p->count = l->nest->buffers.at[p->u->of.put->buffer].count;
-    for (uint32_t i = 0; i < x->count; i++) {
-        const struct nest_term *t = &x->terms[i];
-        if (t->is_value) {
-            if (p->place != NEST_NONE || t->factor != 1)
-                return false;
-            p->place = t->id;
-        } else if (map_is_of_turns(&p->u->of, t->id) || t->factor <= 0) {
-            return false;
-        } else if (t->factor < p->count) {
-            p->count = t->factor;
-        }
-    }
-    return x->constant == 0 && p->place != NEST_NONE && updates_is_in_turn(l, p->u, p->place) &&
-           !p->u->of.depends[p->place];
-}
-
-static bool is_const(const struct cg_lowering *l, nest_id value)
-{
-    nest_id s = l->nest->values.at[value].statement;
-    return cg_statement(l, s)->kind == NEST_CONST;
-}
-
-// The only value that updates take of their turns.
-static bool find_value(const struct cg_lowering *l, struct places *p)
-{
-    const struct updates *u = p->u;
-    p->value = NEST_NONE;
-    if (dtype_is_complex(l->nest->buffers.at[u->of.put->buffer].dtype))
-        return false;
-    for (uint32_t i = 0; i < u->of.body->statements.count; i++) {
-        const struct nest_statement *s = cg_statement(l, u->of.body->statements.at[i]);
-        bool wants = s == u->of.put || (s->kind == NEST_OP && u->of.depends[s->result]);
-        for (uint32_t k = 0; wants && k < s->n_in; k++) {
-            nest_id v = s->in[k];
-            if (u->of.depends[v] || v == p->value || !updates_is_in_turn(l, u, v) ||
-                is_const(l, v))
-                continue;
-            if (p->value != NEST_NONE)
-                return false;
-            p->value = v;
-        }
-    }
-    p->dtype = p->value == NEST_NONE ? JOT_BOOL : l->nest->values.at[p->value].dtype;
-    return p->value == NEST_NONE || p->dtype == JOT_F32 || p->dtype == JOT_F64 ||
-           p->dtype == JOT_I32 || p->dtype == JOT_I64 || p->dtype == JOT_U32 ||
-           p->dtype == JOT_U64;
-}
-
-static bool find_places(const struct cg_lowering *l, const struct updates *u, struct places *p)
-{
-    *p = (struct places){.u = u};
-    int64_t step = (int64_t)SORT_BLOCK * 8; // places in 16 bytes of each thread
-    bool is_such = u->of.turns >= MAP_CHUNK && find_place(l, p) && find_value(l, p) &&
-                   p->count >= LEAST_PLACES && p->count <= MOST_PLACES;
-    p->room = (p->count + step - 1) / step * step;
-    p->row = p->room + 8;
-    return is_such;
-}
-
-bool places_are_few(struct cg_lowering *l, const struct updates *u)
-{
-    struct places p;
-    return find_places(l, u, &p);
-}
-
 // ---- Pieces
 
-static int64_t value_bytes(const struct places *p)
-{
-    return p->value == NEST_NONE ? 0 : dtype_get(p->dtype)->bytes;
-}
+static int64_t value_bytes(const struct places *p) { return map_value_bytes(&p->of); }
 
 static LLVMValueRef half_at(struct cg_lowering *l, LLVMValueRef base, LLVMValueRef i)
 {
@@ -157,7 +75,7 @@ struct batch {
 static struct cg_loop open_batches(struct cg_lowering *l)
 {
     return cg_loop_open(l, cg_int(l->module, 0), cg_int(l->module, MAP_CHUNK),
-                        cg_int(l->module, (int64_t)SORT_BLOCK * BATCH));
+                        cg_int(l->module, (int64_t)MAP_SORT_BLOCK * BATCH));
 }
 
 static struct batch read_batch(struct cg_lowering *l, const struct places *p,
@@ -168,9 +86,9 @@ static struct batch read_batch(struct cg_lowering *l, const struct places *p,
     LLVMValueRef first = LLVMBuildTrunc(b, loop->index, l->module->i32, "");
     first = LLVMBuildAdd(b, first, l->gpu->thread, "");
     LLVMValueRef last = cg_int(l->module, p->u->of.turns - 1);
-    LLVMValueRef behind = gpu_i32(l, p->room);
+    LLVMValueRef behind = gpu_i32(l, p->of.room);
     for (int k = 0; k < BATCH; k++) {
-        t.item[k] = LLVMBuildAdd(b, first, gpu_i32(l, (int64_t)k * SORT_BLOCK), "");
+        t.item[k] = LLVMBuildAdd(b, first, gpu_i32(l, (int64_t)k * MAP_SORT_BLOCK), "");
         LLVMValueRef turn = LLVMBuildAdd(b, s->first, gpu_wide(l, t.item[k]), "");
         LLVMValueRef there = LLVMConstInt(l->module->i1, 1, 0);
         if (p->u->of.turns % MAP_CHUNK) {
@@ -181,11 +99,11 @@ static struct batch read_batch(struct cg_lowering *l, const struct places *p,
         updates_lower_turn(l, p->u, false);
         if (p->u->of.put->guard != NEST_NONE)
             there = LLVMBuildAnd(b, there, l->values[p->u->of.put->guard].re, "");
-        LLVMValueRef place = as_i32(l, l->values[p->place].re);
-        LLVMValueRef inside = LLVMBuildICmp(b, LLVMIntULT, place, gpu_i32(l, p->count), "");
+        LLVMValueRef place = as_i32(l, l->values[p->of.place].re);
+        LLVMValueRef inside = LLVMBuildICmp(b, LLVMIntULT, place, gpu_i32(l, p->of.count), "");
         t.is_there[k] = LLVMBuildAnd(b, there, inside, "");
         t.place[k] = gpu_wide(l, LLVMBuildSelect(b, t.is_there[k], place, behind, ""));
-        t.value[k] = p->value == NEST_NONE ? NULL : l->values[p->value].re;
+        t.value[k] = p->of.value == NEST_NONE ? NULL : l->values[p->of.value].re;
     }
     return t;
 }
@@ -258,9 +176,10 @@ static void place_items(struct cg_lowering *l, const struct places *p, const str
 {
     LLVMBuilderRef b = l->m.b;
     LLVMTypeRef four = LLVMVectorType(l->module->i32, 4);
-    int fours = (int)(p->room / 8 / SORT_BLOCK);
+    int fours = (int)(p->of.room / 8 / MAP_SORT_BLOCK);
     LLVMValueRef low = gpu_i32(l, UINT16_MAX), bits = gpu_i32(l, 16), own = gpu_i32(l, 0);
-    LLVMValueRef words[MOST_PLACES / 8 / SORT_BLOCK], at[MOST_PLACES / 8 / SORT_BLOCK];
+    LLVMValueRef words[MAP_MOST_PLACES / 8 / MAP_SORT_BLOCK],
+        at[MAP_MOST_PLACES / 8 / MAP_SORT_BLOCK];
     for (int i = 0; i < fours; i++) {
         at[i] = LLVMBuildMul(b, l->gpu->thread, gpu_i32(l, fours), "");
         at[i] = gpu_wide(l, LLVMBuildAdd(b, at[i], gpu_i32(l, i), ""));
@@ -286,10 +205,10 @@ static void place_items(struct cg_lowering *l, const struct places *p, const str
         LLVMSetAlignment(LLVMBuildStore(b, begins, four_at(l, row, at[i])), 16);
     }
     LLVMValueRef is_last =
-        LLVMBuildICmp(b, LLVMIntEQ, l->gpu->thread, gpu_i32(l, SORT_BLOCK - 1), "");
+        LLVMBuildICmp(b, LLVMIntEQ, l->gpu->thread, gpu_i32(l, MAP_SORT_BLOCK - 1), "");
     struct cg_branch last = cg_if_open(l, is_last);
-    store_half(l, s->starts, cg_int(l->module, p->room), begin);
-    store_half(l, row, cg_int(l->module, p->room), begin);
+    store_half(l, s->starts, cg_int(l->module, p->of.room), begin);
+    store_half(l, row, cg_int(l->module, p->of.room), begin);
     cg_if_close(l, &last);
 }
 
@@ -353,7 +272,7 @@ static void rank_items(struct cg_lowering *l, const struct places *p, const stru
 
 static void order_values(struct cg_lowering *l, const struct places *p, const struct sort *s)
 {
-    LLVMTypeRef type = cg_memory_type(l->module, p->dtype);
+    LLVMTypeRef type = cg_memory_type(l->module, p->of.dtype);
     struct cg_loop loop = open_batches(l);
     struct batch t = read_batch(l, p, s, &loop);
     LLVMValueRef at[BATCH];
@@ -378,7 +297,7 @@ static void copy_values(struct cg_lowering *l, const struct places *p, const str
     LLVMValueRef fours = LLVMBuildAdd(b, count, gpu_i32(l, of_four - 1), "");
     fours = gpu_wide(l, LLVMBuildUDiv(b, fours, gpu_i32(l, of_four), ""));
     struct cg_loop copy =
-        cg_loop_open(l, gpu_wide(l, l->gpu->thread), fours, cg_int(l->module, SORT_BLOCK));
+        cg_loop_open(l, gpu_wide(l, l->gpu->thread), fours, cg_int(l->module, MAP_SORT_BLOCK));
     LLVMValueRef words = LLVMBuildLoad2(b, four, four_at(l, s->values, copy.index), "");
     LLVMSetAlignment(words, 16);
     LLVMValueRef at = LLVMBuildAdd(b, to, copy.index, "");
@@ -392,35 +311,35 @@ static void lower_sort(struct cg_lowering *l, const struct places *p,
     LLVMBuilderRef b = l->m.b;
     LLVMTypeRef four = LLVMVectorType(l->module->i32, 4);
     const struct updates *u = p->u;
-    int64_t chunks = u->of.points * u->of.chunks, bytes = (p->row + MAP_CHUNK) * 2;
+    int64_t chunks = u->of.points * u->of.chunks, bytes = (p->of.row + MAP_CHUNK) * 2;
     int64_t of_values = MAP_CHUNK * value_bytes(p);
     struct sort s = {.starts = gpu_shared(l, (uint64_t)(bytes > of_values ? bytes : of_values)),
                      .numbers = gpu_shared(l, (uint64_t)MAP_CHUNK * 2),
-                     .sums = gpu_shared(l, SORT_BLOCK / GPU_WARP * 4)};
-    s.turns = half_at(l, s.starts, cg_int(l->module, p->row));
+                     .sums = gpu_shared(l, MAP_SORT_BLOCK / GPU_WARP * 4)};
+    s.turns = half_at(l, s.starts, cg_int(l->module, p->of.row));
     s.values = s.starts;
     struct cg_loop own = gpu_own_chunk_open(l, chunks);
     LLVMValueRef n = cg_int(l->module, u->of.chunks), thread = gpu_wide(l, l->gpu->thread);
     updates_set_point(l, u, LLVMBuildUDiv(b, own.index, n, ""), cg_int(l->module, 0));
     s.first = LLVMBuildURem(b, own.index, n, "");
     s.first = LLVMBuildMul(b, s.first, cg_int(l->module, MAP_CHUNK), "");
-    for (int64_t i = 0; i < p->room / 8; i += SORT_BLOCK) {
+    for (int64_t i = 0; i < p->of.room / 8; i += MAP_SORT_BLOCK) {
         LLVMValueRef at = LLVMBuildAdd(b, thread, cg_int(l->module, i), "");
         LLVMSetAlignment(LLVMBuildStore(b, LLVMConstNull(four), four_at(l, s.starts, at)), 16);
     }
     LLVMValueRef leads = LLVMBuildICmp(b, LLVMIntEQ, l->gpu->thread, gpu_i32(l, 0), "");
     struct cg_branch lead = cg_if_open(l, leads);
-    LLVMValueRef behind = four_at(l, s.starts, cg_int(l->module, p->room / 8));
+    LLVMValueRef behind = four_at(l, s.starts, cg_int(l->module, p->of.room / 8));
     LLVMSetAlignment(LLVMBuildStore(b, LLVMConstNull(four), behind), 16);
     cg_if_close(l, &lead);
     gpu_sync(l);
     count_items(l, p, &s);
     gpu_sync(l);
-    LLVMValueRef row = LLVMBuildMul(b, own.index, cg_int(l->module, p->row), "");
+    LLVMValueRef row = LLVMBuildMul(b, own.index, cg_int(l->module, p->of.row), "");
     place_items(l, p, &s, half_at(l, p->starts, row));
     gpu_sync(l);
-    if (p->value != NEST_NONE) {
-        LLVMValueRef count = load_half(l, s.starts, cg_int(l->module, p->room));
+    if (p->of.value != NEST_NONE) {
+        LLVMValueRef count = load_half(l, s.starts, cg_int(l->module, p->of.room));
         list_items(l, p, &s);
         gpu_sync(l);
         rank_items(l, p, &s);
@@ -448,8 +367,8 @@ struct one_place {
 static LLVMValueRef value_at(struct cg_lowering *l, const struct places *p,
                              const struct one_place *o, LLVMValueRef i)
 {
-    LLVMTypeRef type = cg_memory_type(l->module, p->dtype);
-    return p->value == NEST_NONE ? NULL : load_slot(l, type, cg_at(l, type, o->value, i));
+    LLVMTypeRef type = cg_memory_type(l->module, p->of.dtype);
+    return p->of.value == NEST_NONE ? NULL : load_slot(l, type, cg_at(l, type, o->value, i));
 }
 
 // An update with the value, if there is one.
@@ -463,7 +382,7 @@ static void make_update(struct cg_lowering *l, const struct places *p,
     if (u->of.load)
         l->values[u->of.load->result] = (struct cg_value){old, NULL};
     if (value)
-        l->values[p->value] = (struct cg_value){value, NULL};
+        l->values[p->of.value] = (struct cg_value){value, NULL};
     updates_lower_turn(l, u, true);
     LLVMValueRef fresh = cg_wide_value(l, l->values[u->of.put->in[0]]).re;
     LLVMBuildStore(b, LLVMBuildSelect(b, is_there, fresh, old, ""), o->now);
@@ -476,7 +395,7 @@ static void update_from(struct cg_lowering *l, const struct places *p, struct on
                         LLVMValueRef point, LLVMValueRef place, LLVMValueRef first)
 {
     LLVMBuilderRef b = l->m.b;
-    LLVMTypeRef type = cg_memory_type(l->module, p->dtype);
+    LLVMTypeRef type = cg_memory_type(l->module, p->of.dtype);
     LLVMValueRef one = cg_int(l->module, 1), chunks = cg_int(l->module, p->u->of.chunks);
     LLVMValueRef begin[AHEAD], end[AHEAD], memory[AHEAD], early[AHEAD][EARLY];
     int64_t ahead = p->u->of.chunks < AHEAD ? p->u->of.chunks : AHEAD;
@@ -487,14 +406,14 @@ static void update_from(struct cg_lowering *l, const struct places *p, struct on
         if (!is_exact)
             chunk = LLVMBuildSelect(b, is_one, chunk, first, "");
         chunk = LLVMBuildAdd(b, LLVMBuildMul(b, point, chunks, ""), chunk, "");
-        LLVMValueRef row = LLVMBuildMul(b, chunk, cg_int(l->module, p->row), "");
+        LLVMValueRef row = LLVMBuildMul(b, chunk, cg_int(l->module, p->of.row), "");
         row = half_at(l, p->starts, row);
         begin[k] = gpu_wide(l, load_half(l, row, place));
         end[k] = gpu_wide(l, load_half(l, row, LLVMBuildAdd(b, place, one, "")));
         if (!is_exact)
             end[k] = LLVMBuildSelect(b, is_one, end[k], begin[k], "");
         LLVMValueRef at = LLVMBuildMul(b, chunk, cg_int(l->module, MAP_CHUNK), "");
-        memory[k] = p->value == NEST_NONE ? NULL : cg_at(l, type, p->values, at);
+        memory[k] = p->of.value == NEST_NONE ? NULL : cg_at(l, type, p->values, at);
     }
     for (int k = 0; k < ahead; k++)
         for (int i = 0; i < EARLY; i++) {
@@ -526,8 +445,9 @@ static void lower_place(struct cg_lowering *l, const struct places *p, LLVMValue
     for (uint32_t i = 0; i < u->of.body->statements.count; i++)
         if (cg_statement(l, u->of.body->statements.at[i])->kind == NEST_CONST)
             cg_lower_statement(l, u->of.body->statements.at[i]);
-    LLVMTypeRef type = cg_lane_type(l->module, l->nest->values.at[p->place].dtype);
-    l->values[p->place] = (struct cg_value){LLVMBuildIntCast2(b, place, type, false, ""), NULL};
+    LLVMTypeRef type = cg_lane_type(l->module, l->nest->values.at[p->of.place].dtype);
+    l->values[p->of.place] =
+        (struct cg_value){LLVMBuildIntCast2(b, place, type, false, ""), NULL};
     if (u->of.put->guard != NEST_NONE)
         l->values[u->of.put->guard] =
             (struct cg_value){LLVMConstInt(l->module->i1, 1, 0), NULL};
@@ -551,34 +471,33 @@ static void lower_updates(struct cg_lowering *l, const struct places *p,
                           struct cg_kernel_step *step)
 {
     LLVMBuilderRef b = l->m.b;
-    LLVMValueRef room = cg_int(l->module, p->room);
-    struct cg_loop own = gpu_own_chunk_open(l, p->u->of.points * p->room / UPDATE_BLOCK);
+    LLVMValueRef room = cg_int(l->module, p->of.room);
+    struct cg_loop own = gpu_own_chunk_open(l, p->u->of.points * p->of.room / UPDATE_BLOCK);
     LLVMValueRef task = LLVMBuildMul(b, own.index, cg_int(l->module, UPDATE_BLOCK), "");
     task = LLVMBuildAdd(b, task, gpu_wide(l, l->gpu->thread), "");
     LLVMValueRef place = LLVMBuildURem(b, task, room, "");
     LLVMValueRef is_place =
-        LLVMBuildICmp(b, LLVMIntSLT, place, cg_int(l->module, p->count), "");
+        LLVMBuildICmp(b, LLVMIntSLT, place, cg_int(l->module, p->of.count), "");
     struct cg_branch one = cg_if_open(l, is_place);
     lower_place(l, p, LLVMBuildUDiv(b, task, room, ""), place);
     cg_if_close(l, &one);
     cg_loop_close(l, &own);
-    step->total = p->u->of.points * p->room;
+    step->total = p->u->of.points * p->of.room;
     step->grain = UPDATE_BLOCK;
     step->exact_grid = true;
 }
 
-void places_lower(struct cg_lowering *l, struct updates *u, uint32_t at, struct cg_kernel *out)
+void places_lower(struct cg_lowering *l, struct updates *u, const struct map_places *of,
+                  uint32_t at, struct cg_kernel *out)
 {
-    struct places p;
-    find_places(l, u, &p);
-    int64_t chunks = u->of.points * u->of.chunks, starts = chunks * p.row * 2;
-    out->partial_bytes = (uint64_t)(starts + chunks * MAP_CHUNK * value_bytes(&p));
+    struct places p = {.u = u, .of = *of};
+    int64_t starts = u->of.points * u->of.chunks * p.of.row * 2;
     for (int pass = 0; pass < 2; pass++) {
-        l->gpu->block = l->gpu->group = pass ? UPDATE_BLOCK : SORT_BLOCK;
+        l->gpu->block = l->gpu->group = pass ? UPDATE_BLOCK : MAP_SORT_BLOCK;
         l->gpu->is_alone = true;
         l->gpu->resident = pass ? 0 : 2;
-        struct cg_kernel_step *step = gpu_function_open(l, out, pass ? "" : "_order", 1);
-        p.starts = gpu_extra_operand(l, 0);
+        struct cg_kernel_step *step = gpu_function_open(l, out, pass ? "" : "_order", 0);
+        p.starts = gpu_scratch(l);
         p.values = cg_at(l, l->module->i8, p.starts, cg_int(l->module, starts));
         u->lane = LLVMBuildURem(l->m.b, l->gpu->thread, gpu_i32(l, GPU_WARP), "");
         gpu_lower_list(l, 0, at);

@@ -14,9 +14,6 @@
 #define WINDOWS 4 // that are read together
 #define BLOCK GPU_BLOCK
 #define OFFSET_LANES 4 // results of chunks that a thread has side by side
-#define MOST_CHUNKS 4096
-#define SHORTEST_OF_COLUMN 32 // elements of a chunk that a thread has
-#define COLUMN_THREADS (GPU_MULTIPROCESSORS * 2048)
 #define COLUMN_WINDOWS                                                                         \
     8 // elements that such a thread reads together, where they are little work
 
@@ -381,14 +378,10 @@ static void lower_columns(struct cg_lowering *l, struct scan *p, int64_t of_poin
 
 static int64_t chunk_of(const struct scan *p)
 {
-    int64_t chunk = p->columns ? SHORTEST_OF_COLUMN : MAP_SHORTEST_CHUNK;
     int64_t round = (int64_t)p->lanes * GPU_WARP * WINDOWS;
     if (p->pass == PASS_WHOLE)
         return (p->length + round - 1) / round * round;
-    while (chunk * MOST_CHUNKS < p->length ||
-           (p->columns && p->points * (p->length / chunk) > COLUMN_THREADS))
-        chunk *= 2;
-    return chunk;
+    return map_scan_chunk(p->length, p->points, p->columns);
 }
 
 struct scan gpu_scan_make(struct cg_lowering *l, nest_id id, enum pass pass)
@@ -457,7 +450,7 @@ static uint64_t lower_pass(struct cg_lowering *l, nest_id id, enum pass pass, ui
     bytes *= dtype_get(dtype_real(p.combine->dtype))->bytes;
     bytes = (bytes + 63) / 64 * 64;
     for (int k = 0; k < 2; k++)
-        p.partial[k] = cg_at(l, l->module->i8, gpu_extra_operand(l, 0),
+        p.partial[k] = cg_at(l, l->module->i8, gpu_scratch(l),
                              cg_int(l->module, (int64_t)(memory + (uint64_t)k * bytes)));
     if (pass == PASS_OFFSETS)
         lower_offsets(l, &p, chunks, step);
@@ -468,22 +461,13 @@ static uint64_t lower_pass(struct cg_lowering *l, nest_id id, enum pass pass, ui
     return memory + (dtype_is_complex(p.combine->dtype) ? 2 : 1) * bytes;
 }
 
-// Whether so many points have a scan each that a warp has all of one.
-static bool are_whole(const struct cg_lowering *l)
-{
-    const struct nest_block *body = &l->nest->blocks.at[0];
-    const struct nest_statement *s = cg_statement(l, vec_last(&body->statements));
-    return s->kind == NEST_PAR && cg_extent(l, s) > COST_PART_SCANS &&
-           !l->nest->threads[NEST_COLUMNS];
-}
-
 void gpu_scan_lower(struct cg_lowering *l, struct cg_kernel *out)
 {
-    if (gpu_scan_is_once(l)) {
+    if (map_scan_is_once(l->nest, l->gpu->is_phase)) {
         gpu_scan_once(l, out);
         return;
     }
-    if (are_whole(l)) {
+    if (map_scans_are_whole(l->nest)) {
         l->gpu->block = BLOCK;
         l->gpu->group = 1;
         struct cg_kernel_step *step = gpu_function_open(l, out, "", 0);
@@ -499,7 +483,7 @@ void gpu_scan_lower(struct cg_lowering *l, struct cg_kernel *out)
         l->gpu->block = pass == PASS_OFFSETS ? GPU_WARP : BLOCK;
         l->gpu->group = 1;
         l->gpu->columns = 0;
-        struct cg_kernel_step *step = gpu_function_open(l, out, suffixes[pass], 1);
+        struct cg_kernel_step *step = gpu_function_open(l, out, suffixes[pass], 0);
         uint64_t memory = 0;
         for (uint32_t i = 0; i < body->statements.count; i++) {
             nest_id id = body->statements.at[i];
@@ -511,7 +495,6 @@ void gpu_scan_lower(struct cg_lowering *l, struct cg_kernel *out)
                 cg_lower_statement(l, id);
         }
         l->gpu->is_before = false;
-        out->partial_bytes = memory;
         gpu_function_close(l, step);
     }
 }

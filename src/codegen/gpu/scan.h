@@ -47,7 +47,6 @@ struct cg_value gpu_scan_run(struct cg_lowering *l, const struct scan *p, struct
 void gpu_scan_write(struct cg_lowering *l, const struct scan *p, struct window *w);
 
 // scan_once.c: in one pass over the elements.
-bool gpu_scan_is_once(const struct cg_lowering *l);
 void gpu_scan_once(struct cg_lowering *l, struct cg_kernel *out);
 
 #endif

@@ -16,21 +16,17 @@
 // to be read again, and the scan takes a third longer.
 #include "codegen/gpu/scan.h"
 
-#define LEAST (1 << 16) // elements that are worth it
 #define WARPS (GPU_BLOCK / GPU_WARP)
-#define WINDOWS 8  // of a warp, which its threads keep
+#define WINDOWS MAP_SCAN_WINDOWS
 #define RESIDENT 3 // blocks of a multiprocessor
 #define LAG 256    // tiles between the one that is folded and the one that is stored
 
 // Words of 64 bits, a value below and 1 above it once it is there: of tiles, of groups of 32 of them,
 // and of what comes before the end of every 32 groups.
-#define LEVELS 3
+#define LEVELS MAP_SCAN_LEVELS
 
 // Tiles of a block of threads: of windows of each warp.
-static int64_t tile_of(const struct scan *p)
-{
-    return p->lanes * GPU_WARP * WINDOWS * (GPU_BLOCK / GPU_WARP);
-}
+static int64_t tile_of(const struct scan *p) { return p->lanes * GPU_BLOCK * WINDOWS; }
 
 static int64_t tiles_of(const struct scan *p)
 {
@@ -42,18 +38,14 @@ static int64_t lag_of(const struct scan *p)
     return tiles_of(p) / 2 < LAG ? tiles_of(p) / 2 : LAG;
 }
 
-// Where the words of each level are; their bytes.
-static uint64_t place_levels(struct cg_lowering *l, const struct scan *p,
-                             LLVMValueRef words[LEVELS])
+// Where the words of each level are; how many there are.
+static int64_t place_levels(struct cg_lowering *l, const struct scan *p,
+                            LLVMValueRef words[LEVELS])
 {
-    int64_t count = tiles_of(p), at = 0;
-    for (int i = 0; i < LEVELS; i++) {
-        count = (count + GPU_WARP - 1) / GPU_WARP * GPU_WARP;
-        words[i] = cg_at(l, l->module->i8, gpu_extra_operand(l, 0), cg_int(l->module, at));
-        at += 8 * count;
-        count /= GPU_WARP;
-    }
-    return (uint64_t)at;
+    int64_t first[LEVELS], count = (int64_t)map_scan_words(l->nest, p->s, first);
+    for (int i = 0; i < LEVELS; i++)
+        words[i] = cg_at(l, l->module->i8, gpu_scratch(l), cg_int(l->module, 8 * first[i]));
+    return count;
 }
 
 // By the first thread of the warp.
@@ -283,28 +275,6 @@ static void lower_tiles(struct cg_lowering *l, const struct scan *p)
     cg_if_close(l, &there);
 }
 
-// A scan that is the kernel's only one, of values of 32 bits and with little work.
-bool gpu_scan_is_once(const struct cg_lowering *l)
-{
-    const struct nest_block *body = &l->nest->blocks.at[0];
-    uint32_t scans = 0;
-    bool is = !l->gpu->is_phase;
-    for (uint32_t i = 0; i < l->nest->buffers.count; i++)
-        is &= l->nest->buffers.at[i].role != NEST_LOCAL;
-    for (uint32_t i = 0; i < body->statements.count; i++) {
-        const struct nest_statement *s = cg_statement(l, body->statements.at[i]);
-        if (s->kind != NEST_SCAN)
-            continue;
-        const struct nest_block *inside = &l->nest->blocks.at[s->body];
-        nest_id yield = inside->statements.at[map_scan_yield(l->nest, s)];
-        jot_dtype d = cg_statement(l, yield)->combines[0].dtype;
-        scans++;
-        is &= cg_extent(l, s) >= LEAST && map_is_short(l->nest, s->body, WINDOWS) &&
-              !dtype_is_complex(d) && dtype_get(d)->bytes == 4;
-    }
-    return is && scans == 1;
-}
-
 // The first function clears the words, the second does the scan.
 void gpu_scan_once(struct cg_lowering *l, struct cg_kernel *out)
 {
@@ -314,17 +284,15 @@ void gpu_scan_once(struct cg_lowering *l, struct cg_kernel *out)
     LLVMValueRef levels[LEVELS];
     l->gpu->block = GPU_BLOCK;
     l->gpu->group = 1;
-    struct cg_kernel_step *step = gpu_function_open(l, out, "_begin", 1);
+    struct cg_kernel_step *step = gpu_function_open(l, out, "_begin", 0);
     struct scan p = gpu_scan_make(l, scan, PASS_ONCE);
-    out->partial_bytes = place_levels(l, &p, levels);
-    int64_t words = (int64_t)out->partial_bytes / 8;
+    int64_t words = place_levels(l, &p, levels);
     struct cg_loop chunk = gpu_own_chunk_open(l, (words + GPU_BLOCK - 1) / GPU_BLOCK);
     LLVMValueRef i = LLVMBuildMul(b, chunk.index, cg_int(l->module, GPU_BLOCK), "");
     i = LLVMBuildAdd(b, i, gpu_wide(l, l->gpu->thread), "");
     struct cg_branch inside =
         cg_if_open(l, LLVMBuildICmp(b, LLVMIntSLT, i, cg_int(l->module, words), ""));
-    LLVMBuildStore(b, cg_int(l->module, 0),
-                   cg_at(l, l->module->i64, gpu_extra_operand(l, 0), i));
+    LLVMBuildStore(b, cg_int(l->module, 0), cg_at(l, l->module->i64, gpu_scratch(l), i));
     cg_if_close(l, &inside);
     step->total = words;
     step->grain = GPU_BLOCK;
@@ -333,7 +301,7 @@ void gpu_scan_once(struct cg_lowering *l, struct cg_kernel *out)
     l->gpu->group = GPU_BLOCK;
     // What goes back or ends inside of a tile needs more registers.
     l->gpu->resident = p.s->reverse || p.length % tile_of(&p) ? 0 : RESIDENT;
-    step = gpu_function_open(l, out, "_once" GPU_STREAMS, 1);
+    step = gpu_function_open(l, out, "_once" GPU_STREAMS, 0);
     l->gpu->is_alone = true;
     p = gpu_scan_make(l, scan, PASS_ONCE);
     gpu_lower_list(l, 0, body->statements.count - 1);

@@ -140,24 +140,20 @@ struct cg_results gpu_shared_results(struct cg_lowering *l, const struct cg_accu
     return r;
 }
 
-uint64_t gpu_place_results(struct cg_lowering *l, uint32_t n, const struct cg_accumulator *a,
-                           int64_t rows, LLVMValueRef memory, struct cg_results **out)
+void gpu_place_results(struct cg_lowering *l, uint32_t n, const struct cg_accumulator *a,
+                       int64_t rows, LLVMValueRef memory, struct cg_results **out)
 {
-    uint64_t at = 0;
+    uint64_t at = 0, sizes[3];
     *out = arena_array(l->arena, struct cg_results, n + 1);
     for (uint32_t i = 0; i < n; i++) {
-        uint64_t count = (uint64_t)rows * a[i].lanes;
-        uint64_t part = count * dtype_get(dtype_real(a[i].dtype))->bytes;
-        uint64_t sizes[3] = {part, dtype_is_complex(a[i].dtype) ? part : 0,
-                             cg_is_arg(&a[i]) ? count * 8 : 0};
+        map_result_bytes(a[i].op, a[i].dtype, (uint64_t)rows * a[i].lanes, sizes);
         for (int k = 0; k < 3; k++) {
             if (sizes[k])
                 (*out)[i].base[k] =
                     cg_at(l, l->module->i8, memory, cg_int(l->module, (int64_t)at));
-            at += (sizes[k] + 63) / 64 * 64;
+            at += sizes[k];
         }
     }
-    return at;
 }
 
 // Rows first .. first + span - 1 by one thread.

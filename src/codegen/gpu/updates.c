@@ -270,7 +270,7 @@ static void lower_order(struct cg_lowering *l, struct updates *u, struct cg_kern
     LLVMValueRef most = cg_int(l->module, MAP_CHUNK);
     LLVMValueRef is_rest = LLVMBuildICmp(b, LLVMIntSLT, rest, most, "");
     rest = LLVMBuildSelect(b, is_rest, rest, most, "");
-    LLVMValueRef to = LLVMBuildMul(b, chunk, cg_int(l->module, u->length), "");
+    LLVMValueRef to = LLVMBuildMul(b, chunk, cg_int(l->module, u->of.length), "");
     struct cg_loop copy = cg_loop_open(l, thread, rest, block);
     LLVMBuildStore(b, load_word(l, o.turns, copy.index),
                    updates_word(l, u->list, LLVMBuildAdd(b, to, copy.index, "")));
@@ -283,15 +283,6 @@ static void lower_order(struct cg_lowering *l, struct updates *u, struct cg_kern
 }
 
 // ---- The updates of a bin
-
-bool updates_is_in_turn(const struct cg_lowering *l, const struct updates *u, nest_id value)
-{
-    nest_id statement = l->nest->values.at[value].statement;
-    for (uint32_t i = 0; i < u->of.body->statements.count; i++)
-        if (u->of.body->statements.at[i] == statement)
-            return true;
-    return false;
-}
 
 static struct cg_value from_lane(struct cg_lowering *l, struct cg_value v, LLVMValueRef lane)
 {
@@ -310,7 +301,7 @@ static void fetch(struct cg_lowering *l, const struct updates *u, const struct c
         bool wants = s == u->of.put || (s->kind == NEST_OP && u->of.depends[s->result]);
         for (uint32_t k = 0; wants && k < s->n_in; k++) {
             nest_id v = s->in[k];
-            if (done[v] || u->of.depends[v] || !updates_is_in_turn(l, u, v) ||
+            if (done[v] || u->of.depends[v] || !map_is_in_turn(l->nest, &u->of, v) ||
                 LLVMIsConstant(own[v].re))
                 continue;
             l->values[v] = from_lane(l, own[v], lane);
@@ -425,7 +416,7 @@ static void lower_bins(struct cg_lowering *l, struct updates *u, struct cg_kerne
     LLVMValueRef mine = LLVMBuildAdd(b, turns.index, gpu_wide(l, u->lane), "");
     LLVMValueRef is_there = LLVMBuildICmp(b, LLVMIntSLT, mine, end, "");
     mine = LLVMBuildSelect(b, is_there, mine, begin, "");
-    LLVMValueRef base = LLVMBuildMul(b, number, cg_int(l->module, u->length), "");
+    LLVMValueRef base = LLVMBuildMul(b, number, cg_int(l->module, u->of.length), "");
     LLVMValueRef turn = load_word(l, u->list, LLVMBuildAdd(b, base, mine, ""));
     updates_set_turn(l, u, gpu_wide(l, turn));
     updates_lower_turn(l, u, false);
@@ -442,22 +433,20 @@ void gpu_updates_lower(struct cg_lowering *l, uint32_t at, struct cg_kernel *out
 {
     struct updates u;
     struct map_gpu m = gpu_map_of(l);
+    struct map_places places;
     map_updates_find(&m, l->nest->blocks.at[0].statements.at[at], &u.of);
     l->gpu->keeps_loops = true;
-    if (u.of.window == 1 && places_are_few(l, &u)) {
-        places_lower(l, &u, at, out);
+    if (map_places_find(&m, &u.of, &places)) {
+        places_lower(l, &u, &places, at, out);
         return;
     }
-    int64_t all = u.of.points * u.of.chunks, offsets = (all * (u.of.bins + 1) + 15) / 16 * 16;
-    u.length = u.of.turns < MAP_CHUNK ? u.of.turns : MAP_CHUNK;
-    out->partial_bytes = (uint64_t)(offsets + all * u.length) * 4;
     for (int pass = 0; pass < 2; pass++) {
         l->gpu->block = pass ? UPDATE_BLOCK : ORDER_BLOCK;
         l->gpu->group = l->gpu->block;
         l->gpu->is_alone = true;
-        struct cg_kernel_step *step = gpu_function_open(l, out, pass ? "" : "_order", 1);
-        u.offsets = gpu_extra_operand(l, 0);
-        u.list = updates_word(l, u.offsets, cg_int(l->module, offsets));
+        struct cg_kernel_step *step = gpu_function_open(l, out, pass ? "" : "_order", 0);
+        u.offsets = gpu_scratch(l);
+        u.list = updates_word(l, u.offsets, cg_int(l->module, u.of.offsets));
         u.lane = LLVMBuildURem(l->m.b, l->gpu->thread, gpu_i32(l, GPU_WARP), "");
         gpu_lower_list(l, 0, at);
         if (pass && u.of.window > 1)

@@ -9,7 +9,6 @@
 
 struct updates {
     struct map_updates of;
-    int64_t length; // of a chunk's list
     LLVMValueRef offsets, list, lane;
 };
 
@@ -20,8 +19,6 @@ void updates_set_point(struct cg_lowering *l, const struct updates *u, LLVMValue
 void updates_set_turn(struct cg_lowering *l, const struct updates *u, LLVMValueRef turn);
 // Statements of the turn that do, or do not, depend on what is updated.
 void updates_lower_turn(struct cg_lowering *l, const struct updates *u, bool depends);
-// Whether the value is made in a turn.
-bool updates_is_in_turn(const struct cg_lowering *l, const struct updates *u, nest_id value);
 
 // Word i of those from base on.
 LLVMValueRef updates_word(struct cg_lowering *l, LLVMValueRef base, LLVMValueRef i);
@@ -29,9 +26,8 @@ LLVMValueRef updates_word(struct cg_lowering *l, LLVMValueRef base, LLVMValueRef
 // windows.c: the second step, for updates of windows.
 void windows_lower(struct cg_lowering *l, const struct updates *u, struct cg_kernel_step *step);
 
-// places.c
-// Whether a block of threads can count the updates of every place; the two steps that do.
-bool places_are_few(struct cg_lowering *l, const struct updates *u);
-void places_lower(struct cg_lowering *l, struct updates *u, uint32_t at, struct cg_kernel *out);
+// places.c: the two steps of updates of few places.
+void places_lower(struct cg_lowering *l, struct updates *u, const struct map_places *of,
+                  uint32_t at, struct cg_kernel *out);
 
 #endif

@@ -102,7 +102,7 @@ void windows_lower(struct cg_lowering *l, const struct updates *u, struct cg_ker
     LLVMValueRef begin = gpu_wide(l, LLVMBuildLoad2(b, l->module->i32, at, ""));
     at = updates_word(l, at, cg_int(l->module, 1));
     LLVMValueRef end = gpu_wide(l, LLVMBuildLoad2(b, l->module->i32, at, ""));
-    LLVMValueRef list = LLVMBuildMul(b, number, cg_int(l->module, u->length), "");
+    LLVMValueRef list = LLVMBuildMul(b, number, cg_int(l->module, u->of.length), "");
     list = updates_word(l, u->list, list);
     struct cg_loop loop = cg_loop_open(l, begin, end, cg_int(l->module, ahead));
     struct turn turns[AHEAD];

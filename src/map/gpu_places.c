@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// Updates of places so few that a block of threads can count those of each (codegen/gpu/places.c).
+#include "map/gpu.h"
+
+#define LEAST_PLACES (MAP_CHUNK / 16)
+
+bool map_is_in_turn(const struct nest *n, const struct map_updates *u, nest_id value)
+{
+    nest_id statement = n->values.at[value].statement;
+    for (uint32_t i = 0; i < u->body->statements.count; i++)
+        if (u->body->statements.at[i] == statement)
+            return true;
+    return false;
+}
+
+// The value that says where it goes: it counts elements, and other terms count points.
+static bool find_place(const struct map_gpu *m, const struct map_updates *u,
+                       struct map_places *p)
+{
+    const struct nest_index *x = &u->put->index;
+    p->place = NEST_NONE;
+    p->count = m->nest->buffers.at[u->put->buffer].count;
+    for (uint32_t i = 0; i < x->count; i++) {
+        const struct nest_term *t = &x->terms[i];
+        if (t->is_value) {
+            if (p->place != NEST_NONE || t->factor != 1)
+                return false;
+            p->place = t->id;
+        } else if (map_is_of_turns(u, t->id) || t->factor <= 0) {
+            return false;
+        } else if (t->factor < p->count) {
+            p->count = t->factor;
+        }
+    }
+    return x->constant == 0 && p->place != NEST_NONE && map_is_in_turn(m->nest, u, p->place) &&
+           !u->depends[p->place];
+}
+
+// The only value that updates take of their turns.
+static bool find_value(const struct map_gpu *m, const struct map_updates *u,
+                       struct map_places *p)
+{
+    p->value = NEST_NONE;
+    if (dtype_is_complex(m->nest->buffers.at[u->put->buffer].dtype))
+        return false;
+    for (uint32_t i = 0; i < u->body->statements.count; i++) {
+        const struct nest_statement *s = nest_statement_at(m->nest, u->body->statements.at[i]);
+        bool wants = s == u->put || (s->kind == NEST_OP && u->depends[s->result]);
+        for (uint32_t k = 0; wants && k < s->n_in; k++) {
+            nest_id v = s->in[k];
+            if (u->depends[v] || v == p->value || !map_is_in_turn(m->nest, u, v) ||
+                nest_maker_of(m->nest, v)->kind == NEST_CONST)
+                continue;
+            if (p->value != NEST_NONE)
+                return false;
+            p->value = v;
+        }
+    }
+    p->dtype = p->value == NEST_NONE ? JOT_BOOL : m->nest->values.at[p->value].dtype;
+    return p->value == NEST_NONE || p->dtype == JOT_F32 || p->dtype == JOT_F64 ||
+           p->dtype == JOT_I32 || p->dtype == JOT_I64 || p->dtype == JOT_U32 ||
+           p->dtype == JOT_U64;
+}
+
+bool map_places_find(const struct map_gpu *m, const struct map_updates *u, struct map_places *p)
+{
+    *p = (struct map_places){0};
+    int64_t step = (int64_t)MAP_SORT_BLOCK * 8; // places in 16 bytes of each thread
+    bool is_such = u->window == 1 && u->turns >= MAP_CHUNK && find_place(m, u, p) &&
+                   find_value(m, u, p) && p->count >= LEAST_PLACES &&
+                   p->count <= MAP_MOST_PLACES;
+    p->room = (p->count + step - 1) / step * step;
+    p->row = p->room + 8;
+    return is_such;
+}
+
+int64_t map_value_bytes(const struct map_places *p)
+{
+    return p->value == NEST_NONE ? 0 : dtype_get(p->dtype)->bytes;
+}
