@@ -13,6 +13,7 @@ enum cg_want {
     CG_WANT_LLVM = 1u << 0,     // the LLVM text too
     CG_WANT_ASSEMBLY = 1u << 1, // the assembly too
     CG_WANT_MAPPED = 1u << 2, // instead of an object: the program, its nests with their levels
+    CG_WANT_VERIFIED = 1u << 3, // levels that the text says of a GPU's nests are checked first
 };
 
 struct cg_request {

@@ -132,12 +132,14 @@ static jot_status check_levels(const struct nest_program *program, const struct 
 
 // Nests of a GPU whose text says nothing of levels are mapped here.
 static jot_status lower_all(struct cg_module *m, struct arena *arena,
-                            struct nest_program *program, bool is_lowered,
+                            struct nest_program *program, uint32_t want,
                             struct cg_kernel *kernels, struct cg_phases *phases)
 {
+    bool is_lowered = !(want & CG_WANT_MAPPED);
     find_constants(arena, program);
     if (m->is_gpu) {
-        JOT_TRY(check_levels(program, m));
+        if (want & CG_WANT_VERIFIED)
+            JOT_TRY(check_levels(program, m));
         map_program_to_gpu(program, m->has_warpgroups);
         return is_lowered ? lower_gpu(m, arena, program, kernels, phases) : JOT_OK;
     }
@@ -188,8 +190,7 @@ static jot_status compile(const struct cg_request *request, struct arena *arena,
             cg_module_finish(&m);
             return status_out_of_memory();
         }
-        jot_status s =
-            lower_all(&m, arena, program, !(request->want & CG_WANT_MAPPED), kernels, phases);
+        jot_status s = lower_all(&m, arena, program, request->want, kernels, phases);
         if (s == JOT_OK && !(request->want & CG_WANT_MAPPED))
             s = cg_module_compile(&m, target, request->want, &object);
         arena_guard_close(&guard);

@@ -192,10 +192,15 @@ static void check_fold(struct verifier *v, const struct nest_statement *s)
 }
 
 // Threads that have points beside one another fold alone.
-static void check_column(struct verifier *v, const struct nest_statement *s)
+static void check_one_by_one(struct verifier *v, const struct nest_statement *s)
 {
     if (map_vector(v->nest, s) > 1 || s->turns || s->at_once)
         FAULT(v, s, "what a thread has of a column goes one by one");
+}
+
+static void check_column(struct verifier *v, const struct nest_statement *s)
+{
+    check_one_by_one(v, s);
     if (!nest_fold_is_leaf(v->nest, nest_id_of(v->nest, s)))
         FAULT(v, s, "threads do not share terms that hold loops");
 }
@@ -345,21 +350,28 @@ static void check_blocks(struct verifier *v, const struct nest_statement *points
     check_fold(v, fold);
 }
 
-// Blocks of threads have parts of the folds of neighbouring points.
+// Blocks of threads have parts of the folds of neighbouring points, and of the maps beside them.
 static void check_parts(struct verifier *v, const struct map_gpu *m,
-                        const struct nest_statement *points, const struct nest_statement *fold)
+                        const struct nest_statement *points)
 {
     const struct nest *n = v->nest;
     bool *depends = arena_array(v->arena, bool, n->values.count + 1);
     struct map_gpu asked = map_gpu_of_columns(m);
     struct map_points p = map_points_of(n, nest_id_of(n, points));
-    if (map_only_fold(n, points, depends) != nest_id_of(n, fold) || map_has_locals(n) ||
-        nest_extent(n, fold) < FOLD_LANES || !p.count)
-        FAULT(v, fold, "its parts are not those of blocks of threads");
+    nest_id fold = map_only_fold(n, points, depends);
+    if (fold == NEST_NONE || map_has_locals(n) ||
+        nest_extent(n, nest_statement_at(n, fold)) < FOLD_LANES || !p.count)
+        FAULT(v, points, "its parts are not those of blocks of threads");
     else if (n->axes.at[p.axis].extent % p.lanes || p.rows > 1)
         FAULT(v, points, "%u neighbours are not all there", p.lanes);
     check_points(v, &asked, points, 1);
-    check_column(v, fold);
+    nest_for_each (s, n, points->body) {
+        if (!s->n_axes)
+            continue;
+        if (s->level != NEST_THREAD)
+            FAULT(v, s, "blocks of threads do not share it by @%s", level_name(s));
+        check_one_by_one(v, s);
+    }
 }
 
 // Warps have parts of running folds, or threads those of columns.
@@ -404,10 +416,10 @@ static void check_grid(struct verifier *v, const struct map_gpu *m,
         FAULT(v, s, "blocks of threads do not share it by @%s", level_name(s));
     else if (s->kind == NEST_SCAN)
         check_scan(v, m, points, s);
+    else if (threads_of(v, NEST_COLUMNS) && points)
+        check_parts(v, m, points);
     else if (s->kind != NEST_FOLD)
         FAULT(v, s, "blocks of threads do not share it");
-    else if (threads_of(v, NEST_COLUMNS) && points)
-        check_parts(v, m, points, s);
     else
         check_blocks(v, points, s);
     check_own(v, m, s->body, NULL);

@@ -128,8 +128,9 @@ static jot_status generate(struct native_program *p, struct arena *arena, unsign
     nest_program_print(&text, nests);
     char target[TARGET];
     JOT_TRY(p->device->type->target(p->device, target, sizeof target));
-    struct cg_request request = {
-        .want = want, .program = text.text, .target = *target ? target : NULL};
+    struct cg_request request = {.want = want | (environment_verifies() ? CG_WANT_VERIFIED : 0),
+                                 .program = text.text,
+                                 .target = *target ? target : NULL};
     JOT_TRY(ask_code_generator(p, &request, out));
     if (out->status == JOT_OK)
         return JOT_OK;

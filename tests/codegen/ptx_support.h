@@ -25,14 +25,15 @@ static inline void teardown(void) { arena_release(arena); }
 // The code of a program; that of the text with its levels is the same.
 static inline struct cg_response compiled_program(const char *text, const char *target)
 {
-    struct cg_request request = {.want = CG_WANT_ASSEMBLY, .program = text, .target = target};
+    struct cg_request request = {
+        .want = CG_WANT_ASSEMBLY | CG_WANT_VERIFIED, .program = text, .target = target};
     struct cg_response r, mapped, again;
     jot_codegen_entry(&request, &r);
     if (r.status != JOT_OK)
         return r;
     request.want = CG_WANT_MAPPED;
     jot_codegen_entry(&request, &mapped);
-    request.want = CG_WANT_ASSEMBLY;
+    request.want = CG_WANT_ASSEMBLY | CG_WANT_VERIFIED;
     request.program = mapped.text;
     jot_codegen_entry(&request, &again);
     ck_assert_msg(again.status == JOT_OK, "%s in\n%s", again.message, mapped.text);
@@ -56,8 +57,9 @@ static inline const char *program_of(const char *kernel)
 // The text of one kernel with its levels, and without that of the program.
 static inline const char *mapped_of(const char *text, const char *target)
 {
-    struct cg_request request = {
-        .want = CG_WANT_MAPPED, .program = program_of(text), .target = target};
+    struct cg_request request = {.want = CG_WANT_MAPPED | CG_WANT_VERIFIED,
+                                 .program = program_of(text),
+                                 .target = target};
     struct cg_response r;
     jot_codegen_entry(&request, &r);
     ck_assert_msg(r.status == JOT_OK, "%s", r.message);

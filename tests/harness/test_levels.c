@@ -55,7 +55,8 @@ static void compile(const struct nest *n, struct strbuf *report)
 {
     struct strbuf text = strbuf_make(arena);
     nest_program_print(&text, run_native_wrap(arena, nest_copy(arena, n)));
-    struct cg_request request = {.program = text.text, .target = "cuda sm_90"};
+    struct cg_request request = {
+        .want = CG_WANT_VERIFIED, .program = text.text, .target = "cuda sm_90"};
     struct cg_response r;
     jot_codegen_entry(&request, &r);
     if (r.status != JOT_OK)

@@ -63,6 +63,14 @@ static const struct gpu_nest {
                                               "%1") "    put y[512*i + j] = %1\n  }\n"),
      false,
      {"par @thread j < 512, i < 4096"}},
+    {"few long columns: blocks of threads have parts of the folds and of the maps beside them",
+     KERNEL("  par i < 400 {\n" SUM(
+         "j < 4096", "x[i + 400*j]",
+         "%1") "    put y[i + 134217000] = %1\n    "
+               "map k < 4096 {\n      %2 = load x[i + 400*k] : f32\n      %3 = exp %2 : f32\n"
+               "      put y[4096*i + k] = %3\n    }\n  }\n"),
+     false,
+     {" columns 64", "par @grid i < 400", "map @thread k < 4096"}},
     {"a number read before many points: some after another for a thread",
      KERNEL("  %9 = load w[0] : f32\n  par i < 134217728 {\n    %10 = load x[i] : f32\n"
             "    %11 = mul %10, %9 : f32\n    put y[i] = %11\n  }\n"),
