@@ -63,14 +63,31 @@ static double of_line(const struct pricing *p, const struct nest_statement *s)
     return found < 1 ? 1 : found < MOST_OF_LINE ? (double)found : MOST_OF_LINE;
 }
 
+// What an access of lanes takes whose lines have few places in the nearest cache: by the time that the next element of
+// a line is wanted it has been replaced.
+static double conflict_cost(const struct pricing *p, const struct nest_statement *s,
+                            nest_id axis)
+{
+    int64_t step = nest_index_factor(&s->index, axis) * bytes_of(p->n, s), same = 1;
+    int64_t extent = p->n->axes.at[axis].extent, lines = 2 * (int64_t)COST_VECTOR;
+    while (same < COST_NEAR_PERIOD && step % (2 * same) == 0)
+        same *= 2;
+    lines = extent < lines ? extent : lines;
+    if (same < COST_LINE_BYTES || lines * same < COST_NEAR_WAYS * COST_NEAR_PERIOD)
+        return 0;
+    return COST_OF_CONFLICT * (double)same / COST_NEAR_PERIOD;
+}
+
 // Of an element that each lane has far from those of the others: rows go by tiles, as do neighbours through time
 // (codegen/stack.c).
-static double gather_cost(const struct pricing *p, const struct nest_statement *s)
+static double apart_cost(const struct pricing *p, const struct nest_statement *s, nest_id axis)
 {
+    double conflict = conflict_cost(p, s, axis);
     if (s->op || s->guard != NEST_NONE)
-        return COST_GATHER;
+        return COST_GATHER + conflict;
     int64_t through = p->time == NEST_NONE ? 0 : nest_index_factor(&s->index, p->time);
-    return through == 1 || through == -1 ? COST_OF_TILE : COST_GATHER / of_line(p, s);
+    return through == 1 || through == -1 ? COST_OF_TILE * (1 + conflict / 4)
+                                         : (COST_GATHER + conflict) / of_line(p, s);
 }
 
 static double access_cost(const struct pricing *p, const struct nest_statement *s, nest_id axis)
@@ -85,7 +102,7 @@ static double access_cost(const struct pricing *p, const struct nest_statement *
         return 0.5 / COST_VECTOR;
     if (factor == 1 || factor == -1)
         return 1 / COST_VECTOR;
-    return factor >= -4 && factor <= 4 ? 0.25 : gather_cost(p, s);
+    return factor >= -4 && factor <= 4 ? 0.25 : apart_cost(p, s, axis);
 }
 
 // Whether registers keep all that the load reads through the loop over time.

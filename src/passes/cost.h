@@ -185,7 +185,10 @@ enum cost_constant {
     // Elements of a product, for each of its operands', that are kept for a loop which would make it again.
     COST_PRODUCT_GROWTH = 4,
     COST_PART_RUN = 16, // elements side by side of a part that loops of its own put in place
-    COST_NEAR_BYTES = 32 * 1024,    // what the nearest cache holds
+    COST_NEAR_BYTES = 32 * 1024, // what the nearest cache holds
+    COST_NEAR_PERIOD =
+        4096, // so far apart lines have the same place there, of which it holds so many
+    COST_NEAR_WAYS = 8,
     COST_LARGE_BYTES = 1024 * 1024, // what is expected to fall out of the nearest caches
     COST_CACHES_BYTES = 24 << 20,   // what all caches of a processor hold
     COST_LINE_BYTES = 64,   // of a processor's caches; arrays and the arena begin at a line
@@ -281,7 +284,8 @@ enum cost_constant {
 // What a processor takes for a loop, in scalar operations (map/price.c).  Lanes that one operation is done to, roughly;
 // a loop of lanes beside what they do; bringing the accumulators of its fold together, those of places at each halving;
 // one lane's result on its way into a vector; elements that lanes read far apart, by tiles of them, or put a few apart,
-// each; and times as much as dear functions of one register take.
+// each; a line that has the place of another one in the nearest cache; and times as much as dear functions of one
+// register take.
 #define COST_VECTOR 16.0
 #define COST_OF_LOOP 3.0
 #define COST_OF_FOLD 14.0
@@ -289,6 +293,7 @@ enum cost_constant {
 #define COST_OF_LANE 2.0
 #define COST_GATHER 2.0
 #define COST_OF_TILE 0.25
+#define COST_OF_CONFLICT 8.0
 #define COST_OF_WAITING 2.0
 #define COST_NEAR_PUT 1.0
 // The same of a byte that moves between the nearest cache and a core's second one, the caches of all, or memory

@@ -248,6 +248,28 @@ START_TEST(rows_of_lanes_are_tiles)
 }
 END_TEST
 
+// Lines that are a power of two apart have few places in the nearest cache.
+START_TEST(conflicts_are_dear)
+{
+    static const int64_t strides[] = {1000, 1024, 1040};
+    int64_t price[3];
+    for (int i = 0; i < 3; i++) {
+        struct strbuf s = strbuf_make(arena);
+        strbuf_printf(&s,
+                      "kernel k(x: f32[70000], y: out f32[64]) {\n  par i < 64 {\n"
+                      "    %%9 = const 0x00000000 : f32\n    seq j < 40 carry %%8 = %%9 {\n"
+                      "      %%0 = load x[%d*i + 4*j] : f32\n"
+                      "      %%1 = load x[%d*i + 4*j + 1] : f32\n"
+                      "      %%2 = add %%0, %%1 : f32\n      %%3 = fma %%8, %%2, %%8 : f32\n"
+                      "      yield %%3\n    } -> %%7\n    put y[i] = %%7\n  }\n}\n",
+                      (int)strides[i], (int)strides[i]);
+        price[i] = map_price(nest_of_text(arena, s.text));
+    }
+    ck_assert_int_eq(price[0], price[2]);
+    ck_assert_int_gt(price[1], 2 * price[0]);
+}
+END_TEST
+
 // A register of dear functions waits for itself, and eight numbers of f64 are one.
 START_TEST(few_lanes_of_functions_wait)
 {
@@ -513,6 +535,7 @@ static void add_tests(TCase *t)
     tcase_add_test(t, traffic_is_of_lines);
     tcase_add_test(t, threads_have_parts);
     tcase_add_test(t, rows_of_lanes_are_tiles);
+    tcase_add_test(t, conflicts_are_dear);
     tcase_add_test(t, few_lanes_of_functions_wait);
     tcase_add_test(t, combiners_are_dear);
 }
