@@ -45,9 +45,38 @@ static void order_axes(const struct map_gpu *m, const struct nest_statement *poi
     }
 }
 
+// The index with each axis of `from` as the one of `to` at its place.
+static void rename_axes(struct arena *arena, struct nest_index *x, uint32_t n_axes,
+                        const nest_id *from, const nest_id *to)
+{
+    struct nest_term *terms = arena_copy(arena, x->terms, x->count * sizeof *terms);
+    for (uint32_t i = 0; i < x->count; i++)
+        for (uint32_t k = 0; k < n_axes && !terms[i].is_value; k++)
+            if (x->terms[i].id == from[k])
+                terms[i].id = to[k];
+    *x = nest_index_make(arena, x->constant, (int)x->count, terms);
+}
+
+// The axes in a new order are the nest's in the numbers that they have in a text: those of the old order.
+static void reorder(const struct map_gpu *m, struct nest *n, const struct nest_statement *s,
+                    const nest_id *axes)
+{
+    struct nest_axis *moved = arena_array(m->arena, struct nest_axis, s->n_axes);
+    for (uint32_t k = 0; k < s->n_axes; k++)
+        moved[k] = n->axes.at[axes[k]];
+    for (uint32_t k = 0; k < s->n_axes; k++)
+        n->axes.at[s->axes[k]] = moved[k];
+    for (uint32_t i = 0; i < n->statements.count; i++) {
+        struct nest_statement *t = &n->statements.at[i];
+        struct nest_index *all[] = {&t->index, &t->source_index[0], &t->source_index[1]};
+        for (int k = 0; k < 3; k++)
+            rename_axes(m->arena, all[k], s->n_axes, axes, s->axes);
+    }
+}
+
 void map_order_choose(const struct map_gpu *m, struct nest *n, nest_id loop)
 {
-    struct nest_statement *s = &n->statements.at[loop];
+    const struct nest_statement *s = nest_statement_at(n, loop);
     if (s->n_axes < 2 || nest_lies_along(nest_lines_in(n, s)))
         return;
     nest_id *axes = arena_copy(m->arena, s->axes, s->n_axes * sizeof *axes);
@@ -55,5 +84,5 @@ void map_order_choose(const struct map_gpu *m, struct nest *n, nest_id loop)
     order_axes(m, s, axes);
     ordered.axes = axes;
     if (nest_lies_along(nest_lines_in(n, &ordered)))
-        s->axes = axes;
+        reorder(m, n, s, axes);
 }

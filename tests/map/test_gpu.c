@@ -58,6 +58,24 @@ START_TEST(a_price_sees_who_works)
 }
 END_TEST
 
+// Axes in a new order have the numbers that the text gives them.
+START_TEST(axes_are_numbered_in_their_order)
+{
+    struct nest *n = nest_of_text(arena, KERNEL("  par i < 64, j < 300 {\n" SUM(
+                                             "k < 64", "x[i + 19200*k + 64*j]",
+                                             "%1") "    put y[300*i + j] = %1\n  }\n"));
+    const char *text = mapped(n, false);
+    ck_assert_msg(strstr(text, "j < 300, i < 64"), "%s", text);
+    struct nest *again = nest_of_text(arena, text);
+    nest_for_all (s, n) {
+        const struct nest_statement *t = nest_statement_at(again, nest_id_of(n, s));
+        ck_assert_uint_eq(s->index.count, t->index.count);
+        for (uint32_t k = 0; k < s->index.count; k++)
+            ck_assert_int_eq(s->index.terms[k].factor, t->index.terms[k].factor);
+    }
+}
+END_TEST
+
 // Of more such points than keep memory busy a thread has one.
 START_TEST(many_columns_are_threads)
 {
@@ -160,7 +178,7 @@ START_TEST(places_are_asked_before_they_are_planned)
         ck_assert_msg(nest_program_parse(arena, text.text, &p) == JOT_OK, "%s",
                       jot_error_message());
         if (i % 2)
-            p->arena_bytes = 0;
+            p->is_planned = false;
         const struct map_operand *of = map_operands(arena, p)[0];
         ck_assert_int_eq(of[0].is_alone, i % 2);
         ck_assert_int_eq(of[0].is_constant, i == 1);
@@ -359,6 +377,7 @@ static void add_tests(TCase *t)
     tcase_add_test(t, places_are_asked_before_they_are_planned);
     tcase_add_loop_test(t, what_has_no_code_is_refused, 0, (int)(sizeof wrong / sizeof *wrong));
     tcase_add_test(t, a_price_sees_who_works);
+    tcase_add_test(t, axes_are_numbered_in_their_order);
     tcase_add_test(t, many_columns_are_threads);
     tcase_add_test(t, serial_work_is_found);
 }
