@@ -37,19 +37,19 @@ struct span {
 
 static struct span span_of(const struct nest_program *p, const struct nest_memory *m)
 {
-    uint64_t at = p->arena_bytes + m->index, own = (uint64_t)(m - p->memories.at);
+    uint64_t end = p->is_planned ? p->arena_bytes : 0, at = end + m->index,
+             own = (uint64_t)(m - p->memories.at);
     switch (m->place) {
     case NEST_TEMPORARY:
-        if (p->arena_bytes)
+        if (p->is_planned)
             return (struct span){m->offset, m->offset + bytes_of(m)};
         own += p->n_inputs + p->n_outputs; // memory is not planned yet
         return (struct span){own, own + 1};
     case NEST_INPUT:
         return (struct span){at, at + 1};
     case NEST_OUTPUT: // may have taken the memory of an input
-        at = p->donated && p->donated[m->index] >= 0
-                 ? p->arena_bytes + (uint64_t)p->donated[m->index]
-                 : at + p->n_inputs;
+        at = p->donated && p->donated[m->index] >= 0 ? end + (uint64_t)p->donated[m->index]
+                                                     : at + p->n_inputs;
         return (struct span){at, at + 1};
     default:
         return (struct span){0}; // nothing writes it

@@ -180,5 +180,5 @@ jot_status pass_program_pipeline(struct nest_program *p, struct arena *scratch,
             s->pass_for(p, scratch, options);
         JOT_TRY(verify_with(verify_kernels, options, p, s->name));
     }
-    return pass_verify_program(options, p, "layout_products");
+    return pass_verify_program(options, p, "layout_products or one before it");
 }

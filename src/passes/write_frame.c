@@ -156,6 +156,7 @@ static struct frame *make_frame(struct writer *w, struct lane_graph *body, const
     if (body != w->lanes->top) {
         f->s.part_of = t->part_of;
         f->s.axis_last = NULL;
+        f->s.last_block = NULL;
         choose_kept(w, f);
         return f;
     }

@@ -19,10 +19,11 @@ nest_id write_buffer_of(struct writer *w, uint32_t memory, enum nest_role role)
 form_id write_place(struct writer *w, const struct schedule *s, ir_id v, const form_id *at)
 {
     int rank = ir_rank_of(s->g, v), last = s->axis_last ? s->axis_last[v] - 1 : -1, n = 0;
+    int64_t block = last >= 0 ? s->last_block[v] : 0;
     int64_t dims[IR_MAX_RANK + 1];
     form_id place[IR_MAX_RANK + 1], end = 0;
     for (int i = 0; i < rank; i++) {
-        int64_t extent = ir_dims_of(s->g, v)[i], block = s->last_block[v];
+        int64_t extent = ir_dims_of(s->g, v)[i];
         if (i == last && !block) {
             end = at[i];
             continue;
@@ -36,7 +37,7 @@ form_id write_place(struct writer *w, const struct schedule *s, ir_id v, const f
         n++;
     }
     if (last >= 0) {
-        dims[n] = s->last_block[v] ? s->last_block[v] : ir_dims_of(s->g, v)[last];
+        dims[n] = block ? block : ir_dims_of(s->g, v)[last];
         place[n++] = end;
     }
     return emit_form_linear(&w->e, n, dims, place);
