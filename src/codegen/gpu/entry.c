@@ -3,6 +3,7 @@
 // that take turns in it, and the memory that it has.
 #include "codegen/gpu/gpu.h"
 
+#include <assert.h>
 #include <llvm-c/DebugInfo.h>
 #include <llvm-c/Target.h>
 #include <stdio.h>
@@ -191,8 +192,9 @@ LLVMValueRef gpu_extra_operand(const struct cg_lowering *l, unsigned i)
 LLVMValueRef gpu_scratch(const struct cg_lowering *l)
 {
     uint32_t i = 0;
-    while (l->nest->buffers.at[i].role != NEST_WORK)
+    while (i < l->nest->buffers.count && l->nest->buffers.at[i].role != NEST_WORK)
         i++;
+    assert(i < l->nest->buffers.count); // map has given it some (map/gpu_scratch.c)
     return l->buffers[i].base;
 }
 
