@@ -77,8 +77,8 @@ static uint64_t of_parts(const struct map_gpu *m, const struct nest *n, nest_id 
         nest_statement_at(n, map_only_fold(n, points.s, depends));
     int64_t columns = n->threads[NEST_COLUMNS];
     unsigned group = n->threads[NEST_GROUP_THREADS];
-    struct map_parts p = map_parts_of(n, fold, (points.count + columns - 1) / columns,
-                                      group ? group : 1);
+    struct map_parts p =
+        map_parts_of(n, fold, (points.count + columns - 1) / columns, group ? group : 1);
     return results_of(fold, p.parts * points.count * points.lanes);
 }
 
