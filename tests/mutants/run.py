@@ -158,7 +158,7 @@ MUTANTS = [
      "if (!reads)",
      "if (!reads && i == b)"),
     # Run time and tracing.
-    ("the last chunk is cut off", "src/runtime/program.c", ["runtime/program"],
+    ("the last chunk is cut off", "src/runtime/program_load.c", ["runtime/program"],
      "s->chunks = from->total / from->grain + (from->total % from->grain != 0);",
      "s->chunks = from->total / from->grain + (from->total < from->grain);"),
     ("a failure is not told", "src/runtime/distributed/job.c", ["runtime/distributed_failures"],
