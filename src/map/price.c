@@ -7,8 +7,8 @@
 
 #include <math.h>
 
-#define LINE_LOOK                                                                              \
-    32 // statements around an access among which others of its line are looked for
+// Statements around an access among which others of its line are looked for.
+#define LINE_LOOK 32
 #define MOST_OF_LINE 8.0 // of which so many gain
 
 struct pricing {

@@ -186,8 +186,8 @@ enum cost_constant {
     COST_PRODUCT_GROWTH = 4,
     COST_PART_RUN = 16, // elements side by side of a part that loops of its own put in place
     COST_NEAR_BYTES = 32 * 1024, // what the nearest cache holds
-    COST_NEAR_PERIOD =
-        4096, // so far apart lines have the same place there, of which it holds so many
+    // Lines so far apart have the same place there, of which it holds so many.
+    COST_NEAR_PERIOD = 4096,
     COST_NEAR_WAYS = 8,
     COST_LARGE_BYTES = 1024 * 1024, // what is expected to fall out of the nearest caches
     COST_CACHES_BYTES = 24 << 20,   // what all caches of a processor hold
