@@ -40,6 +40,15 @@ static inline bool dtype_is_half(jot_dtype d) { return d == JOT_F16 || d == JOT_
 static inline jot_dtype dtype_real(jot_dtype d) { return (jot_dtype)dtype_table[d].real; }
 // The type in which arithmetic on d is done.
 static inline jot_dtype dtype_compute(jot_dtype d) { return (jot_dtype)dtype_table[d].compute; }
+static inline bool dtype_is_byte(jot_dtype d) { return d == JOT_BOOL || d == JOT_I8; }
+// Whether a library multiplies matrices of one type into one of the other, exactly up to the sum: of half types
+// into f32, of bytes into i32, and else of an inexact type into that type.
+static inline bool dtype_multiplies(jot_dtype operands, jot_dtype product)
+{
+    return operands == product ? dtype_is_inexact(product)
+                               : (dtype_is_half(operands) && product == JOT_F32) ||
+                                     (dtype_is_byte(operands) && product == JOT_I32);
+}
 // The complex type whose parts are d (f32 or f64).
 static inline jot_dtype dtype_complex(jot_dtype d) { return d == JOT_F64 ? JOT_C128 : JOT_C64; }
 

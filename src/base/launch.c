@@ -174,7 +174,8 @@ static int64_t extent_of(const struct rt_gemm *g, int64_t rows, int64_t columns,
 
 static jot_status check_gemm(uint32_t i, const struct rt_gemm *g)
 {
-    if (!dtype_is_valid((int)g->dtype) || !dtype_is_inexact((jot_dtype)g->dtype))
+    if (!dtype_is_valid((int)g->dtype) || !dtype_is_valid((int)g->operands) ||
+        !dtype_multiplies((jot_dtype)g->operands, (jot_dtype)g->dtype))
         return bad("gemm", i, "a matrix product of this dtype is not possible");
     if (g->transpose_a > RT_TRANSPOSE_CONJUGATE || g->transpose_b > RT_TRANSPOSE_CONJUGATE)
         return bad("gemm", i, "an unknown transposition");
@@ -201,16 +202,17 @@ static jot_status check_matrices(const struct rt_plan *p, uint32_t i, const stru
     int64_t of_c = extent_of(g, g->m, g->n, g->ldc, g->stride_c);
     int64_t extents[5] = {extent_of(g, rows_a, columns_a, g->lda, g->stride_a),
                           extent_of(g, rows_b, columns_b, g->ldb, g->stride_b), of_c};
-    uint64_t element = dtype_get((jot_dtype)g->dtype)->bytes;
     int n = 3;
     if (g->flags & RT_GEMM_BIAS)
         extents[n++] = g->n;
     if (g->flags & RT_GEMM_ADDEND)
         extents[n++] = of_c;
-    for (int operand = 0; operand < n; operand++)
+    for (int operand = 0; operand < n; operand++) {
+        uint64_t element = dtype_get((jot_dtype)(operand < 2 ? g->operands : g->dtype))->bytes;
         if (extents[operand] < 0 ||
             (uint64_t)extents[operand] > p->buffers[operands[operand]].bytes / element)
             return bad("step", i, "a matrix larger than its buffer");
+    }
     return JOT_OK;
 }
 

@@ -211,7 +211,9 @@ enum rt_precision {
 // of f32 may be rounded as far as the precision says.  A product that is symmetric but for rounding may
 // be computed on one side of its diagonal alone.
 struct rt_gemm {
-    uint32_t dtype; // jot_dtype: f32, f64, c64, c128; on a GPU f16 and bf16, which sum in f32
+    // jot_dtype of c: f32, f64, c64, c128; on a GPU f16 and bf16, which sum in f32, and i32.  That of a and b is
+    // the same, but on a GPU one of those that dtype_multiplies names: bytes with a as it is and b transposed.
+    uint32_t dtype, operands;
     uint32_t transpose_a, transpose_b;
     uint32_t precision;         // enum rt_precision
     uint32_t flags, activation; // enum rt_gemm_flag, rt_activation

@@ -198,6 +198,7 @@ static void add_product(struct draft *d, const struct nest_step *from)
 {
     const struct nest_gemm *g = &from->gemm;
     struct rt_gemm gemm = {.dtype = g->dtype,
+                           .operands = g->operands,
                            .transpose_a = g->transpose_a,
                            .transpose_b = g->transpose_b,
                            .precision = (uint32_t)g->precision,

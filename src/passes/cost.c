@@ -19,13 +19,16 @@ static int64_t few_rows(jot_dtype dtype, int64_t m, int64_t n, int64_t k)
 
 bool cost_is_gemm(jot_dtype dtype, bool is_rich, int64_t m, int64_t n, int64_t k)
 {
-    bool is_half = dtype == JOT_F16 || dtype == JOT_BF16;
-    if (!dtype_is_inexact(dtype) || (is_half && !is_rich))
+    double work = (double)m * (double)n * (double)k;
+    if (dtype_is_byte(dtype))
+        return is_rich && m >= COST_GEMM_BYTES_SIDE && n % COST_GEMM_BYTES_ROW == 0 &&
+               k % COST_GEMM_BYTES_ROW == 0 && work > COST_GEMM_BYTES_WORK;
+    if (!dtype_is_inexact(dtype) || (dtype_is_half(dtype) && !is_rich))
         return false;
     int64_t side = is_rich ? COST_GEMM_SIDE : few_rows(dtype, m, n, k);
     if (m < side || n < side || k < 2)
         return false;
-    return (double)m * (double)n * (double)k > COST_GEMM_WORK;
+    return work > COST_GEMM_WORK;
 }
 
 bool cost_is_product(const struct ir_graph *g, const struct ir_node *n, jot_dtype d,

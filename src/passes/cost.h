@@ -195,6 +195,11 @@ enum cost_constant {
     COST_ACCUMULATORS = 64, // partial results of a sum (docs/numerics.md)
     COST_GEMM_WORK = 32768, // multiplications of a product that pay for a library call
     COST_GEMM_SIDE = 8,     // and rows and columns that do
+    // The same of bytes on a GPU, whose operands may have to be copied first: kernels make 2.9 million in a microsecond
+    // on an H200.  The library wants rows of a multiple of so many bytes, and more rows than a tile of theirs has.
+    COST_GEMM_BYTES_WORK = 1 << 23,
+    COST_GEMM_BYTES_ROW = 8,
+    COST_GEMM_BYTES_SIDE = 17,
     // The same on a processor for products of floats of more multiplications, sums of so many terms at least and a
     // matrix of so many elements at most: 8 rows by 1024 x 1024 take the library 205 us, 335 by the transpose, and a
     // kernel 135 and 95.
@@ -327,7 +332,8 @@ static inline int cost_code_of_op(enum ir_op op, jot_dtype dtype)
     return COST_CODE_STATEMENT + cost_of_op(op, dtype) * (dtype_is_complex(dtype) ? 4 : 1);
 }
 static inline bool cost_is_too_much_code(int64_t operations) { return operations > COST_CODE; }
-// Whether a product of a batch of [m, k] and [k, n] is one for the library; a rich one, a GPU's, has half types.
+// Whether a product of a batch of [m, k] and [k, n] of the dtype is one for the library; a rich one, a GPU's, has half
+// types, and bytes that are summed in i32.
 bool cost_is_gemm(jot_dtype dtype, bool is_rich, int64_t m, int64_t n, int64_t k);
 // The same of a dot_general, in numbers of the dtype.
 bool cost_is_product(const struct ir_graph *g, const struct ir_node *n, jot_dtype d,

@@ -228,7 +228,8 @@ uint32_t schedule_find_reader(const struct nest_program *p, uint32_t i, uint32_t
 
 static bool is_plain(const struct nest_gemm *g)
 {
-    return g->batch[0] * g->batch[1] * g->batch[2] * g->batch[3] == 1 && g->ldc == g->n;
+    return g->batch[0] * g->batch[1] * g->batch[2] * g->batch[3] == 1 && g->ldc == g->n &&
+           dtype_is_inexact(g->dtype);
 }
 
 static bool join_next(struct nest_program *p, uint32_t i)

@@ -3,7 +3,9 @@
 //
 // The axes of an operand are batch, free and contracted ones.  Memory that is seen through
 // transposes and reshapes will do as long as the free axes count with one stride, the contracted
-// ones with another, and one of the two strides is 1.
+// ones with another, and one of the two strides is 1.  Of numbers that are widened on the way to a product the library
+// takes what they are before, where it knows how.
+#include "passes/points.h"
 #include "passes/schedule_internal.h"
 #include "passes/transform.h"
 
@@ -61,9 +63,19 @@ static bool has_own_memory(const struct schedule *s, ir_id v)
     return s->is_output && s->is_output[v];
 }
 
-static struct strided strided_of(const struct schedule *s, ir_id v)
+// v before it is widened from the type.
+static ir_id narrowed(const struct schedule *s, ir_id v, jot_dtype operands)
+{
+    const struct ir_node *n = ir_node_of(s->g, v);
+    bool is_widened = n->op == IR_convert && ir_dtype_of(s->g, v) != operands;
+    return is_widened ? ir_operand(s->g, n, 0) : v;
+}
+
+// Of numbers of the type, where v is made of such.
+static struct strided strided_of(const struct schedule *s, ir_id v, jot_dtype operands)
 {
     struct strided x = {.dims = ir_dims_of(s->g, v)};
+    v = narrowed(s, v, operands);
     int rank = ir_rank_of(s->g, v), place[IR_MAX_RANK];
     for (int i = 0; i < rank; i++)
         place[i] = i; // axis of v that axis i of the value looked at is
@@ -74,7 +86,7 @@ static struct strided strided_of(const struct schedule *s, ir_id v)
         memcpy(before, place, sizeof before);
         for (int i = 0; i < rank; i++)
             place[axes[i]] = before[i];
-        v = ir_operand(s->g, n, 0);
+        v = narrowed(s, ir_operand(s->g, n, 0), operands);
         n = ir_node_of(s->g, v);
     }
     int64_t stride = 1;
@@ -83,7 +95,7 @@ static struct strided strided_of(const struct schedule *s, ir_id v)
         stride *= ir_dims_of(s->g, v)[i];
     }
     while (n->op == IR_reshape && !has_own_memory(s, v)) {
-        v = ir_operand(s->g, n, 0);
+        v = narrowed(s, ir_operand(s->g, n, 0), operands);
         n = ir_node_of(s->g, v);
     }
     x.base = v;
@@ -217,8 +229,9 @@ static bool find_matrix(const struct schedule *s, const struct ir_node *n,
                         struct nest_gemm *g)
 {
     int64_t free_extent, free_stride, k, k_stride;
-    *x = strided_of(s, ir_operand(s->g, n, i));
-    if (!merge_axes(x, d->n_free[i], d->free[i], &free_extent, &free_stride) ||
+    *x = strided_of(s, ir_operand(s->g, n, i), g->operands);
+    if (ir_dtype_of(s->g, x->base) != g->operands ||
+        !merge_axes(x, d->n_free[i], d->free[i], &free_extent, &free_stride) ||
         !merge_axes(x, d->n_contract, d->contract[i], &k, &k_stride))
         return false;
     *(i ? &g->n : &g->m) = free_extent;
@@ -227,30 +240,70 @@ static bool find_matrix(const struct schedule *s, const struct ir_node *n,
              : place_matrix(free_extent, free_stride, k, k_stride, &g->transpose_a, &g->lda);
 }
 
+static jot_dtype before_widening(const struct schedule *s, ir_id v)
+{
+    const struct ir_node *n = ir_node_of(s->g, v);
+    while (n->op == IR_transpose || n->op == IR_reshape) {
+        v = ir_operand(s->g, n, 0);
+        n = ir_node_of(s->g, v);
+    }
+    return ir_dtype_of(s->g, n->op == IR_convert ? ir_operand(s->g, n, 0) : v);
+}
+
+// What the library's product is of: the type of the result, or the one that both operands are widened from.
+static jot_dtype operands_of(const struct schedule *s, const struct ir_node *n)
+{
+    jot_dtype product = ir_dtype_of(s->g, n->out),
+              narrow = before_widening(s, ir_operand(s->g, n, 0));
+    bool is_taken = s->options->rich_gemm && dtype_multiplies(narrow, product) &&
+                    before_widening(s, ir_operand(s->g, n, 1)) == narrow;
+    return is_taken ? narrow : product;
+}
+
+// Whether the library takes operand i as it lies.
+static bool is_taken(const struct nest_gemm *g, uint32_t i)
+{
+    return !dtype_is_byte(g->operands) || (i ? g->transpose_b : !g->transpose_a);
+}
+
+static bool gemm_of_operands(const struct schedule *s, const struct ir_node *n,
+                             jot_dtype operands, struct nest_gemm *out, ir_id base[2])
+{
+    struct dot_shape d = dot_shape_of(s, n);
+    struct strided x[2];
+    struct nest_gemm g = {.dtype = ir_dtype_of(s->g, n->out),
+                          .operands = operands,
+                          .precision = (int)ir_attr_int_or(n->attrs, IR_KEY_precision, 0),
+                          .alpha = 1};
+    for (uint32_t i = 0; i < 2; i++) {
+        if (!find_matrix(s, n, &d, i, &x[i], &g) || !is_taken(&g, i))
+            return false;
+        base[i] = x[i].base;
+    }
+    g.ldc = g.n;
+    if (!dtype_multiplies(operands, g.dtype) ||
+        !cost_is_gemm(operands, s->options->rich_gemm, g.m, g.n, g.k) ||
+        !place_batch(x, &d, &g))
+        return false;
+    for (int i = 0; i < 4; i++)
+        if (g.batch[i] == 0)
+            return false;
+    g.is_symmetric = s->options->rich_gemm && operands == g.dtype && is_symmetric(s, n, &d);
+    *out = g;
+    return true;
+}
+
 bool gemm_of_dot(const struct schedule *s, const struct ir_node *n, struct nest_gemm *out,
                  ir_id base[2])
 {
     if (n->op != IR_dot_general || s->options->no_gemm)
         return false;
-    struct dot_shape d = dot_shape_of(s, n);
-    struct strided x[2];
-    struct nest_gemm g = {.dtype = ir_dtype_of(s->g, n->out),
-                          .precision = (int)ir_attr_int_or(n->attrs, IR_KEY_precision, 0),
-                          .alpha = 1};
-    for (uint32_t i = 0; i < 2; i++) {
-        if (!find_matrix(s, n, &d, i, &x[i], &g))
-            return false;
-        base[i] = x[i].base;
-    }
-    g.ldc = g.n;
-    if (!cost_is_gemm(g.dtype, s->options->rich_gemm, g.m, g.n, g.k) || !place_batch(x, &d, &g))
-        return false;
-    for (int i = 0; i < 4; i++)
-        if (g.batch[i] == 0)
-            return false;
-    g.is_symmetric = s->options->rich_gemm && is_symmetric(s, n, &d);
-    *out = g;
-    return true;
+    jot_dtype product = ir_dtype_of(s->g, n->out), narrow = operands_of(s, n);
+    // Layers of networks over points have kernels of their own (points.c), of one type.
+    if (gemm_of_operands(s, n, product, out, base) &&
+        (narrow == product || points_is_layer(out)))
+        return true;
+    return narrow != product && gemm_of_operands(s, n, narrow, out, base);
 }
 
 // ---- Operands that lie wrong
@@ -308,22 +361,24 @@ static void find_packed(const struct schedule *s, const struct ir_node *n, bool 
     packed[0] = packed[1] = false;
     if (n->op != IR_dot_general || s->options->no_gemm)
         return;
-    bool is_product =
-        cost_is_product(s->g, n, ir_dtype_of(s->g, n->out), s->options->rich_gemm);
+    struct nest_gemm g = {.operands = operands_of(s, n)};
+    bool is_product = dtype_multiplies(g.operands, ir_dtype_of(s->g, n->out)) &&
+                      cost_is_product(s->g, n, g.operands, s->options->rich_gemm);
     struct dot_shape d = dot_shape_of(s, n);
     struct strided x;
-    struct nest_gemm g = {0};
     bool lies[2];
     for (uint32_t i = 0; i < 2; i++)
-        lies[i] = find_matrix(s, n, &d, i, &x, &g);
+        lies[i] = find_matrix(s, n, &d, i, &x, &g) && is_taken(&g, i);
     for (uint32_t i = 0; i < 2; i++)
         packed[i] = uses_of(s, n, &d, i) >= COST_PACKED_USES &&
                     (is_product ? !lies[i] : lies[0] && lies[1] && lies_across(s, &g, i));
 }
 
-// The operand as batches of matrices, in memory of its own.
-static ir_id pack(struct ir_builder *b, ir_id x, const struct dot_shape *d, uint32_t i)
+// The operand as batches of matrices, in memory of its own, of the type that the library takes.
+static ir_id pack(struct ir_builder *b, ir_id x, jot_dtype operands, const struct dot_shape *d,
+                  uint32_t i)
 {
+    jot_dtype product = ir_dtype(ir_type_in(b, x));
     int64_t axes[IR_MAX_RANK];
     int n = 0;
     for (int a = 0; a < d->n_batch; a++)
@@ -332,8 +387,12 @@ static ir_id pack(struct ir_builder *b, ir_id x, const struct dot_shape *d, uint
         axes[n++] = d->free[i][a];
     for (int a = 0; a < d->n_contract; a++)
         axes[n++] = d->contract[i][a];
+    if (operands != product)
+        x = ir_node_in(b, x)->op == IR_convert ? ir_operand(b->graph, ir_node_in(b, x), 0)
+                                               : ir_convert(b, x, operands);
     x = ir_transpose(b, x, axes);
-    return ir_build(b, IR_barrier, 1, &x, NULL);
+    x = ir_build(b, IR_barrier, 1, &x, NULL);
+    return operands != product ? ir_convert(b, x, product) : x;
 }
 
 static ir_id multiply_packed(struct schedule *s, struct ir_builder *b, const struct ir_node *n,
@@ -350,7 +409,7 @@ static ir_id multiply_packed(struct schedule *s, struct ir_builder *b, const str
             contract[i][a] =
                 packed[i] ? shape.n_batch + shape.n_free[i] + a : shape.contract[i][a];
         if (packed[i])
-            in[i] = pack(b, in[i], &shape, i);
+            in[i] = pack(b, in[i], operands_of(s, n), &shape, i);
     }
     struct ir_dot d = {.n_batch = shape.n_batch,
                        .n_contract = shape.n_contract,

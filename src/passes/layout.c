@@ -125,7 +125,7 @@ static bool products_agree(const struct uses *u, uint32_t m, int64_t row)
         bool is_a = u->uses[i].argument == 0;
         int64_t width = is_a ? (g->transpose_a ? g->m : g->k) : (g->transpose_b ? g->k : g->n);
         int64_t leading = is_a ? g->lda : g->ldb;
-        if (width != row || leading != row ||
+        if (width != row || leading != row || dtype_is_byte(g->operands) ||
             g->batch[0] * g->batch[1] * g->batch[2] * g->batch[3] != 1)
             return false;
     }

@@ -592,7 +592,7 @@ enum nest_activation { NEST_LINEAR, NEST_RELU, NEST_GELU };
 // c[batch, m, n] = activation(alpha a b + addend + bias): strides in elements; a is [m, k] unless
 // transpose_a, b is [k, n] unless transpose_b; an addend lies as c does, a bias is of n numbers.
 struct nest_gemm {
-    jot_dtype dtype;
+    jot_dtype dtype, operands; // of c; of a and b, where it may be narrower (dtype_multiplies)
     bool transpose_a, transpose_b, has_bias, has_addend;
     bool is_symmetric; // c is, but for rounding
     enum nest_activation activation;

@@ -15,6 +15,7 @@
 //       step gemm f32 m 2 n 3 k 4 lda 4 ldb 3 ldc 3 batch 1 1 1 1 stride_a 0 0 0 0
 //           stride_b 0 0 0 0 stride_c 0 0 0 0 (0, 1, 2)
 //       step gemm f32 transpose_a precision 1 alpha 000000000000e0bf relu bias addend m ... (0, 1, 2, 5, 6)
+//       step gemm i32 of i8 transpose_b m ... (7, 8, 9)
 //       step copy (3, 1)
 //       step collective "all_reduce" [0, 0, 11, 1, 0] (4, 3)
 //       step collective "permute" [4, 0, 11, 1, 1, 0] (4[0:8], 3[24:32])    of 3 elements 24 to 31
@@ -220,7 +221,10 @@ static void print_memory(struct strbuf *s, const struct nest_memory *m)
 
 static void print_gemm(struct strbuf *s, struct nest_gemm g)
 {
-    strbuf_printf(s, " %s%s%s", dtype_get(g.dtype)->name, g.transpose_a ? " transpose_a" : "",
+    strbuf_printf(s, " %s", dtype_get(g.dtype)->name);
+    if (g.operands != g.dtype)
+        strbuf_printf(s, " of %s", dtype_get(g.operands)->name);
+    strbuf_printf(s, "%s%s", g.transpose_a ? " transpose_a" : "",
                   g.transpose_b ? " transpose_b" : "");
     if (g.is_symmetric)
         strbuf_add(s, " symmetric");
@@ -388,6 +392,9 @@ static bool parse_memory(struct lexer *l, struct nest_program *p)
 static bool parse_gemm(struct lexer *l, struct nest_gemm *g)
 {
     if (!lex_dtype(l, &g->dtype))
+        return false;
+    g->operands = g->dtype;
+    if (lex_keyword(l, "of") && !lex_dtype(l, &g->operands))
         return false;
     g->transpose_a = lex_keyword(l, "transpose_a");
     g->transpose_b = lex_keyword(l, "transpose_b");

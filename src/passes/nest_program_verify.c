@@ -156,6 +156,12 @@ static void check_gemm(struct checker *c, uint32_t i)
     if (g->is_symmetric && g->m != g->n)
         fault(c, "step %u: a symmetric gemm of %lld by %lld", i, (long long)g->m,
               (long long)g->n);
+    if (!dtype_multiplies(g->operands, g->dtype))
+        fault(c, "step %u: a gemm of %s into %s", i, dtype_get(g->operands)->name,
+              dtype_get(g->dtype)->name);
+    if (dtype_is_byte(g->operands) &&
+        (g->transpose_a || !g->transpose_b || n > 3 || g->alpha != 1 || g->activation))
+        fault(c, "step %u: a gemm of bytes is a times b transposed, and no more", i);
     const int64_t *strides[] = {g->stride_a, g->stride_b, g->stride_c};
     const int64_t rows[] = {g->transpose_a ? g->k : g->m, g->transpose_b ? g->n : g->k, g->m};
     const int64_t columns[] = {g->transpose_a ? g->m : g->k, g->transpose_b ? g->k : g->n,
@@ -163,8 +169,9 @@ static void check_gemm(struct checker *c, uint32_t i)
     const int64_t ld[] = {g->lda, g->ldb, g->ldc};
     for (uint32_t j = 0; j < n; j++) {
         const struct nest_memory *m = &c->p->memories.at[t->memories[j]];
-        if (m->dtype != g->dtype)
-            fault(c, "step %u: a gemm of %s with memory %u of %s", i, dtype_get(g->dtype)->name,
+        jot_dtype wanted = j < 2 ? g->operands : g->dtype;
+        if (m->dtype != wanted)
+            fault(c, "step %u: a gemm of %s with memory %u of %s", i, dtype_get(wanted)->name,
                   t->memories[j], dtype_get(m->dtype)->name);
         bool is_bias = j == 3 && g->has_bias;
         uint32_t as = j < 3 ? j : 2; // an addend lies as c

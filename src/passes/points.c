@@ -138,7 +138,7 @@ static void put_fold_first(const struct points *p, struct nest *n, const struct 
 static bool is_single(const struct nest_gemm *g)
 {
     return g->batch[0] * g->batch[1] * g->batch[2] * g->batch[3] == 1 &&
-           (g->dtype == JOT_F32 || g->dtype == JOT_F64);
+           (g->dtype == JOT_F32 || g->dtype == JOT_F64) && g->operands == g->dtype;
 }
 
 bool points_is_layer(const struct nest_gemm *g)

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// cuBLASLt: plain products of f32, f64 and complex numbers, columns one after another.
+// cuBLASLt: plain products of f32, f64 and complex numbers, of half types and bytes into what is wider, columns one
+// after another.
 #include "fake_cuda/fake.h"
+
+#include "base/dtype.h"
 
 #include <complex.h>
 
@@ -26,7 +29,7 @@ struct cublasLtMatmulPreference {
 };
 
 // What the words of a description hold.
-enum { OP_A, OP_B, EPILOGUE, BIAS, BIAS_TYPE, COMPUTE };
+enum { OP_A, OP_B, EPILOGUE, BIAS, BIAS_TYPE, COMPUTE, SCALE };
 
 static int preferred_alignment, algorithms_made, compute_type;
 int fake_cuda_alignment(void) { return preferred_alignment; }
@@ -50,10 +53,10 @@ cublasStatus_t cublasLtCreate(cublasLtHandle_t *handle)
 cublasStatus_t cublasLtMatmulDescCreate(cublasLtMatmulDesc_t *out, cublasComputeType_t compute,
                                         cudaDataType scale)
 {
-    (void)scale;
     *out = calloc(1, sizeof **out);
     (*out)->data[EPILOGUE] = CUBLASLT_EPILOGUE_DEFAULT;
     (*out)->data[COMPUTE] = (uint64_t)compute;
+    (*out)->data[SCALE] = (uint64_t)scale;
     return CUBLAS_STATUS_SUCCESS;
 }
 
@@ -166,15 +169,25 @@ static bool is_complex(cudaDataType type) { return type == CUDA_C_32F || type ==
 
 static double complex element(const void *matrix, cudaDataType type, int64_t at)
 {
-    return type == CUDA_R_32F   ? (double)((const float *)matrix)[at]
-           : type == CUDA_R_64F ? ((const double *)matrix)[at]
-           : type == CUDA_C_32F ? (double complex)((const float complex *)matrix)[at]
-                                : ((const double complex *)matrix)[at];
+    return type == CUDA_R_8I     ? ((const int8_t *)matrix)[at]
+           : type == CUDA_R_32I  ? ((const int32_t *)matrix)[at]
+           : type == CUDA_R_16F  ? (double)dtype_f16_to_f32(((const uint16_t *)matrix)[at])
+           : type == CUDA_R_16BF ? (double)dtype_bf16_to_f32(((const uint16_t *)matrix)[at])
+           : type == CUDA_R_32F  ? (double)((const float *)matrix)[at]
+           : type == CUDA_R_64F  ? ((const double *)matrix)[at]
+           : type == CUDA_C_32F  ? (double complex)((const float complex *)matrix)[at]
+                                 : ((const double complex *)matrix)[at];
 }
 
 static void set_element(void *matrix, cudaDataType type, int64_t at, double complex x)
 {
-    if (type == CUDA_R_32F)
+    if (type == CUDA_R_32I)
+        ((int32_t *)matrix)[at] = (int32_t)creal(x);
+    else if (type == CUDA_R_16F)
+        ((uint16_t *)matrix)[at] = dtype_f16_from_f64(creal(x));
+    else if (type == CUDA_R_16BF)
+        ((uint16_t *)matrix)[at] = dtype_bf16_from_f64(creal(x));
+    else if (type == CUDA_R_32F)
         ((float *)matrix)[at] = (float)creal(x);
     else if (type == CUDA_R_64F)
         ((double *)matrix)[at] = creal(x);
@@ -238,6 +251,24 @@ static void run_product(void *argument)
                             multiply_element(p, matrix, i, j));
 }
 
+// Whether the library has a product of the types.  Of bytes it is that of rows of 4 with rows of 4, in i32.
+static bool multiplies(cublasLtMatmulDesc_t d, const struct cublasLtMatrixLayout *a,
+                       const struct cublasLtMatrixLayout *b,
+                       const struct cublasLtMatrixLayout *c)
+{
+    bool is_wide = a->type == CUDA_R_32F || a->type == CUDA_R_64F || is_complex(a->type);
+    uint64_t scale = d->data[SCALE];
+    if (a->type == CUDA_R_8I)
+        return c->type == CUDA_R_32I && scale == CUDA_R_32I &&
+               d->data[COMPUTE] == CUBLAS_COMPUTE_32I && d->data[OP_A] == CUBLAS_OP_T &&
+               d->data[OP_B] == CUBLAS_OP_N && d->data[EPILOGUE] == CUBLASLT_EPILOGUE_DEFAULT &&
+               (a->leading | b->leading | c->leading | a->rows | a->columns) % 4 == 0;
+    if (!is_wide)
+        return (c->type == a->type || c->type == CUDA_R_32F) && scale == CUDA_R_32F &&
+               d->data[COMPUTE] == CUBLAS_COMPUTE_32F;
+    return c->type == a->type && scale == (uint64_t)c->type;
+}
+
 cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t d,
                               const void *alpha, const void *a, cublasLtMatrixLayout_t of_a,
                               const void *b, cublasLtMatrixLayout_t of_b, const void *beta,
@@ -246,10 +277,10 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t d,
                               const cublasLtMatmulAlgo_t *algorithm, void *workspace,
                               size_t workspace_bytes, cudaStream_t stream)
 {
-    cudaDataType type = of_a->type;
+    cudaDataType type = of_a->type, scale = (cudaDataType)d->data[SCALE];
     if (!handle || !stream || !algorithm->data[0] || (algorithm->data[1] && !workspace) ||
-        workspace_bytes < algorithm->data[1] || type != of_b->type || type != of_c->type ||
-        (type != CUDA_R_32F && type != CUDA_R_64F && !is_complex(type)))
+        workspace_bytes < algorithm->data[1] || type != of_b->type ||
+        of_to->type != of_c->type || !multiplies(d, of_a, of_b, of_c))
         return 7;
     compute_type = (int)d->data[COMPUTE];
     struct fake_product p = {.a = fake_near((CUdeviceptr)(uintptr_t)a),
@@ -261,8 +292,8 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t d,
                              .of_b = *of_b,
                              .of_c = *of_c,
                              .of_to = *of_to,
-                             .alpha = element(alpha, type, 0),
-                             .beta = element(beta, type, 0)};
+                             .alpha = element(alpha, scale, 0),
+                             .beta = element(beta, scale, 0)};
     memcpy(p.d, d->data, sizeof p.d);
     fake_submit(stream, run_product, &p, sizeof p);
     return CUBLAS_STATUS_SUCCESS;

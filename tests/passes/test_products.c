@@ -249,6 +249,64 @@ START_TEST(half_types_are_for_rich_libraries)
 }
 END_TEST
 
+// The one product of the program, of operands of the type, and else kernels that put a copy of it.
+static const struct nest_gemm *only_product(uint32_t f, struct nest_program *p,
+                                            uint32_t kernels)
+{
+    const struct nest_step *product = NULL;
+    for (uint32_t i = 0; i < p->steps.count; i++)
+        if (p->steps.at[i].kind == NEST_STEP_GEMM)
+            product = &p->steps.at[i];
+    require_of(product && p->steps.count == kernels + 1, "one product", f, p);
+    return &product->gemm;
+}
+
+// What is widened on the way to a product is multiplied as it is, bytes where rows lie in both operands.
+START_TEST(narrow_operands_are_for_rich_libraries)
+{
+    static const jot_dtype narrow[] = {JOT_BOOL, JOT_I8, JOT_BF16, JOT_F16};
+    jot_dtype d = narrow[_i / 2], wide = _i < 4 ? JOT_I32 : JOT_F32;
+    bool is_across = _i % 2;
+    struct ir_builder b = begin("narrow");
+    ir_id x = ir_param(&b, type_of_dims(d, 2, (int64_t[]){220, 208}));
+    ir_id w = ir_param(&b, type_of_dims(d, 2, (int64_t[]){208, 208}));
+    ir_id z = dot(&b, ir_convert(&b, x, wide), ir_convert(&b, w, wide), 1, !is_across);
+    ir_output(&b, z);
+    ir_output(&b, ir_mul(&b, z, ir_scalar_like(&b, z, 2)));
+    uint32_t f = finish(&b);
+    struct nest_program *p = schedule_with(f, &rich);
+    const struct nest_gemm *g = only_product(f, p, _i < 4 && is_across ? 2 : 1);
+    require_of(g->operands == d && g->dtype == wide, "operands as they are", f, p);
+    require_of(g->transpose_b == (_i < 4 || !is_across) && !g->transpose_a, "rows", f, p);
+    check_program(f, p);
+    check_run(f, p, draw_inputs(f, seed));
+    struct strbuf s = strbuf_make(module->arena), again = strbuf_make(module->arena);
+    nest_program_print(&s, p);
+    require(nest_program_parse(module->arena, s.text, &p));
+    nest_program_print(&again, p);
+    ck_assert_str_eq(s.text, again.text);
+}
+END_TEST
+
+// Rows that the library has no product of, operands of two types, and what is not widened, stay in kernels.
+START_TEST(other_bytes_are_a_kernel)
+{
+    static const int64_t terms[] = {208, 204, 208, 208}, rows[] = {16, 220, 220, 220};
+    struct ir_builder b = begin("bytes");
+    ir_id x = ir_param(&b, type_of_dims(JOT_I8, 2, (int64_t[]){rows[_i], terms[_i]}));
+    ir_id w = ir_param(&b, type_of_dims(_i == 2 ? JOT_BOOL : JOT_I8, 2,
+                                        (int64_t[]){_i ? 208 : 4096, terms[_i]}));
+    bool is_wide = _i != 3;
+    ir_output(&b, dot(&b, is_wide ? ir_convert(&b, x, JOT_I32) : x,
+                      is_wide ? ir_convert(&b, w, JOT_I32) : w, 1, 1));
+    uint32_t f = finish(&b);
+    struct nest_program *p = schedule_with(f, &rich);
+    for (uint32_t i = 0; i < p->steps.count; i++)
+        require_of(p->steps.at[i].kind == NEST_STEP_KERNEL, "no product", f, p);
+    check_program(f, p);
+}
+END_TEST
+
 // Products of f32 of the same numbers, rounded once; a transposed operand stays where it is, and small
 // products stay as they are.
 START_TEST(half_products_are_of_f32)
@@ -504,6 +562,8 @@ static void add_tests(TCase *t)
     tcase_add_test(t, donated_addends_are_overwritten);
     tcase_add_test(t, carried_addends_are_overwritten);
     tcase_add_test(t, half_types_are_for_rich_libraries);
+    tcase_add_loop_test(t, narrow_operands_are_for_rich_libraries, 0, 8);
+    tcase_add_loop_test(t, other_bytes_are_a_kernel, 0, 4);
     tcase_add_loop_test(t, half_products_are_of_f32, 0, 2);
     tcase_add_loop_test(t, operands_are_packed, 0, 3);
     tcase_add_test(t, symmetric_products_are_known);

@@ -83,6 +83,7 @@ static void begin(struct steps_plan *p)
                                .text = text};
     for (int i = 0; i < 2; i++)
         p->gemms[i] = (struct rt_gemm){.dtype = JOT_F32,
+                                       .operands = JOT_F32,
                                        .m = 8,
                                        .n = i ? 10 : 100,
                                        .k = i ? 100 : 5,

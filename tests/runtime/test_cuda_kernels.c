@@ -36,7 +36,7 @@ static const struct rt_gemm products[] = {
 
 static void make_product(struct rt_gemm *g)
 {
-    g->dtype = JOT_F64;
+    g->dtype = g->operands = JOT_F64;
     int64_t batch[] = {2, 1, 3, 2};
     int64_t step = 1;
     for (int axis = RT_GEMM_BATCH_RANK - 1; axis >= 0; axis--) {
@@ -134,6 +134,7 @@ static void expect_epilogue(uint32_t flags, uint32_t activation, double alpha)
 {
     enum { M = 5, N = 6, K = 7 };
     struct rt_gemm g = {.dtype = JOT_F64,
+                        .operands = JOT_F64,
                         .flags = flags,
                         .activation = activation,
                         .m = M,
@@ -188,6 +189,7 @@ START_TEST(says_what_products_may_be)
     static const char library[] = "libcublasLt.so.13";
     use_fake(NULL, NULL);
     struct rt_gemm g = {.dtype = JOT_F32,
+                        .operands = JOT_F32,
                         .m = 2,
                         .n = 2,
                         .k = 20,

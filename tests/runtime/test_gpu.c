@@ -206,6 +206,7 @@ START_TEST(multiplies_by_cublas)
     static const jot_dtype dtypes[] = {JOT_F32, JOT_F64, JOT_C64, JOT_C128};
     for (int i = 0; i < 4 * 9; i++) {
         struct rt_gemm g = {.dtype = dtypes[i / 9],
+                            .operands = dtypes[i / 9],
                             .transpose_a = (uint32_t)(i % 9 / 3),
                             .transpose_b = (uint32_t)(i % 3),
                             .m = 17,

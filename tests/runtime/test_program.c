@@ -388,6 +388,7 @@ static const struct rt_plan *make_phases(struct phases_plan *p)
              {.kind = RT_STEP_PHASES, .name = COUNT_UP, .operand_first = 4, .operand_count = 7},
              {.kind = RT_STEP_COPY, .operand_first = 11, .operand_count = 2}},
         .gemm = {.dtype = JOT_F32,
+                 .operands = JOT_F32,
                  .m = 1,
                  .n = 1,
                  .k = 1,
@@ -513,6 +514,7 @@ START_TEST(multiplies_matrices)
                                    {.place = RT_PLACE_OUTPUT, .bytes = 16}};
     uint32_t operands[3] = {0, 1, 2};
     struct rt_gemm gemm = {.dtype = JOT_F32,
+                           .operands = JOT_F32,
                            .m = 2,
                            .n = 2,
                            .k = 3,

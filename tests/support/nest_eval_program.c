@@ -66,12 +66,19 @@ static struct eval_number finish(const struct nest_gemm *g, struct eval_number x
         double b = scalar_f64(bias.re), a = scalar_f64(addend.re);
         x.re = scalar_from_f64(finish_double(g, scalar_f64(x.re), g->has_addend ? &a : NULL,
                                              g->has_bias ? &b : NULL));
-    } else if (!dtype_is_complex(g->dtype)) {
+    } else if (dtype_is_float(g->dtype)) {
         float b = scalar_f32(bias.re), a = scalar_f32(addend.re);
         x.re = scalar_from_f32(finish_float(g, scalar_f32(x.re), g->has_addend ? &a : NULL,
                                             g->has_bias ? &b : NULL));
     }
     return x;
+}
+
+// In the type of the product; f32 holds half types.
+static struct eval_number load_factor(const struct nest_gemm *g, const void *data, int64_t i)
+{
+    struct eval_number x = eval_load_wide(g->operands, data, i);
+    return g->operands == g->dtype ? x : eval_convert(g->operands, g->dtype, x);
 }
 
 static void multiply(const struct nest_gemm *g, struct eval_fold *f, const int64_t base[3],
@@ -83,12 +90,11 @@ static void multiply(const struct nest_gemm *g, struct eval_fold *f, const int64
             for (int64_t k = 0; k < g->k; k++) {
                 if (k % f->block == 0)
                     eval_fold_open_block(f);
-                multiply_add(&f->lanes[k % f->block % FOLD_LANES],
-                             eval_load_wide(g->dtype, data[0],
-                                            base[0] + at(i, k, g->lda, g->transpose_a)),
-                             eval_load_wide(g->dtype, data[1],
-                                            base[1] + at(k, j, g->ldb, g->transpose_b)),
-                             is_complex);
+                multiply_add(
+                    &f->lanes[k % f->block % FOLD_LANES],
+                    load_factor(g, data[0], base[0] + at(i, k, g->lda, g->transpose_a)),
+                    load_factor(g, data[1], base[1] + at(k, j, g->ldb, g->transpose_b)),
+                    is_complex);
                 if (k + 1 == g->k || (k + 1) % f->block == 0)
                     eval_fold_close_block(f);
             }

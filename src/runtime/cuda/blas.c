@@ -57,9 +57,32 @@ static jot_status open_library(struct cuda_device *d)
 // ---- Describing a product
 
 struct kind {
-    cudaDataType type, scale;
+    cudaDataType operands, type, scale; // of a and b, of c, of factors
     cublasComputeType_t compute;
 };
+
+static cudaDataType type_of(uint32_t dtype)
+{
+    switch ((jot_dtype)dtype) {
+    case JOT_BOOL:
+    case JOT_I8:
+        return CUDA_R_8I;
+    case JOT_I32:
+        return CUDA_R_32I;
+    case JOT_F16:
+        return CUDA_R_16F;
+    case JOT_BF16:
+        return CUDA_R_16BF;
+    case JOT_F32:
+        return CUDA_R_32F;
+    case JOT_C64:
+        return CUDA_C_32F;
+    case JOT_F64:
+        return CUDA_R_64F;
+    default:
+        return CUDA_C_64F;
+    }
+}
 
 static struct kind kind_of(const struct rt_gemm *g)
 {
@@ -69,23 +92,29 @@ static struct kind kind_of(const struct rt_gemm *g)
         [RT_PRECISION_BF16] = CUBLAS_COMPUTE_32F_FAST_16BF,
         [RT_PRECISION_3TF32] = CUBLAS_COMPUTE_32F,
     };
+    struct kind k = {.operands = type_of(g->operands), .type = type_of(g->dtype)};
+    bool is_half = dtype_is_half((jot_dtype)g->operands);
+    k.scale = is_half ? CUDA_R_32F : k.type;
     switch ((jot_dtype)g->dtype) {
+    case JOT_I32:
+        k.compute = CUBLAS_COMPUTE_32I;
+        break;
     case JOT_F16:
-        return (struct kind){CUDA_R_16F, CUDA_R_32F, CUBLAS_COMPUTE_32F};
     case JOT_BF16:
-        return (struct kind){CUDA_R_16BF, CUDA_R_32F, CUBLAS_COMPUTE_32F};
+        k.compute = CUBLAS_COMPUTE_32F;
+        break;
     case JOT_F32:
-        return (struct kind){CUDA_R_32F, CUDA_R_32F,
-                             g->precision == RT_PRECISION_TF32 && g->k <= SHORT_SUM
-                                 ? CUBLAS_COMPUTE_32F
-                                 : of_f32[g->precision]};
+        k.compute = is_half || (g->precision == RT_PRECISION_TF32 && g->k <= SHORT_SUM)
+                        ? CUBLAS_COMPUTE_32F
+                        : of_f32[g->precision];
+        break;
     case JOT_C64:
-        return (struct kind){CUDA_C_32F, CUDA_C_32F, of_f32[g->precision]};
-    case JOT_F64:
-        return (struct kind){CUDA_R_64F, CUDA_R_64F, CUBLAS_COMPUTE_64F};
+        k.compute = of_f32[g->precision];
+        break;
     default:
-        return (struct kind){CUDA_C_64F, CUDA_C_64F, CUBLAS_COMPUTE_64F};
+        k.compute = CUBLAS_COMPUTE_64F;
     }
+    return k;
 }
 
 static int operation_of(uint32_t transpose)
@@ -156,18 +185,18 @@ static cublasStatus_t make_operation(struct cuda_product *p, struct kind kind)
     return result;
 }
 
-static cublasStatus_t make_layouts(struct cuda_product *p, cudaDataType type)
+static cublasStatus_t make_layouts(struct cuda_product *p, struct kind kind)
 {
     const struct rt_gemm *g = p->numbers;
     int64_t n = g->batch[p->axis];
     cublasStatus_t result =
-        make_layout(&p->a, type, g->transpose_a ? g->m : g->k, g->transpose_a ? g->k : g->m,
-                    g->lda, n, g->stride_a[p->axis]);
+        make_layout(&p->a, kind.operands, g->transpose_a ? g->m : g->k,
+                    g->transpose_a ? g->k : g->m, g->lda, n, g->stride_a[p->axis]);
     if (result == CUBLAS_STATUS_SUCCESS)
-        result = make_layout(&p->b, type, g->transpose_b ? g->k : g->n,
+        result = make_layout(&p->b, kind.operands, g->transpose_b ? g->k : g->n,
                              g->transpose_b ? g->n : g->k, g->ldb, n, g->stride_b[p->axis]);
     if (result == CUBLAS_STATUS_SUCCESS)
-        result = make_layout(&p->c, type, g->n, g->m, g->ldc, n, g->stride_c[p->axis]);
+        result = make_layout(&p->c, kind.type, g->n, g->m, g->ldc, n, g->stride_c[p->axis]);
     return result;
 }
 
@@ -193,7 +222,8 @@ static uint32_t alignment_of(const struct rt_program *program, const struct rt_s
                              const struct cuda_product *p, uint32_t operand,
                              const int64_t *strides)
 {
-    uint64_t element = dtype_get((jot_dtype)p->numbers->dtype)->bytes;
+    uint32_t dtype = operand < 2 ? p->numbers->operands : p->numbers->dtype;
+    uint64_t element = dtype_get((jot_dtype)dtype)->bytes;
     uint64_t least =
         alignment_of_buffer(&program->plan, program->plan.operands[s->operand_first + operand]);
     for (int i = 0; i < RT_GEMM_BATCH_RANK; i++)
@@ -302,7 +332,7 @@ static jot_status describe(struct cuda_device *d, const struct rt_program *progr
                            d->base.name);
     cublasStatus_t result = make_operation(p, kind);
     if (result == CUBLAS_STATUS_SUCCESS)
-        result = make_layouts(p, kind.type);
+        result = make_layouts(p, kind);
     if (result == CUBLAS_STATUS_SUCCESS)
         result = choose(d, program, from, p, &p->workspace);
     JOT_TRY(blas_status(d, result));
@@ -371,8 +401,14 @@ void cuda_gemm_forget(struct cuda_product *p)
 // The first choice takes the library longer than to open, whatever the product.
 static void choose_once(struct cuda_device *d)
 {
-    struct rt_gemm g = {
-        .dtype = JOT_F32, .m = 64, .n = 64, .k = 64, .lda = 64, .ldb = 64, .ldc = 64};
+    struct rt_gemm g = {.dtype = JOT_F32,
+                        .operands = JOT_F32,
+                        .m = 64,
+                        .n = 64,
+                        .k = 64,
+                        .lda = 64,
+                        .ldb = 64,
+                        .ldc = 64};
     struct cuda_product *p = memory_allocate_zeroed(sizeof *p);
     cublasLtMatmulPreference_t wish = NULL;
     cublasLtMatmulHeuristicResult_t found;
@@ -384,7 +420,7 @@ static void choose_once(struct cuda_device *d)
     p->numbers = &g;
     struct kind kind = kind_of(&g);
     if (make_operation(p, kind) == CUBLAS_STATUS_SUCCESS &&
-        make_layouts(p, kind.type) == CUBLAS_STATUS_SUCCESS &&
+        make_layouts(p, kind) == CUBLAS_STATUS_SUCCESS &&
         cuda.cublaslt.cublasLtMatmulPreferenceCreate(&wish) == CUBLAS_STATUS_SUCCESS) {
         cuda.cublaslt.cublasLtMatmulAlgoGetHeuristic(d->blas, p->operation, p->b, p->a, p->c,
                                                      p->c, wish, 1, &found, &count);
@@ -422,19 +458,30 @@ void cuda_end_products(jot_device *device)
 
 // ---- Running
 
+// A number in the type of factors.
+union factor {
+    float f[2];
+    double d[2];
+    int32_t i;
+};
+
+static union factor factor_of(uint32_t dtype, double x)
+{
+    return dtype == JOT_F64 || dtype == JOT_C128 ? (union factor){.d = {x}}
+           : dtype == JOT_I32                    ? (union factor){.i = (int32_t)x}
+                                                 : (union factor){.f = {(float)x}};
+}
+
 static jot_status multiply(struct cuda_device *d, const struct cuda_code *code,
                            const struct cuda_product *p, cublasLtMatmulDesc_t operation,
                            const char *a, const char *b, const char *addend, char *c)
 {
     const struct rt_gemm *g = p->numbers;
-    bool is_double = g->dtype == JOT_F64 || g->dtype == JOT_C128;
-    float alpha_f[2] = {(float)g->alpha, 0}, beta_f[2] = {(float)g->beta, 0};
-    double alpha_d[2] = {g->alpha, 0}, beta_d[2] = {g->beta, 0};
-    return blas_status(d, cuda.cublaslt.cublasLtMatmul(
-                              d->blas, operation, is_double ? (void *)alpha_d : (void *)alpha_f,
-                              b, p->b, a, p->a, is_double ? (void *)beta_d : (void *)beta_f,
-                              addend, p->c, c, p->c, &p->algorithm, cuda_workspace(code),
-                              code->workspace_bytes, cuda_stream(d)));
+    union factor alpha = factor_of(g->dtype, g->alpha), beta = factor_of(g->dtype, g->beta);
+    return blas_status(d, cuda.cublaslt.cublasLtMatmul(d->blas, operation, &alpha, b, p->b, a,
+                                                       p->a, &beta, addend, p->c, c, p->c,
+                                                       &p->algorithm, cuda_workspace(code),
+                                                       code->workspace_bytes, cuda_stream(d)));
 }
 
 static jot_status multiply_all(struct cuda_device *d, const struct cuda_code *code,
@@ -447,6 +494,7 @@ static jot_status multiply_all(struct cuda_device *d, const struct cuda_code *co
         addend = operands[g->flags & RT_GEMM_BIAS ? 4 : 3];
     int64_t calls = 1;
     size_t element = dtype_get((jot_dtype)g->dtype)->bytes;
+    size_t of_operands = dtype_get((jot_dtype)g->operands)->bytes;
     for (int i = 0; i < RT_GEMM_BATCH_RANK; i++)
         calls *= i == p->axis ? 1 : g->batch[i];
     for (int64_t call = 0; call < calls; call++) {
@@ -461,9 +509,9 @@ static jot_status multiply_all(struct cuda_device *d, const struct cuda_code *co
             at_c += at * g->stride_c[i];
         }
         JOT_TRY(multiply(
-            d, code, p, operation, (const char *)operands[0] + (size_t)at_a * element,
-            (const char *)operands[1] + (size_t)at_b * element, addend + (size_t)at_c * element,
-            (char *)operands[2] + (size_t)at_c * element));
+            d, code, p, operation, (const char *)operands[0] + (size_t)at_a * of_operands,
+            (const char *)operands[1] + (size_t)at_b * of_operands,
+            addend + (size_t)at_c * element, (char *)operands[2] + (size_t)at_c * element));
     }
     return JOT_OK;
 }
