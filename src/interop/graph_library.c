@@ -458,9 +458,11 @@ static void convert_pivots(struct graph_op *g)
     graph_take(g, 0, out);
 }
 
+// Before the words there may be the number of a platform.
 static void convert_threefry(struct graph_op *g)
 {
-    ir_id first = ir_build(g->b, IR_threefry2x32, 4, g->in, NULL);
+    const ir_id *words = g->in + (g->op->n_operands > 4 ? g->op->n_operands - 4 : 0);
+    ir_id first = ir_build(g->b, IR_threefry2x32, 4, words, NULL);
     g->out[0] = first;
     g->out[1] = first == IR_NONE ? IR_NONE : first + 1;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Threefry-2x32 as programs of JAX have it: a function (key, key, counter, counter) of 32 bits each, whose
-// rounds are a loop over lists of rotations, or written out.
+// rounds are a loop over lists of rotations, or written out.  In a program for several platforms the number of the one at
+// hand comes first, and both forms are cases of it.
 //
 // It is found by trying it on numbers.  A function is tried that adds, shifts and combines bits of elements
 // and nothing else, and whose loops do not depend on them: such functions that agree on random
@@ -14,6 +15,7 @@ enum {
     MOST_DONE = 1 << 13, // operations
     MOST_DEPTH = 16,     // blocks in each other
     TRIALS = 4,
+    PLATFORMS = 4, // that a program is tried for: a case that is not there is the last one
 };
 
 // Elements that are all the same, or those of a short list.
@@ -167,6 +169,14 @@ static bool run_while(struct trial *t, values v, const struct mlir_op *op, struc
     return false;
 }
 
+// The case that is chosen, whatever the arguments; its results in place of its number.
+static bool run_case(struct trial *t, values v, const struct mlir_op *op, struct words *x)
+{
+    uint64_t last = op->n_regions - 1;
+    return x->n == 1 && !x->is_data &&
+           run_block(t, v, &op->regions[x->at[0] < last ? x->at[0] : last], NULL, x);
+}
+
 static bool run_call(struct trial *t, const struct mlir_op *op, struct words *in)
 {
     const char *callee = mlir_text(op, "callee");
@@ -183,6 +193,8 @@ static bool run_op(struct trial *t, values v, const struct mlir_op *op, struct w
     switch ((int)op->row->code) {
     case MLIR_OP_stablehlo_while:
         return op->n_results == op->n_operands && run_while(t, v, op, x);
+    case MLIR_OP_stablehlo_case:
+        return run_case(t, v, op, x);
     case MLIR_OP_func_call:
         return run_call(t, op, x);
     case MLIR_OP_stablehlo_constant:
@@ -248,27 +260,33 @@ static bool run_block(struct trial *t, values v, const struct mlir_block *block,
     return done;
 }
 
-static bool agrees(struct trial *t, const struct mlir_function *f, uint32_t word[4])
+static bool agrees(struct trial *t, const struct mlir_function *f, uint64_t platform,
+                   uint32_t word[4])
 {
-    struct words x[4];
+    struct words x[5] = {{.n = 1, .at = {platform}}};
+    bool has_platform = f->type->n_inputs == 5;
     uint32_t want[] = {word[2], word[3]};
     for (int i = 0; i < 4; i++)
-        x[i] = (struct words){.n = 1, .is_data = true, .at = {word[i]}};
+        x[i + 1] = (struct words){.n = 1, .is_data = true, .at = {word[i]}};
     values v = arena_array(t->arena, struct words, f->n_values + 1);
     eval_threefry2x32(word, want);
-    return run_block(t, v, f->body, x, x) && x[0].at[0] == want[0] && x[1].at[0] == want[1];
+    return run_block(t, v, f->body, has_platform ? x : x + 1, x) && x[0].at[0] == want[0] &&
+           x[1].at[0] == want[1];
 }
 
 static bool takes_words(const struct mlir_function *f)
 {
-    const struct mlir_type *t = f->type;
-    if (!f->body || t->n_inputs != 4 || t->n_parts != 6)
+    const struct mlir_type *t = f->type, *end = t->n_parts ? t->parts[t->n_parts - 1] : NULL;
+    uint32_t first = t->n_inputs == 5;
+    if (!f->body || t->n_inputs != 4 + first || t->n_parts != 6 + first)
         return false;
-    for (uint32_t i = 0; i < t->n_parts; i++)
+    if (first && (t->parts[0]->rank || !is_integer(t->parts[0])))
+        return false;
+    for (uint32_t i = first; i < t->n_parts; i++)
         if (t->parts[i]->kind != MLIR_TENSOR || t->parts[i]->element != MLIR_UI32 ||
-            (t->parts[i]->rank && !repeats_to(t->parts[i], t->parts[5])))
+            (t->parts[i]->rank && !repeats_to(t->parts[i], end)))
             return false;
-    return mlir_types_equal(t->parts[4], t->parts[5]);
+    return mlir_types_equal(t->parts[4 + first], end);
 }
 
 bool graph_is_threefry(struct graph_frame *frame, const struct mlir_function *f)
@@ -277,13 +295,14 @@ bool graph_is_threefry(struct graph_frame *frame, const struct mlir_function *f)
         return false;
     struct trial t = {frame->in->program, frame->arena, MOST_DONE, 0};
     uint64_t state = UINT64_C(0x9e3779b97f4a7c15);
-    for (int i = 0; i < TRIALS; i++) {
+    for (int i = 0; i < TRIALS * PLATFORMS; i++) {
         uint32_t word[4];
+        t.left = MOST_DONE;
         for (int k = 0; k < 4; k++) {
             state = state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
             word[k] = (uint32_t)(state >> 32);
         }
-        if (!agrees(&t, f, word))
+        if (!agrees(&t, f, (uint64_t)i % PLATFORMS, word))
             return false;
     }
     return true;
