@@ -4,16 +4,18 @@
 //
 //     c = scan {c = c + sum a}(a, c)      becomes      s = sum a; c = scan {c = c + s}(a, s, c)
 //
-// Only folds, products and routines move, with what they need, and what a library's product reads, or is taken from
-// more often than it has elements.  Other elementwise ops stay: a kernel of the loop would load what it computes as
-// fast.  So do short folds, which are written out, products that are larger than what they are of, loops, which may not
-// end, and what devices do together.  After all differentiation.
+// Only folds, products, routines and scans move, with what they need, single elements that are taken of large arrays,
+// and what a library's product reads, or is taken from more often than it has elements.  Other elementwise ops stay: a
+// kernel of the loop would load what it computes as fast.  So do short folds, which are written out, products and scans
+// whose results are larger than what they are of, whiles, which may not end, and what devices do together.  After all
+// differentiation.
 //
 // Before it parts of constants move: what folds, multiplies and changes of index make of more elements.  Cotangents
 // of a part are summed over the trips, and put in their place behind the loop:
 //
 //     c = scan {c = c * w[1]}(w, c)       becomes      p = w[1]; c = scan {c = c * p}(p, c)
 #include "ir/control.h"
+#include "ir/indexing.h"
 #include "passes/body.h"
 #include "passes/cost.h"
 #include "passes/passes.h"
@@ -44,6 +46,46 @@ bool pass_is_dear(const struct ir_graph *g, const struct ir_node *n)
     }
 }
 
+// Whether the function makes a known number of trips of all its loops, and nothing together with other devices.
+static bool ends(const struct ir_graph *g)
+{
+    bool does = !g->exchanges;
+    ir_for_each_node (g, n) {
+        const int64_t *functions;
+        int count = ir_bodies_of(n, &functions);
+        does &= n->op != IR_while;
+        for (int i = 0; i < count && does; i++)
+            does = ends(ir_function(g->module, (uint32_t)functions[i]));
+    }
+    return does;
+}
+
+// Whether the node is a loop that ends, the results of which are not larger than what it is of.
+static bool is_dear_loop(const struct ir_graph *g, const struct ir_node *n)
+{
+    int64_t in = 0, out = 0;
+    if (n->op != IR_scan || ir_scan_of(n).length < COST_UNROLL)
+        return false;
+    for (uint32_t i = 0; i < n->n_in; i++)
+        in += ir_count_of(g, ir_operand(g, n, i));
+    for (uint32_t k = 0; k < n->n_out; k++)
+        out += ir_count_of(g, n->out + k);
+    return out <= COST_PRODUCT_GROWTH * in;
+}
+
+// Whether elements that lie apart are taken of an array that no near cache holds: of each a whole line is read.
+static bool is_scattered(const struct ir_graph *g, const struct ir_node *n)
+{
+    if (n->op != IR_gather)
+        return false;
+    ir_id x = ir_operand(g, n, 0);
+    int64_t bytes = (int64_t)jot_dtype_size(ir_dtype_of(g, x)), window = bytes;
+    struct ir_gather of = ir_gather_of(n->attrs);
+    for (int d = 0; d < ir_rank_of(g, x); d++)
+        window *= of.sizes[d];
+    return window < COST_LINE_BYTES / 2 && ir_count_of(g, x) * bytes > COST_NEAR_BYTES;
+}
+
 // Marks parts of constants by node: results with fewer elements than the largest of those that they are made of.
 static bool *find_parts(const struct ir_graph *g)
 {
@@ -72,7 +114,8 @@ bool *pass_find_invariant(const struct ir_graph *g, uint32_t n_consts)
         bool is = n->op == IR_param ? n->out < n_consts : !ir_has_effect(g, n);
         for (uint32_t i = 0; i < n->n_in; i++)
             is &= is_invariant[ir_operand(g, n, i)];
-        is &= !ir_has_bodies((enum ir_op)n->op);
+        if (ir_has_bodies((enum ir_op)n->op))
+            is &= n->op == IR_scan && ends(ir_function(g->module, ir_scan_of(n).body));
         for (uint32_t k = 0; k < n->n_out; k++)
             is_invariant[n->out + k] = is;
     }
@@ -115,7 +158,9 @@ static struct hoisting plan(const struct ir_graph *g, uint32_t n_consts, int64_t
     for (uint32_t at = g->nodes.count; at-- > 0;) {
         const struct ir_node *n = &g->nodes.at[at];
         bool moves = n->n_out && is_invariant[n->out] &&
-                     (parts ? is_part[at] : pass_is_dear(g, n) || is_fed[n->out]);
+                     (parts ? is_part[at]
+                            : pass_is_dear(g, n) || is_dear_loop(g, n) || is_scattered(g, n) ||
+                                  is_fed[n->out]);
         h.stays[at] = ir_has_effect(g, n);
         for (uint32_t k = 0; k < n->n_out; k++) {
             h.moves[n->out + k] = moves && wanted[n->out + k];

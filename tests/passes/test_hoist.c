@@ -42,6 +42,59 @@ START_TEST(folds_move)
 }
 END_TEST
 
+// Loops that end move as folds do; not those that may go on, make more than they are of, or want what changes.
+START_TEST(loops_that_end_move)
+{
+#define STEPS                                                                                  \
+    "jot ir 1\nfunction @0(%x: f64[64], %i: f64[]) {\n"                                        \
+    "  %e = sin %x : f64[64]\n  return %e\n}\n"                                                \
+    "function @1(%x: f64[64], %i: f64[]) {\n  %e = sin %x : f64[64]\n  return %e, %e\n}\n"     \
+    "function @2(%x: f64[64]) {\n"                                                             \
+    "  %m = reduce_max %x {axes=[0]} : f64[]\n  %c = const {data=2} : f64[]\n"                 \
+    "  %r = lt %m, %c : bool[]\n  return %r\n}\n"                                              \
+    "function @3(%x: f64[64]) {\n"                                                             \
+    "  %r = add %x, %x : f64[64]\n  return %r\n}\n"
+#define AROUND(body)                                                                           \
+    STEPS "function @4(%a: f64[64], %n: f64[8], %s: f64[64]) {\n" body "}\n"                   \
+          "function @5 f(%a: f64[64], %n: f64[8], %s: f64[64]) {\n"                            \
+          "  %r = scan %a, %n, %s {reverse=0, length=3, n_consts=2, n_carry=1, "               \
+          "functions=[@4]} : f64[64]\n  return %r\n}\n"
+#define INNER(of) "  %x = scan " of ", %n {reverse=0, length=8, n_consts=0, n_carry=1, "
+    check_moved(AROUND(INNER("%a") "functions=[@0]} : f64[64]\n"
+                                   "  %r = add %s, %x : f64[64]\n  return %r\n"),
+                IR_scan, 2);
+    check_moved(AROUND(INNER("%s") "functions=[@0]} : f64[64]\n"
+                                   "  %r = add %s, %x : f64[64]\n  return %r\n"),
+                IR_scan, 1);
+    check_moved(AROUND("  %x, %y = scan %a, %n {reverse=0, length=8, n_consts=0, n_carry=1, "
+                       "functions=[@1]} : f64[64], f64[8,64]\n"
+                       "  %m = reduce_max %y {axes=[0]} : f64[64]\n"
+                       "  %r = add %s, %m : f64[64]\n  return %r\n"),
+                IR_scan, 1);
+    check_moved(AROUND("  %x = while %a {n_consts=0, functions=[@2, @3]} : f64[64]\n"
+                       "  %r = add %s, %x : f64[64]\n  return %r\n"),
+                IR_while, 0);
+}
+END_TEST
+
+// Elements that are taken of an array move where no cache has it near and they lie apart in it.
+START_TEST(elements_that_lie_apart_move)
+{
+#define TAKEN(n, window)                                                                       \
+    "jot ir 1\nfunction @0(%t: f64[" n "], %i: i32[8], %s: f64[8," window "]) {\n"             \
+    "  %p = reshape %i {dims=[8,1]} : i32[8,1]\n"                                              \
+    "  %x = gather %t, %p {offset_dims=[1], collapsed_dims=[], operand_batch=[], "             \
+    "index_batch=[], index_map=[0], sizes=[" window "], mode=0} : f64[8," window "]\n"         \
+    "  %r = add %s, %x : f64[8," window "]\n  return %r\n}\n"                                  \
+    "function @1 f(%t: f64[" n "], %i: i32[8], %s: f64[8," window "]) {\n"                     \
+    "  %r = scan %t, %i, %s {reverse=0, length=3, n_consts=2, n_carry=1, functions=[@0]} : "   \
+    "f64[8," window "]\n  return %r\n}\n"
+    check_moved(TAKEN("8192", "1"), IR_gather, 1);
+    check_moved(TAKEN("4096", "1"), IR_gather, 0);
+    check_moved(TAKEN("8192", "16"), IR_gather, 0);
+}
+END_TEST
+
 // What a library's product reads is memory anyway; beside a small product it is not.
 START_TEST(operands_of_products_move)
 {
@@ -166,6 +219,8 @@ END_TEST
 static void add(TCase *t)
 {
     tcase_add_test(t, folds_move);
+    tcase_add_test(t, loops_that_end_move);
+    tcase_add_test(t, elements_that_lie_apart_move);
     tcase_add_test(t, operands_of_products_move);
     tcase_add_test(t, what_changes_stays);
     tcase_add_test(t, loops_in_loops);
