@@ -186,6 +186,12 @@ START_TEST(loops_of_steps_are_kernels)
     // x[i - 1] and x[i] are two vectors.
     ck_assert_int_eq(count(ptx, "ld.global.v4.f32"), 2);
     check_clean(ptx);
+    // Threads that all multiprocessors have a block of are no more in each.
+    ck_assert_ptr_nonnull(strstr(ptx, ".maxntid 512"));
+    ptx = ptx_of_program(WHILE("25000"));
+    ck_assert_ptr_nonnull(strstr(ptx, "ld.acquire.gpu"));
+    ck_assert_ptr_nonnull(strstr(ptx, ".maxntid 256"));
+    check_clean(ptx);
     // Beside phases of more than some 50 us launches are nothing: the loop is a node of a graph.
     ptx = ptx_of_program(WHILE("40000000"));
     ck_assert_int_eq(count(ptx, ".visible .entry"), 2);

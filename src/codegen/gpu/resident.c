@@ -8,11 +8,13 @@
 //             wait
 //
 // A phase is the function of a nest for blocks of threads of a size of its own: a block of the kernel
-// is as many of these as fit, each with a barrier and shared memory of its own.  What blocks count
+// is as many of these as fit, each with a barrier and shared memory of its own.  Each block has one of
+// them before any has two, for a multiprocessor reads only so much at a time.  What blocks count
 // only grows, by one for each block and wait, and goes back to 0 at the end.
 #include "codegen/gpu/gpu.h"
 
 #include "codegen/module.h"
+#include "passes/cost.h"
 
 #include <string.h>
 
@@ -63,18 +65,22 @@ static void for_steps(struct gpu_resident *r, uint32_t first, uint32_t end,
     }
 }
 
+// As many threads as the blocks of the step have that are one block's of the kernel.
 static void widen(struct gpu_resident *r, const struct cg_kernel_step *s)
 {
     unsigned threads = threads_of(s), most = r->is_grid ? GRID_THREADS : MOST_THREADS;
+    int64_t blocks = r->is_grid ? COST_MULTIPROCESSORS : 1;
     r->block = r->block < threads ? threads : r->block;
-    while (r->block < most && r->block < chunks_of(s) * threads)
+    while (r->block < most && blocks * r->block < chunks_of(s) * threads)
         r->block *= 2;
 }
 
 static void add_blocks(struct gpu_resident *r, const struct cg_kernel_step *s)
 {
-    int64_t n = side_by_side(r, s), blocks = (chunks_of(s) + n - 1) / n;
+    int64_t n = side_by_side(r, s), chunks = chunks_of(s), blocks = (chunks + n - 1) / n;
     uint64_t shared = (uint64_t)n * s->scratch_bytes;
+    if (blocks < COST_MULTIPROCESSORS)
+        blocks = chunks < COST_MULTIPROCESSORS ? chunks : COST_MULTIPROCESSORS;
     if (r->is_grid && blocks > r->blocks)
         r->blocks = blocks;
     if (shared > r->shared_bytes)
@@ -196,8 +202,8 @@ void gpu_resident_kernel(struct gpu_resident *r, const struct cg_kernel_step *st
     LLVMValueRef f = LLVMGetNamedFunction(m->module, step->symbol);
     LLVMValueRef unit = LLVMBuildUDiv(b, r->thread, i32(r, threads), "");
     LLVMValueRef place = LLVMBuildURem(b, r->thread, i32(r, threads), "");
-    LLVMValueRef number = LLVMBuildMul(b, r->number, i32(r, beside), "");
-    number = LLVMBuildAdd(b, number, unit, "");
+    LLVMValueRef number = LLVMBuildMul(b, unit, r->count, "");
+    number = LLVMBuildAdd(b, number, r->number, "");
     LLVMValueRef takes_part =
         LLVMBuildAnd(b, LLVMBuildICmp(b, LLVMIntULT, unit, i32(r, beside), ""),
                      LLVMBuildICmp(b, LLVMIntULT, LLVMBuildZExt(b, number, m->i64, ""),
