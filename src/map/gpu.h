@@ -210,7 +210,9 @@ bool map_is_network(const struct nest *n, nest_id loop);
 bool map_is_summed(const struct nest *n, nest_id loop, jot_dtype *out);
 
 // gpu_updates.c: a loop of updates.
-#define MAP_CHUNK 16384  // turns that a block of threads sorts
+#define MAP_ORDER_BLOCK 1024 // threads that sort a chunk of turns
+#define MAP_ORDER_TURNS 8    // that each of them has, at most
+#define MAP_SLOT_BYTES 2
 #define MAP_TURN_LOOPS 8 // that are one sequence of turns, at most
 struct map_updates {
     const struct nest_statement *par; // NULL for none
@@ -219,18 +221,27 @@ struct map_updates {
     uint32_t n_loops;
     const struct nest_statement *put, *load; // load: of what is updated, or NULL
     const struct nest_block *body;           // all statements of a turn
-    struct nest_index row;         // of the place, what turns change, as small as it goes
-    bool *depends;                 // by value: on what is loaded
-    bool *is_window;               // by axis of par: turns and guards do not depend on it
-    int64_t points, turns, chunks; // chunks of a point
-    int64_t window;                // places of an update of a point, 1: the one
-    int64_t bins;                  // of places, a power of two
-    int64_t length, offsets;       // of a chunk's list; words before the lists
+    struct nest_index row; // of the place, what turns change, as small as it goes
+    bool *depends;         // by value: on what is loaded
+    bool *is_window;       // by axis of par: turns and guards do not depend on it
+    int64_t points, turns;
+    int64_t chunk, chunks;   // turns of a chunk, chunks of a point
+    int64_t window;          // places of an update of a point, 1: the one
+    int64_t bins;            // of places, a power of two
+    int64_t length, offsets; // of a chunk's list; words before the lists
+    // The order has what updates take of their turns, one value at most, and else the numbers of the turns.
+    bool is_carried, has_table; // has_table: a warp has the places of its bin at hand
+    nest_id value;              // NEST_NONE: nothing
+    jot_dtype dtype;            // of the value
+    int64_t rows, slots;        // of a point; of a bin, at most
+    struct nest_index
+        at; // where a row is, which has the number of the first value of the put's index
 };
 bool map_updates_find(const struct map_gpu *m, nest_id loop, struct map_updates *out);
 bool map_is_of_turns(const struct map_updates *u, nest_id axis);
 
 // gpu_places.c
+#define MAP_CHUNK 16384     // turns that a block of threads sorts
 #define MAP_SORT_BLOCK 1024 // threads
 #define MAP_MOST_PLACES 16384
 struct map_places {
@@ -238,11 +249,15 @@ struct map_places {
     jot_dtype dtype;      // of the value
     int64_t count, room;  // places of a point; rounded up to what the threads count
     int64_t row;          // of a chunk: where places begin, numbers of 16 bits
+    int64_t chunks;       // of a point
 };
 // Whether a block of threads can count the updates of every place.
 bool map_places_find(const struct map_gpu *m, const struct map_updates *u,
                      struct map_places *out);
-int64_t map_value_bytes(const struct map_places *p);
+// The only value that updates take of their turns, NEST_NONE for none (a JOT_BOOL); whether it is as simple as that.
+bool map_value_find(const struct map_gpu *m, const struct map_updates *u, nest_id *out,
+                    jot_dtype *out_dtype);
+int64_t map_value_bytes(jot_dtype d);
 // Whether the value is made in a turn.
 bool map_is_in_turn(const struct nest *n, const struct map_updates *u, nest_id value);
 

@@ -36,11 +36,12 @@ static bool find_place(const struct map_gpu *m, const struct map_updates *u,
            !u->depends[p->place];
 }
 
-// The only value that updates take of their turns.
-static bool find_value(const struct map_gpu *m, const struct map_updates *u,
-                       struct map_places *p)
+int64_t map_value_bytes(jot_dtype d) { return d == JOT_BOOL ? 0 : dtype_get(d)->bytes; }
+
+bool map_value_find(const struct map_gpu *m, const struct map_updates *u, nest_id *out,
+                    jot_dtype *out_dtype)
 {
-    p->value = NEST_NONE;
+    *out = NEST_NONE;
     if (dtype_is_complex(m->nest->buffers.at[u->put->buffer].dtype))
         return false;
     for (uint32_t i = 0; i < u->body->statements.count; i++) {
@@ -48,18 +49,17 @@ static bool find_value(const struct map_gpu *m, const struct map_updates *u,
         bool wants = s == u->put || (s->kind == NEST_OP && u->depends[s->result]);
         for (uint32_t k = 0; wants && k < s->n_in; k++) {
             nest_id v = s->in[k];
-            if (u->depends[v] || v == p->value || !map_is_in_turn(m->nest, u, v) ||
+            if (u->depends[v] || v == *out || !map_is_in_turn(m->nest, u, v) ||
                 nest_maker_of(m->nest, v)->kind == NEST_CONST)
                 continue;
-            if (p->value != NEST_NONE)
+            if (*out != NEST_NONE)
                 return false;
-            p->value = v;
+            *out = v;
         }
     }
-    p->dtype = p->value == NEST_NONE ? JOT_BOOL : m->nest->values.at[p->value].dtype;
-    return p->value == NEST_NONE || p->dtype == JOT_F32 || p->dtype == JOT_F64 ||
-           p->dtype == JOT_I32 || p->dtype == JOT_I64 || p->dtype == JOT_U32 ||
-           p->dtype == JOT_U64;
+    jot_dtype d = *out_dtype = *out == NEST_NONE ? JOT_BOOL : m->nest->values.at[*out].dtype;
+    return *out == NEST_NONE || d == JOT_F32 || d == JOT_F64 || d == JOT_I32 || d == JOT_I64 ||
+           d == JOT_U32 || d == JOT_U64;
 }
 
 bool map_places_find(const struct map_gpu *m, const struct map_updates *u, struct map_places *p)
@@ -67,14 +67,10 @@ bool map_places_find(const struct map_gpu *m, const struct map_updates *u, struc
     *p = (struct map_places){0};
     int64_t step = (int64_t)MAP_SORT_BLOCK * 8; // places in 16 bytes of each thread
     bool is_such = u->window == 1 && u->turns >= MAP_CHUNK && find_place(m, u, p) &&
-                   find_value(m, u, p) && p->count >= LEAST_PLACES &&
+                   map_value_find(m, u, &p->value, &p->dtype) && p->count >= LEAST_PLACES &&
                    p->count <= MAP_MOST_PLACES;
     p->room = (p->count + step - 1) / step * step;
     p->row = p->room + 8;
+    p->chunks = (u->turns + MAP_CHUNK - 1) / MAP_CHUNK;
     return is_such;
-}
-
-int64_t map_value_bytes(const struct map_places *p)
-{
-    return p->value == NEST_NONE ? 0 : dtype_get(p->dtype)->bytes;
 }

@@ -172,10 +172,13 @@ static uint64_t of_updates(const struct map_gpu *m, nest_id loop)
     struct map_updates u;
     struct map_places p;
     map_updates_find(m, loop, &u);
-    int64_t chunks = u.points * u.chunks;
     if (map_places_find(m, &u, &p))
-        return (uint64_t)(chunks * (p.row * 2 + MAP_CHUNK * map_value_bytes(&p)));
-    return (uint64_t)(u.offsets + chunks * u.length) * sizeof(uint32_t);
+        return (uint64_t)(u.points * p.chunks *
+                          (p.row * 2 + MAP_CHUNK * map_value_bytes(p.dtype)));
+    int64_t bytes =
+        u.is_carried ? MAP_SLOT_BYTES + map_value_bytes(u.dtype) : (int64_t)sizeof(uint32_t);
+    return (uint64_t)(u.offsets * (int64_t)sizeof(uint32_t) +
+                      u.points * u.chunks * u.length * bytes);
 }
 
 static uint64_t of_gradient(const struct nest *n)

@@ -15,6 +15,7 @@
 #define LEAST_WINDOW 8    // places
 #define LEAST_CHUNK 1024  // turns that a block sorts no sooner than these
 #define MOST_PLACES 16384 // of windows
+#define TABLE_BYTES 8192  // of the places of a bin
 
 // The loop over turns that a block ends in, with plain statements before it; NULL for none.
 static const struct nest_statement *loop_in(const struct map_gpu *m, uint32_t block)
@@ -93,7 +94,8 @@ static void find_dependent(const struct map_gpu *m, struct map_updates *u)
 
 // Of the place what turns change, without what all of it is a multiple of: neighbouring rows of places
 // go to other bins.
-static struct nest_index row_of(const struct map_gpu *m, const struct map_updates *u)
+static struct nest_index row_of(const struct map_gpu *m, const struct map_updates *u,
+                                int64_t *out_common)
 {
     const struct nest_index *x = &u->put->index;
     struct nest_term *terms = arena_array(m->arena, struct nest_term, x->count + 1);
@@ -110,9 +112,79 @@ static struct nest_index row_of(const struct map_gpu *m, const struct map_update
             y = rest;
         }
     }
+    *out_common = common;
     for (int i = 0; i < n; i++)
         terms[i].factor /= common;
     return nest_index_make(m->arena, 0, n, terms);
+}
+
+// The rows of a point, 0 where that is not known: its places lie together, or between those of other points.
+static int64_t count_rows(const struct map_gpu *m, const struct map_updates *u, int64_t common)
+{
+    const struct nest_index *x = &u->put->index;
+    int64_t end = m->nest->buffers.at[u->put->buffer].count, between = 0;
+    for (uint32_t i = 0; i < x->count; i++) {
+        const struct nest_term *t = &x->terms[i];
+        if (t->factor <= 0)
+            return 0;
+        if (t->is_value || map_is_of_turns(u, t->id))
+            continue;
+        if (t->factor < common)
+            between += t->factor * (m->nest->axes.at[t->id].extent - 1);
+        else if (t->factor % common)
+            return 0;
+        else if (t->factor < end)
+            end = t->factor;
+    }
+    for (uint32_t i = 0; i < x->count; i++)
+        if ((x->terms[i].is_value || map_is_of_turns(u, x->terms[i].id)) &&
+            x->terms[i].factor >= end)
+            return 0;
+    return x->constant || between >= common ? 0 : (end + common - 1) / common;
+}
+
+// Where a row is: what the put adds to it, and its number in place of the first value.
+static struct nest_index place_of_row(const struct map_gpu *m, const struct map_updates *u,
+                                      int64_t common)
+{
+    const struct nest_index *x = &u->put->index;
+    struct nest_term *terms = arena_array(m->arena, struct nest_term, x->count + 1);
+    int n = 0;
+    nest_id first = NEST_NONE;
+    for (uint32_t i = x->count; i-- > 0;) {
+        if (x->terms[i].is_value)
+            first = x->terms[i].id;
+        else if (!map_is_of_turns(u, x->terms[i].id))
+            terms[n++] = x->terms[i];
+    }
+    terms[n++] = (struct nest_term){.id = first, .is_value = true, .factor = common};
+    return nest_index_make(m->arena, x->constant, n, terms);
+}
+
+// What the order of the turns has, and whether a warp has all places of its bin.
+static void find_carried(const struct map_gpu *m, struct map_updates *u, int64_t common)
+{
+    int64_t bytes = dtype_get(m->nest->buffers.at[u->put->buffer].dtype)->bytes;
+    u->rows =
+        u->window == 1 && bytes >= (int64_t)sizeof(uint32_t) ? count_rows(m, u, common) : 0;
+    u->slots = (u->rows + u->bins - 1) / u->bins;
+    u->is_carried =
+        u->rows > 0 && u->slots <= UINT16_MAX && map_value_find(m, u, &u->value, &u->dtype);
+    if (!u->is_carried)
+        return;
+    u->at = place_of_row(m, u, common);
+    u->has_table = u->load && 2 * u->turns >= u->rows && u->slots * (bytes + 1) <= TABLE_BYTES;
+}
+
+// As many turns in a chunk as leave one for each multiprocessor, if there are so many.
+static void find_chunks(struct map_updates *u)
+{
+    int64_t each = MAP_ORDER_TURNS;
+    while (each > 1 && u->points * u->turns / (each * MAP_ORDER_BLOCK) < GPU_MULTIPROCESSORS)
+        each /= 2;
+    u->chunk = each * MAP_ORDER_BLOCK;
+    u->chunks = (u->turns + u->chunk - 1) / u->chunk;
+    u->length = u->turns < u->chunk ? (u->turns + 15) / 16 * 16 : u->chunk;
 }
 
 // Axes of points that say neither where an update goes, but for an offset, nor whether there is one.
@@ -165,15 +237,16 @@ bool map_updates_find(const struct map_gpu *m, nest_id loop, struct map_updates 
         return false;
     u->is_window = arena_array(m->arena, bool, m->nest->axes.count + 1);
     find_window(m, loop, u);
-    u->row = row_of(m, u);
+    int64_t common;
+    u->row = row_of(m, u, &common);
     u->points = (u->par ? nest_extent(m->nest, u->par) : 1) / u->window;
-    u->chunks = (u->turns + MAP_CHUNK - 1) / MAP_CHUNK;
-    u->length = u->turns < MAP_CHUNK ? u->turns : MAP_CHUNK;
+    find_chunks(u);
     int64_t parts = u->points * ((u->window + GPU_WARP - 1) / GPU_WARP);
     for (u->bins = BINS; u->bins < MOST_BINS && u->bins * parts < BUSY &&
                          u->turns >= 2 * u->bins * TURNS_OF_BIN;)
         u->bins *= 2;
     u->offsets = (u->points * u->chunks * (u->bins + 1) + 15) / 16 * 16;
+    find_carried(m, u, common);
     return u->points * u->turns <= INT32_MAX && is_sorted_sooner(u) &&
            m->nest->buffers.at[u->put->buffer].count <= INT32_MAX;
 }

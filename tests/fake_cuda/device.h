@@ -22,6 +22,7 @@ uint32_t gpu_llvm_nvvm_shfl_sync_idx_i32(uint32_t mask, uint32_t x, uint32_t fro
 float gpu_llvm_nvvm_shfl_sync_bfly_f32(uint32_t mask, float x, uint32_t by, uint32_t end);
 uint32_t gpu_llvm_nvvm_match_any_sync_i32(uint32_t mask, uint32_t key);
 bool gpu_llvm_nvvm_vote_any_sync(uint32_t mask, bool condition);
+uint32_t gpu_llvm_nvvm_vote_ballot_sync(uint32_t mask, bool condition);
 void gpu_llvm_nvvm_membar_gl(void);
 float gpu_llvm_nvvm_rcp_approx_ftz_f(float x);
 float gpu_llvm_nvvm_rsqrt_approx_ftz_f(float x);

@@ -222,6 +222,16 @@ bool gpu_llvm_nvvm_vote_any_sync(uint32_t mask, bool condition)
     return any;
 }
 
+uint32_t gpu_llvm_nvvm_vote_ballot_sync(uint32_t mask, bool condition)
+{
+    uint32_t given = condition;
+    const struct emulated_lane *all = emulated_meet("ballot", mask, &given, sizeof given);
+    uint32_t lanes = 0;
+    for (int i = 0; i < WARP; i++)
+        lanes |= (uint32_t)(all[i].words[0] != 0) << i;
+    return lanes;
+}
+
 // What a GPU may make of a result, for an operand of these bits: one unit in the last place off, and
 // no subnormal.
 static float approximate(float y, uint32_t bits, bool is_exact)
@@ -350,6 +360,7 @@ void *emulated_symbol(void *ctx, const char *name)
     SYMBOL(gpu_llvm_nvvm_shfl_sync_idx_i32)
     SYMBOL(gpu_llvm_nvvm_match_any_sync_i32)
     SYMBOL(gpu_llvm_nvvm_vote_any_sync)
+    SYMBOL(gpu_llvm_nvvm_vote_ballot_sync)
     SYMBOL(gpu_llvm_nvvm_membar_gl)
     SYMBOL(gpu_llvm_nvvm_rcp_approx_ftz_f)
     SYMBOL(gpu_llvm_nvvm_rsqrt_approx_ftz_f)

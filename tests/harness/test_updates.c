@@ -191,6 +191,56 @@ START_TEST(of_many_chunks)
 }
 END_TEST
 
+// Many updates of few places, a half of them one after the other at the same place; and of so many that most have none.
+// A GPU sorts what the updates take.  Places of two axes in each of three points, some of them outside.
+static const struct {
+    const char *op, *type;
+    int rows, columns, turns;
+} of_bins[] = {
+    {"scatter_add", "f32", 3, 11, 40001},   {"scatter_mul", "f64", 1, 1, 3001},
+    {"scatter", "i32", 5, 140, 40001},      {"scatter_max", "f64", 40, 8, 33000},
+    {"scatter_add", "f64", 400, 350, 5000}, {"scatter", "f32", 400, 350, 5000},
+    {"scatter_add", "f16", 3, 11, 10000},   {"scatter_min", "u32", 70, 16, 9000},
+};
+
+static uint32_t in_bins(int i, bool is_one)
+{
+    char text[2000];
+    const char *t = of_bins[i].type;
+    int rows = of_bins[i].rows, columns = of_bins[i].columns, n = of_bins[i].turns;
+    snprintf(text, sizeof text,
+             "jot ir 1\nfunction @0 bins(%%x: %s[3,%d,%d], %%u: %s[3,%d], %%j: i32[3,%d,2]) {\n"
+             "  %%1 = iota {dtype=i32, dims=[3, %d, 2], axis=1} : i32[3,%d,2]\n"
+             "  %%2 = const {data=%d} : i32[]\n  %%3 = const {data=0} : i32[]\n"
+             "  %%4 = lt %%1, %%2 : bool[3,%d,2]\n"
+             "  %%6 = iota {dtype=i32, dims=[3, %d, 2], axis=2} : i32[3,%d,2]\n"
+             "  %%7 = const {data=%d} : i32[]\n  %%8 = const {data=%d} : i32[]\n"
+             "  %%9 = eq %%6, %%3 : bool[3,%d,2]\n  %%10 = select %%9, %%7, %%8 : i32[3,%d,2]\n"
+             "  %%11 = abs %%j : i32[3,%d,2]\n  %%12 = rem %%11, %%10 : i32[3,%d,2]\n"
+             "  %%13 = select %%4, %%3, %%12 : i32[3,%d,2]\n"
+             "  %%14 = const {data=1} : %s[]\n"
+             "  %%15 = broadcast_in_dim %%14 {dims=[3, %d], axes=[]} : %s[3,%d]\n"
+             "  %%16 = %s %%x, %%13, %s {collapsed_dims=[1, 2], operand_batch=[0], "
+             "index_batch=[0], index_map=[1, 2], mode=3} : %s[3,%d,%d]\n  return %%16\n}\n",
+             t, rows, columns, t, n, n, n, n, n / 2, n, n, n, rows + 1, columns + 1, n, n, n, n,
+             n, t, n, t, n, of_bins[i].op, is_one ? "%15" : "%u", t, rows, columns);
+    return parse(text);
+}
+
+START_TEST(of_few_and_many_places)
+{
+    uint64_t state = seed + (uint64_t)_i;
+    for (int is_one = 0; is_one < 2; is_one++) {
+        uint32_t f = in_bins(_i, is_one);
+        struct ir_tensor in[3];
+        for (uint32_t k = 0; k < 3; k++)
+            in[k] = draw(ir_type_of(graph(f), k), &state);
+        native_add(&run, of_bins[_i].op, f, in, &(struct native_how){.threads = true});
+    }
+    end();
+}
+END_TEST
+
 // Updates of rows, at places of two axes, some of them outside: a GPU sorts them once for all of a
 // row.
 static uint32_t rows(const char *op, jot_dtype d, int width, int places, int mode)
@@ -302,6 +352,7 @@ static void add_tests(TCase *t)
     tcase_add_test(t, places_of_places);
     tcase_add_test(t, beyond_signed);
     tcase_add_test(t, of_many_chunks);
+    tcase_add_loop_test(t, of_few_and_many_places, 0, sizeof of_bins / sizeof *of_bins);
     tcase_add_loop_test(t, of_windows, 0, sizeof windows / sizeof *windows);
 }
 

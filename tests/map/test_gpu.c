@@ -315,6 +315,11 @@ START_TEST(scratch_of_threads)
         {SCAN("67108864"), false, 8 * (8192 + 256 + 32)},
         {SCAN("67108864"), true, 4 * 4096},
         {SCANS("i < 8", "j < 40000", "40000*i + j"), false, 8 * 40 * 4},
+        // Of each chunk of turns, as long as there is one for each multiprocessor, where bins begin, and of each turn a
+        // number of 4 bytes and 2 that say which place of the bin is updated.
+        {UPDATES("  seq j < 1000000 {\n" UPDATE("j") "  }\n"), false,
+         4 * (245 * 1025 + 15) / 64 * 64 + 245 * 4096 * 6},
+        {UPDATES("  seq j < 100 {\n" UPDATE("j") "  }\n"), false, 4 * 272 + 112 * 6},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct nest *n = nest_of_text(arena, rows[i].text);

@@ -22,7 +22,7 @@ struct places {
 
 // ---- Pieces
 
-static int64_t value_bytes(const struct places *p) { return map_value_bytes(&p->of); }
+static int64_t value_bytes(const struct places *p) { return map_value_bytes(p->of.dtype); }
 
 static LLVMValueRef half_at(struct cg_lowering *l, LLVMValueRef base, LLVMValueRef i)
 {
@@ -134,36 +134,6 @@ static void count_items(struct cg_lowering *l, const struct places *p, const str
     cg_loop_close(l, &loop);
 }
 
-// The sum over the threads before this one.
-static LLVMValueRef sum_before(struct cg_lowering *l, const struct places *p,
-                               const struct sort *s, LLVMValueRef own)
-{
-    LLVMBuilderRef b = l->m.b;
-    LLVMTypeRef i32 = l->module->i32;
-    LLVMValueRef sum = own, warps = gpu_i32(l, GPU_WARP);
-    for (unsigned by = 1; by < GPU_WARP; by *= 2) {
-        struct cg_element e = {{sum}};
-        LLVMValueRef below = gpu_shuffle_up(l, &e, by).v[0];
-        LLVMValueRef has = LLVMBuildICmp(b, LLVMIntUGE, p->u->lane, gpu_i32(l, by), "");
-        below = LLVMBuildSelect(b, has, below, gpu_i32(l, 0), "");
-        sum = LLVMBuildAdd(b, sum, below, "");
-    }
-    LLVMValueRef warp = gpu_wide(l, LLVMBuildUDiv(b, l->gpu->thread, warps, ""));
-    LLVMValueRef is_last =
-        LLVMBuildICmp(b, LLVMIntEQ, p->u->lane, gpu_i32(l, GPU_WARP - 1), "");
-    struct cg_branch last = cg_if_open(l, is_last);
-    LLVMBuildStore(b, sum, cg_at(l, i32, s->sums, warp));
-    cg_if_close(l, &last);
-    gpu_sync(l);
-    LLVMValueRef slot = cg_alloca(l, i32, 1);
-    LLVMBuildStore(b, LLVMBuildSub(b, sum, own, ""), slot);
-    struct cg_loop w = cg_loop_open(l, cg_int(l->module, 0), warp, cg_int(l->module, 1));
-    LLVMValueRef more = load_slot(l, i32, cg_at(l, i32, s->sums, w.index));
-    LLVMBuildStore(b, LLVMBuildAdd(b, load_slot(l, i32, slot), more, ""), slot);
-    cg_loop_close(l, &w);
-    return load_slot(l, i32, slot);
-}
-
 // Four words at a place of four.
 static LLVMValueRef four_at(struct cg_lowering *l, LLVMValueRef base, LLVMValueRef i)
 {
@@ -191,7 +161,7 @@ static void place_items(struct cg_lowering *l, const struct places *p, const str
             own = LLVMBuildAdd(b, own, LLVMBuildLShr(b, word, bits, ""), "");
         }
     }
-    LLVMValueRef begin = sum_before(l, p, s, own);
+    LLVMValueRef begin = updates_sum_before(l, p->u, s->sums, own);
     for (int i = 0; i < fours; i++) {
         LLVMValueRef begins = LLVMGetPoison(four);
         for (int k = 0; k < 4; k++) {
@@ -311,7 +281,7 @@ static void lower_sort(struct cg_lowering *l, const struct places *p,
     LLVMBuilderRef b = l->m.b;
     LLVMTypeRef four = LLVMVectorType(l->module->i32, 4);
     const struct updates *u = p->u;
-    int64_t chunks = u->of.points * u->of.chunks, bytes = (p->of.row + MAP_CHUNK) * 2;
+    int64_t chunks = u->of.points * p->of.chunks, bytes = (p->of.row + MAP_CHUNK) * 2;
     int64_t of_values = MAP_CHUNK * value_bytes(p);
     struct sort s = {.starts = gpu_shared(l, (uint64_t)(bytes > of_values ? bytes : of_values)),
                      .numbers = gpu_shared(l, (uint64_t)MAP_CHUNK * 2),
@@ -319,7 +289,7 @@ static void lower_sort(struct cg_lowering *l, const struct places *p,
     s.turns = half_at(l, s.starts, cg_int(l->module, p->of.row));
     s.values = s.starts;
     struct cg_loop own = gpu_own_chunk_open(l, chunks);
-    LLVMValueRef n = cg_int(l->module, u->of.chunks), thread = gpu_wide(l, l->gpu->thread);
+    LLVMValueRef n = cg_int(l->module, p->of.chunks), thread = gpu_wide(l, l->gpu->thread);
     updates_set_point(l, u, LLVMBuildUDiv(b, own.index, n, ""), cg_int(l->module, 0));
     s.first = LLVMBuildURem(b, own.index, n, "");
     s.first = LLVMBuildMul(b, s.first, cg_int(l->module, MAP_CHUNK), "");
@@ -396,10 +366,10 @@ static void update_from(struct cg_lowering *l, const struct places *p, struct on
 {
     LLVMBuilderRef b = l->m.b;
     LLVMTypeRef type = cg_memory_type(l->module, p->of.dtype);
-    LLVMValueRef one = cg_int(l->module, 1), chunks = cg_int(l->module, p->u->of.chunks);
+    LLVMValueRef one = cg_int(l->module, 1), chunks = cg_int(l->module, p->of.chunks);
     LLVMValueRef begin[AHEAD], end[AHEAD], memory[AHEAD], early[AHEAD][EARLY];
-    int64_t ahead = p->u->of.chunks < AHEAD ? p->u->of.chunks : AHEAD;
-    bool is_exact = p->u->of.chunks % ahead == 0;
+    int64_t ahead = p->of.chunks < AHEAD ? p->of.chunks : AHEAD;
+    bool is_exact = p->of.chunks % ahead == 0;
     for (int k = 0; k < ahead; k++) {
         LLVMValueRef chunk = LLVMBuildAdd(b, first, cg_int(l->module, k), "");
         LLVMValueRef is_one = LLVMBuildICmp(b, LLVMIntSLT, chunk, chunks, "");
@@ -456,9 +426,9 @@ static void lower_place(struct cg_lowering *l, const struct places *p, LLVMValue
     o.base = l->values;
     LLVMBuildStore(b, u->of.load ? cg_load(l, u->of.load).re : LLVMConstNull(o.lane), o.now);
     LLVMBuildStore(b, LLVMConstInt(l->module->i1, 0, 0), o.has);
-    int64_t ahead = u->of.chunks < AHEAD ? u->of.chunks : AHEAD;
+    int64_t ahead = p->of.chunks < AHEAD ? p->of.chunks : AHEAD;
     struct cg_loop chunk = cg_loop_open(
-        l, cg_int(l->module, 0), cg_int(l->module, u->of.chunks), cg_int(l->module, ahead));
+        l, cg_int(l->module, 0), cg_int(l->module, p->of.chunks), cg_int(l->module, ahead));
     update_from(l, p, &o, point, place, chunk.index);
     cg_loop_close(l, &chunk);
     l->values = o.base;
@@ -491,7 +461,7 @@ void places_lower(struct cg_lowering *l, struct updates *u, const struct map_pla
                   uint32_t at, struct cg_kernel *out)
 {
     struct places p = {.u = u, .of = *of};
-    int64_t starts = u->of.points * u->of.chunks * p.of.row * 2;
+    int64_t starts = u->of.points * p.of.chunks * p.of.row * 2;
     for (int pass = 0; pass < 2; pass++) {
         l->gpu->block = l->gpu->group = pass ? UPDATE_BLOCK : MAP_SORT_BLOCK;
         l->gpu->is_alone = true;
