@@ -77,9 +77,7 @@ static struct state run(struct cg_lowering *l, const struct nest_statement *s,
     struct gpu_early early = {0};
     if (l->gpu && strip == 1 && !is_tile)
         early = gpu_early_of(l, s);
-    struct cg_value *read = arena_array(l->arena, struct cg_value, early.n + 1);
-    l->axes[s->axes[0]] = s->reverse ? last : first;
-    gpu_early_read(l, &early, early.values);
+    gpu_early_begin(l, &early, first);
     LLVMBasicBlockRef before = LLVMGetInsertBlock(b);
     struct cg_loop loop =
         cg_loop_open(l, cg_int(l->module, 0), count, cg_int(l->module, strip));
@@ -91,14 +89,7 @@ static struct state run(struct cg_lowering *l, const struct nest_statement *s,
     LLVMValueRef start = LLVMBuildAdd(b, first, loop.index, "");
     const struct nest_statement *outer = l->time;
     l->time = s;
-    if (early.n && loop.body) {
-        LLVMValueRef then = LLVMBuildAdd(b, start, cg_int(l->module, 1), "");
-        LLVMValueRef is_last = LLVMBuildICmp(b, LLVMIntSGT, then, last, "");
-        then = LLVMBuildSelect(b, is_last, last, then, "");
-        l->axes[s->axes[0]] = s->reverse ? LLVMBuildSub(b, last, then, "") : then;
-        gpu_early_read(l, &early, read);
-    }
-    gpu_early_define(l, &early);
+    gpu_early_step(l, &early, start);
     for (int64_t k = 0; k < strip; k++) {
         LLVMValueRef step = LLVMBuildAdd(b, start, cg_int(l->module, k), "");
         l->axes[s->axes[0]] = s->reverse ? LLVMBuildSub(b, last, step, "") : step;
@@ -120,7 +111,7 @@ static struct state run(struct cg_lowering *l, const struct nest_statement *s,
     struct state result = open_phis(l, s, init, before);
     close_phis(l, s, &phis, &next, latch);
     close_phis(l, s, &result, &next, latch);
-    gpu_early_close(l, &early, read, latch);
+    gpu_early_close(l, &early, latch);
     return result;
 }
 

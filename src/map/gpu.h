@@ -53,6 +53,8 @@ static inline struct map_gpu map_gpu_of_columns(const struct map_gpu *m)
 
 // Writes who does what, in place of what has been written.
 void map_to_gpu(const struct map_gpu *m, struct nest *n);
+// Nanoseconds of a nest that is mapped (gpu_price.c).
+int64_t map_gpu_price(const struct nest *n);
 
 // gpu_program.c
 // By nest, what its steps are: phases are those of loops that are kernels.
@@ -380,10 +382,10 @@ static inline bool map_is_read_only(const struct map_gpu *m, nest_id buffer)
 // Whether the body of the kernel reads before its loop.
 bool map_reads_before(const struct nest *n);
 
-// gpu_early.c: loops over time of the points whose steps read one step before what they want; whether a statement of
-// such a loop is one of those reads.
+// gpu_early.c: loops over time of the points whose steps read some steps before what they want; how many statements of
+// such a loop are those reads and what their guards are made of, and which, in their order.
 void map_early_choose(const struct map_gpu *m, struct nest *n, nest_id loop);
-bool map_is_early(const struct map_gpu *m, const struct nest_statement *seq,
-                  const struct nest_statement *s);
+uint32_t map_early_find(const struct map_gpu *m, const struct nest_statement *seq,
+                        nest_id *out);
 
 #endif

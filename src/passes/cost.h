@@ -73,13 +73,15 @@ enum cost_constant {
     COST_BLOCKS_THAT_WAIT = 4,
     COST_BLOCK_WORK_PER_US = 150000,
     COST_MULTIPROCESSORS = 132,
-    COST_MAPPED_PER_US = 16,  // elements of a map that one thread makes
-    COST_BLOCK_THREADS = 256, // of a block that makes a map
+    COST_THREADS_OF_ONE = 2048, // that a multiprocessor has at once
+    COST_MAPPED_PER_US = 16,    // elements of a map that one thread makes
+    COST_BLOCK_THREADS = 256,   // of a block that makes a map
     // Threads that share one of a block's neighbouring points, at most, but for those that read so few elements that it
     // does not matter how these lie.
     COST_POINT_THREADS = 16,
     COST_SMALL_READ = 1 << 20,
     COST_TOGETHER_US = 2,
+    COST_SPLIT_NS = 20000, // of a kernel for whose parts prices are asked
     // Microseconds of a kernel that pay for making parts of it beside what devices exchange.
     COST_BESIDE = 3,
     COST_BESIDE_VALUES = 256, // that are made once more for it
@@ -311,6 +313,10 @@ enum cost_constant {
 // A kernel is rather several if that is better by so much, and each value of it that is apart gains so much.
 #define COST_APART_BETTER 1.2
 #define COST_APART_ONE 1.05
+// Operations in a row of a thread of a GPU that take as long as a read of its memory.
+#define COST_OF_READ 128.0
+// Parts of a kernel of a GPU are better by so much where prices alone say so.
+#define COST_SPLIT_BETTER 2
 #define COST_GROUP_BETTER 1.2 // a point for each thread is better than shared ones, by so much
 
 // Of one scalar of an elementwise op.

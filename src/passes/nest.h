@@ -68,7 +68,7 @@
 //   i < 1000 @tile 32      of two axes: squares of elements are those of a block of threads, which has a tile and its
 //                          mirror image where it has two turns
 //   i < 1000 @rows 2       two elements, half of the axis apart, are one thread's
-//   t < 1000 @early 1      what a step reads of memory that nobody writes is read one step before
+//   t < 1000 @early 8      what a step reads of memory that nobody writes is read eight steps before
 //   t < 1000 @segment 8    steps whose locals `@again` the loop that reads them makes anew, eight at a time
 //
 //   par @thread i < 1000 turns 4    the code of a thread has four of its elements, or vectors, one after the other

@@ -224,10 +224,20 @@ static const struct gpu_nest {
      TIMES("i < 8192"),
      false,
      {") block 64 ", "par @thread i < 8192 {", "seq @serial j < 100 "}},
-    {"one that reads rows side by side: a step before",
+    {"one that reads rows side by side: some steps before",
      READS("i < 8192", "i + 8192*j"),
      false,
-     {") block 64 ", "seq @serial j < 20 @early 1 carry"}},
+     {") block 64 ", "seq @serial j < 20 @early 3 carry"}},
+    {"little work a step, of rows that end before: some steps before",
+     KERNEL(
+         "  %0 = const 0x0000000000000013 : i64\n  par i < 8192 {\n    %1 = load w[0] : f32\n"
+         "    seq j < 20 reverse carry %2 = %1 {\n      %3 = index j + 1 : i64\n"
+         "      %4 = le %3, %0 : bool\n      %5 = load x[20*i + j + 1] if %4 : f32\n"
+         "      %6 = load x[i + 8192*j] : f32\n      %7 = div %5, %2 : f32\n"
+         "      %8 = add %7, %6 : f32\n      put y[i + 8192*j] = %8\n      yield %8\n"
+         "    } -> %9\n    put y[i] = %9\n  }\n"),
+     false,
+     {") block 64 ", "seq @serial j < 20 @early 8 reverse carry"}},
     {"of many points: when it is wanted",
      READS("i < 33000", "i + 33000*j"),
      false,
@@ -263,7 +273,7 @@ static const struct gpu_nest {
     {"few of each: a thread has a point",
      ROWS_OF_UPDATES("100"),
      false,
-     {"par @thread i < 2000 {", "seq @serial j < 100 {"}},
+     {"par @thread i < 2000 {", "seq @serial j < 100 @early "}},
     {"few of them: one thread",
      UPDATES("  seq j < 10 {\n" UPDATE("j") "  }\n"),
      false,

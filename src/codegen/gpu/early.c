@@ -1,53 +1,80 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a step of a loop over time reads is read one step before, so that a thread does not wait for it.
+// What a step of a loop over time reads is read some steps before, so that a thread does not wait for it.
 //
-//     seq j @early 1 { a = load x[j]; ... }    becomes    a = load x[0]; seq j { b = load x[j + 1]; ...; a = b }
+//     seq j @early 2 { a = load x[j]; ... }
 //
-// The last step reads its own again.
+//     a = load x[0]; b = load x[1]; seq j { c = load x[j + 2]; ...; a = b; b = c }
+//
+// The last steps read the last one's again.
 #include "codegen/gpu/gpu.h"
 
 struct gpu_early gpu_early_of(struct cg_lowering *l, const struct nest_statement *seq)
 {
-    struct gpu_early e = {0};
+    struct gpu_early e = {.axis = seq->axes[0], .is_back = seq->reverse};
     struct map_gpu m = gpu_map_of(l);
-    if (!l->nest->axes.at[seq->axes[0]].early || l->together)
+    e.steps = l->together || cg_extent(l, seq) == 1 ? 0 : l->nest->axes.at[e.axis].early;
+    if (!e.steps)
         return e;
-    const struct nest_block *b = &l->nest->blocks.at[seq->body];
-    e.statements = arena_array(l->arena, nest_id, b->statements.count + 1);
-    nest_for_each (s, l->nest, seq->body)
-        if (map_is_early(&m, seq, s))
-            e.statements[e.n++] = nest_id_of(l->nest, s);
-    e.values = arena_array(l->arena, struct cg_value, e.n + 1);
+    e.statements = arena_array(l->arena, nest_id, l->nest->statements.count + 1);
+    e.n = map_early_find(&m, seq, e.statements);
+    e.values = arena_array(l->arena, struct cg_value, (e.steps + 1) * e.n + 1);
+    e.last = cg_int(l->module, cg_extent(l, seq) - 1);
     return e;
 }
 
-void gpu_early_read(struct cg_lowering *l, const struct gpu_early *e, struct cg_value *out)
+static bool is_read(struct cg_lowering *l, const struct gpu_early *e, uint32_t i)
 {
-    for (uint32_t i = 0; i < e->n; i++) {
-        cg_lower_statement(l, e->statements[i]);
-        out[i] = l->values[cg_statement(l, e->statements[i])->result];
-    }
+    return cg_statement(l, e->statements[i])->kind == NEST_LOAD;
+}
+
+// Reads what a step wants: values of e->steps steps before it, or of the next one.
+static void read_step(struct cg_lowering *l, const struct gpu_early *e, LLVMValueRef step,
+                      struct cg_value *out)
+{
+    LLVMBuilderRef b = l->m.b;
+    LLVMValueRef is_over = LLVMBuildICmp(b, LLVMIntSGT, step, e->last, "");
+    step = LLVMBuildSelect(b, is_over, e->last, step, "");
+    l->axes[e->axis] = e->is_back ? LLVMBuildSub(b, e->last, step, "") : step;
+    for (uint32_t i = 0; i < e->n; i++)
+        if (!l->hoisted[e->statements[i]]) {
+            cg_lower_statement(l, e->statements[i]);
+            out[i] = l->values[cg_statement(l, e->statements[i])->result];
+        }
+}
+
+void gpu_early_begin(struct cg_lowering *l, struct gpu_early *e, LLVMValueRef first)
+{
+    for (uint32_t k = 0; e->n && k < e->steps; k++)
+        read_step(l, e, LLVMBuildAdd(l->m.b, first, cg_int(l->module, k), ""),
+                  e->values + (size_t)k * e->n);
 }
 
 void gpu_early_open(struct cg_lowering *l, struct gpu_early *e, LLVMBasicBlockRef before)
 {
+    for (uint32_t i = 0; i < e->steps * e->n; i++)
+        if (is_read(l, e, i % e->n))
+            e->values[i] = cg_phi(l, e->values[i], before);
+}
+
+void gpu_early_step(struct cg_lowering *l, struct gpu_early *e, LLVMValueRef step)
+{
+    if (!e->n)
+        return;
+    read_step(l, e, LLVMBuildAdd(l->m.b, step, cg_int(l->module, e->steps), ""),
+              e->values + (size_t)e->steps * e->n);
     for (uint32_t i = 0; i < e->n; i++)
-        e->values[i] = cg_phi(l, e->values[i], before);
+        if (is_read(l, e, i)) {
+            l->values[cg_statement(l, e->statements[i])->result] = e->values[i];
+            l->hoisted[e->statements[i]] = true;
+        }
 }
 
-void gpu_early_define(struct cg_lowering *l, const struct gpu_early *e)
+void gpu_early_close(struct cg_lowering *l, const struct gpu_early *e, LLVMBasicBlockRef latch)
 {
-    for (uint32_t i = 0; i < e->n; i++) {
-        l->values[cg_statement(l, e->statements[i])->result] = e->values[i];
-        l->hoisted[e->statements[i]] = true;
-    }
-}
-
-void gpu_early_close(struct cg_lowering *l, const struct gpu_early *e,
-                     const struct cg_value *next, LLVMBasicBlockRef latch)
-{
-    for (uint32_t i = 0; i < e->n; i++) {
-        cg_phi_add(e->values[i], next[i], latch);
-        l->hoisted[e->statements[i]] = false;
-    }
+    for (uint32_t i = 0; i < e->steps * e->n; i++)
+        if (is_read(l, e, i % e->n))
+            cg_phi_add(e->values[i], e->values[i + e->n], latch);
+    for (uint32_t i = 0; i < e->n; i++)
+        if (is_read(l, e, i))
+            l->hoisted[e->statements[i]] = false;
 }

@@ -471,20 +471,22 @@ struct gpu_kernel {
     const struct map_operand *operands;
     bool is_phase;
 };
-// early.c: what a loop over time reads one step before; `values` are those of the step that is lowered.
+// early.c: what a loop over time reads some steps before; `values` are those of the step that is lowered, of the next
+// ones, and of the one that is read in it.
 struct gpu_early {
-    uint32_t n;
-    nest_id *statements;
+    uint32_t n, steps;
+    nest_id axis, *statements;
     struct cg_value *values;
+    LLVMValueRef last; // step
+    bool is_back;
 };
 struct gpu_early gpu_early_of(struct cg_lowering *l, const struct nest_statement *seq);
-// Reads them for the step that the axis of the loop says.
-void gpu_early_read(struct cg_lowering *l, const struct gpu_early *e, struct cg_value *out);
-// Opens phis of them; makes the values those of the step, which its body does not read again.
+// Reads for the first steps; opens phis of that.
+void gpu_early_begin(struct cg_lowering *l, struct gpu_early *e, LLVMValueRef first);
 void gpu_early_open(struct cg_lowering *l, struct gpu_early *e, LLVMBasicBlockRef before);
-void gpu_early_define(struct cg_lowering *l, const struct gpu_early *e);
-void gpu_early_close(struct cg_lowering *l, const struct gpu_early *e,
-                     const struct cg_value *next, LLVMBasicBlockRef latch);
+// Reads in a step for a later one, and makes the values those of the step, which its body does not read again.
+void gpu_early_step(struct cg_lowering *l, struct gpu_early *e, LLVMValueRef step);
+void gpu_early_close(struct cg_lowering *l, const struct gpu_early *e, LLVMBasicBlockRef latch);
 
 jot_status gpu_kernel_lower(const struct gpu_kernel *k, struct cg_kernel *out);
 
