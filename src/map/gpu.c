@@ -33,7 +33,6 @@
 #define LIGHT_OP 30.0        // of an operation
 #define FEW_VALUES 36        // of a thread, that all of these have room for
 #define NOT_LIGHT UINT32_MAX
-#define TILES_THREADS 2048 // of a multiprocessor
 #define STRIPS_BLOCK 64
 #define OWN_BYTES (48 << 10) // of the terms of a block of a fold
 #define OWN_BLOCK 256        // threads that make them
@@ -390,7 +389,7 @@ static bool choose_tiles(const struct map_gpu *m, struct nest *n, nest_id loop)
         return false;
     n->axes.at[t.along].tile = n->axes.at[t.across].tile = t.width;
     n->threads[NEST_BLOCK_THREADS] = t.width * t.width / MAP_TILE_TURNS;
-    n->threads[NEST_RESIDENT] = TILES_THREADS / n->threads[NEST_BLOCK_THREADS];
+    n->threads[NEST_RESIDENT] = COST_THREADS_OF_ONE / n->threads[NEST_BLOCK_THREADS];
     do_by_threads(n, loop, 1);
     n->statements.at[loop].turns = t.are_two ? 2 : 0;
     return true;
@@ -545,28 +544,6 @@ static void choose(const struct map_gpu *m, struct nest *n)
         choose_one(m, n, c.count == 1 ? c.last : NEST_NONE);
 }
 
-// Nanoseconds, of what bounds the loops of the kernel: memory, or arithmetic, of the whole GPU, or of a block where
-// it has a point or all of the kernel.
-static int64_t price_of(const struct nest *n)
-{
-    double us = 0;
-    nest_for_each (s, n, 0) {
-        int64_t points = nest_extent(n, s);
-        bool is_of_block = s->level == NEST_GROUP &&
-                           n->threads[NEST_GROUP_THREADS] == n->threads[NEST_BLOCK_THREADS];
-        if (!map_is_loop(s->kind))
-            continue;
-        if (n->threads[NEST_BLOCKS] == 1)
-            us += nest_time_of(n, s, 1).apart;
-        else if (is_of_block)
-            nest_for_each (t, n, s->body)
-                us += map_is_loop(t->kind) ? nest_time_of(n, t, points).apart : 0;
-        else
-            us += nest_time_of(n, s, 1).shared;
-    }
-    return us < 1e15 ? (int64_t)ceil(us * 1000) : (int64_t)1e18;
-}
-
 void map_to_gpu(const struct map_gpu *m, struct nest *n)
 {
     struct map_gpu of = *m;
@@ -574,5 +551,5 @@ void map_to_gpu(const struct map_gpu *m, struct nest *n)
     clear(n);
     choose(&of, n);
     place_locals(&of, n);
-    n->price = price_of(n);
+    n->price = map_gpu_price(n);
 }

@@ -37,22 +37,20 @@ void map_split_phases(struct nest_program *p)
     }
 }
 
-// What is known of nest i of the program.
-static struct map_gpu known_of(const struct nest_program *p, uint32_t i,
-                               const struct map_operand *operands, bool is_phase, int64_t trips,
-                               bool has_warpgroups)
+// What is known of a nest with such operands.
+static struct map_gpu known_of(const struct nest *n, const struct map_operand *operands,
+                               bool is_phase, int64_t trips, bool has_warpgroups)
 {
-    const struct nest *n = p->nests.at[i];
-    bool *is_read_only = arena_array(p->arena, bool, n->buffers.count + 1);
-    bool *is_aligned = arena_array(p->arena, bool, n->buffers.count + 1);
+    bool *is_read_only = arena_array(n->arena, bool, n->buffers.count + 1);
+    bool *is_aligned = arena_array(n->arena, bool, n->buffers.count + 1);
     for (uint32_t k = 0; k < n->buffers.count; k++) {
         is_read_only[k] = n->buffers.at[k].role == NEST_IN && operands[k].is_constant;
         is_aligned[k] =
             n->buffers.at[k].role == NEST_LOCAL || operands[k].align == MAP_ALIGNMENT;
     }
     return (struct map_gpu){.nest = n,
-                            .arena = p->arena,
-                            .uses = arena_new(p->arena, struct map_uses),
+                            .arena = n->arena,
+                            .uses = arena_new(n->arena, struct map_uses),
                             .is_phase = is_phase,
                             .is_read_only = is_read_only,
                             .is_aligned = is_aligned,
@@ -120,14 +118,27 @@ void map_program_to_gpu(struct nest_program *p, bool has_warpgroups)
     for (uint32_t i = 0; i < p->nests.count; i++) {
         if (!roles[i])
             continue;
-        struct map_gpu m =
-            known_of(p, i, operands[i], roles[i] == MAP_PHASE, trips[i], has_warpgroups);
+        struct map_gpu m = known_of(p->nests.at[i], operands[i], roles[i] == MAP_PHASE,
+                                    trips[i], has_warpgroups);
         if (!nest_is_mapped(m.nest))
             map_to_gpu(&m, p->nests.at[i]);
         uint64_t bytes = scratch_of(m.nest) ? 0 : map_scratch_of(&m, m.nest);
         if (bytes)
             add_scratch(p, i, bytes, place);
     }
+}
+
+int64_t map_price_on_gpu(const struct nest *n)
+{
+    struct nest *copy = nest_copy(n->arena, n);
+    struct map_operand *operands =
+        arena_array(n->arena, struct map_operand, n->buffers.count + 1);
+    for (uint32_t i = 0; i < n->buffers.count; i++)
+        operands[i] = (struct map_operand){.align = MAP_ALIGNMENT, .is_constant = true};
+    nest_collapse(copy);
+    struct map_gpu m = known_of(copy, operands, false, 1, false);
+    map_to_gpu(&m, copy);
+    return copy->price;
 }
 
 // What threads have besides, where a text says so, is as much as they want.
@@ -152,8 +163,8 @@ int map_program_verify(const struct nest_program *p, bool has_warpgroups, struct
     for (uint32_t i = 0; i < p->nests.count; i++) {
         if (!roles[i] || !nest_is_mapped(p->nests.at[i]))
             continue;
-        struct map_gpu m =
-            known_of(p, i, operands[i], roles[i] == MAP_PHASE, trips[i], has_warpgroups);
+        struct map_gpu m = known_of(p->nests.at[i], operands[i], roles[i] == MAP_PHASE,
+                                    trips[i], has_warpgroups);
         faults += nest_verify(m.nest, report) || map_gpu_verify(&m, report) ||
                   verify_scratch(&m, report);
     }

@@ -12,7 +12,7 @@
 #define ONCE (1 << 16) // elements of a running fold that is worth one pass
 #define MOST_CHUNKS 4096
 #define SHORTEST_OF_COLUMN 32 // elements of a chunk that a thread has
-#define COLUMN_THREADS (GPU_MULTIPROCESSORS * 2048)
+#define COLUMN_THREADS (GPU_MULTIPROCESSORS * COST_THREADS_OF_ONE)
 
 static uint64_t whole_lines(uint64_t bytes) { return (bytes + 63) / 64 * 64; }
 

@@ -37,6 +37,8 @@ void map_split_phases(struct nest_program *p);
 // Writes into the nests of a program that say nothing of levels who does what, and gives those whose threads want memory
 // besides (gpu_scratch.c) a buffer of it; whether memory is planned or not.
 void map_program_to_gpu(struct nest_program *p, bool has_warpgroups);
+// Nanoseconds of a GPU for a kernel that is not mapped, and stays so.
+int64_t map_price_on_gpu(const struct nest *n);
 // Whether there is code for what nests say of levels; what is wrong is added to the report, which may be NULL.  Returns the
 // number of faults.
 int map_program_verify(const struct nest_program *p, bool has_warpgroups,

@@ -402,22 +402,45 @@ static struct nest *write_kernel(struct fission *f, uint32_t body, uint32_t numb
 #define COPY(arena, v)                                                                         \
     ((v).at = arena_copy(arena, (v).at, (v).count * sizeof *(v).at), (v).capacity = (v).count)
 
+// Nanoseconds of a kernel whose loops may be the worse for being one kernel, 0: nobody says, or nothing is lost.
+static int64_t price_together(const struct fission *f, const struct schedule_options *options)
+{
+    uint32_t loops = 0;
+    nest_for_each (s, f->n, f->block)
+        loops += fission_is_loop(s);
+    int64_t price = options->gpu_price && loops > 1 ? options->gpu_price(f->n) : 0;
+    return price >= COST_SPLIT_NS ? price : 0;
+}
+
+static bool are_better(const struct kernel_parts *made, int64_t together,
+                       const struct schedule_options *options)
+{
+    double apart = 0;
+    for (uint32_t i = 0; i < made->n; i++)
+        apart += (double)options->gpu_price(made->parts[i].nest) + 1000 * COST_TOGETHER_US;
+    return (double)together > COST_SPLIT_BETTER * apart;
+}
+
 // The parts of the kernel, none when it stays as it is.
 static struct kernel_parts split_kernel(struct nest_program *p,
                                         const struct kernel_steps *steps, uint32_t nest,
-                                        bool always)
+                                        const struct schedule_options *options)
 {
     struct kernel_parts made = {.old = p->nests.at[nest], .first = p->nests.count};
     struct nest n = *made.old;
     struct fission f = {.program = p,
                         .arena = p->arena,
-                        .always = always,
+                        .always = options->large,
                         .n = &n,
                         .steps = steps,
                         .first_step = steps->first[nest]};
     fission_find_written(&f);
     fission_find_block(&f);
-    if (!fission_is_plain(&f) || !fission_is_wanted(&f))
+    if (!fission_is_plain(&f))
+        return made;
+    bool is_wanted = fission_is_wanted(&f);
+    int64_t together = is_wanted ? 0 : price_together(&f, options);
+    if (!is_wanted && !together)
         return made;
     COPY(p->arena, n.buffers);
     COPY(p->arena, n.axes);
@@ -446,6 +469,8 @@ static struct kernel_parts split_kernel(struct nest_program *p,
     }
     made.buffers = n.buffers.at;
     made.n = f.n_parts;
+    if (!is_wanted && !are_better(&made, together, options))
+        made.n = 0;
     return made;
 }
 
@@ -505,7 +530,8 @@ static struct kernel_steps steps_of_kernels(const struct nest_program *p)
 }
 
 // Splits the kernels that `is_new` says, and says of the parts that they are; whether there are any.
-static bool split_kernels(struct nest_program *p, bool always, bool **is_new)
+static bool split_kernels(struct nest_program *p, const struct schedule_options *options,
+                          bool **is_new)
 {
     uint32_t count = p->nests.count;
     struct kernel_steps steps = steps_of_kernels(p);
@@ -515,7 +541,7 @@ static bool split_kernels(struct nest_program *p, bool always, bool **is_new)
         if (!(*is_new)[i])
             continue;
         share_map(p->nests.at[i]);
-        made[i] = split_kernel(p, &steps, i, always);
+        made[i] = split_kernel(p, &steps, i, options);
         any = any || made[i].n;
         for (uint32_t k = 0; k < made[i].n; k++) {
             if (k)
@@ -542,10 +568,10 @@ static bool split_kernels(struct nest_program *p, bool always, bool **is_new)
     return any;
 }
 
-void schedule_fission(struct nest_program *p, bool always)
+void schedule_fission(struct nest_program *p, const struct schedule_options *options)
 {
     bool *is_new = arena_array(p->arena, bool, p->nests.count + 1);
     memset(is_new, true, p->nests.count);
-    for (int i = 0; i < MOST_ROUNDS && split_kernels(p, always, &is_new); i++)
+    for (int i = 0; i < MOST_ROUNDS && split_kernels(p, options, &is_new); i++)
         ;
 }

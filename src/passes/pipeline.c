@@ -106,7 +106,7 @@ static void fission(struct nest_program *p, struct arena *scratch,
                     const struct schedule_options *options)
 {
     (void)scratch;
-    schedule_fission(p, options->large);
+    schedule_fission(p, options);
 }
 
 static void share_kernels(struct nest_program *p, struct arena *scratch,

@@ -38,6 +38,8 @@ struct schedule_options {
     // What a processor takes for a kernel, which it may change on the way, in scalar operations of a core (map/map.h);
     // NULL: nobody asks.
     int64_t (*price)(struct nest *n);
+    // Nanoseconds of a kernel of a GPU, which it leaves as it is (fission.c); NULL: nobody asks.
+    int64_t (*gpu_price)(const struct nest *n);
     // Writes into the nests who does what, before memory is planned; NULL: nobody does.
     void (*map)(struct nest_program *p, void *ctx);
     void *map_ctx;

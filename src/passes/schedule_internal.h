@@ -363,7 +363,7 @@ void schedule_share_kernels(struct nest_program *p, bool always);
 
 // Kernels of several loops that a GPU would do by one block or thread become kernels of one each; with
 // `always` all that can.
-void schedule_fission(struct nest_program *p, bool always);
+void schedule_fission(struct nest_program *p, const struct schedule_options *options);
 
 // ---- Copies (schedule_copies.c)
 

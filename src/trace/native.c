@@ -87,6 +87,7 @@ jot_status native_schedule(struct native_program *p, struct arena *arena,
     struct schedule_options options = schedule_options_of(is_gpu);
     options.repeat = p->choices.repeat;
     options.price = is_gpu ? NULL : map_price_of_all;
+    options.gpu_price = is_gpu ? map_price_on_gpu : NULL;
     options.donated = p->donated;
     options.has_convolutions = p->device->type->takes_convolution != NULL;
     if (is_on_mesh(p)) {

@@ -228,7 +228,7 @@ START_TEST(nests_are_shared_out)
     ck_assert_msg(nest_parse(arena, nests[_i].text, &n, &all) == JOT_OK, "%s: %s",
                   nests[_i].what, jot_error_message());
     struct nest_program *p = run_native_wrap(arena, all[0]);
-    schedule_fission(p, false);
+    schedule_fission(p, &(struct schedule_options){0});
     schedule_sort_memories(p);
     plan_memory(p, NULL, false);
     const char *serial = serial_of(p);

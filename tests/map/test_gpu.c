@@ -76,6 +76,27 @@ START_TEST(axes_are_numbered_in_their_order)
 }
 END_TEST
 
+// A thread that makes many turns alone takes longer than all of a GPU, however few bytes they are.
+START_TEST(a_price_sees_turns)
+{
+    const char *of_columns =
+        KERNEL("  par i < 64 {\n    map j < 3 {\n"
+               "      fold l < %s {\n        %%0 = load x[3*l + j] : f32\n"
+               "        %%1 = load x[64*l + i] : f32\n        yield fma %%0 %%1 sum64\n"
+               "      } -> %%2 : f32\n      put y[64*j + i] = %%2\n    }\n  }\n");
+    int64_t price[2];
+    for (int k = 0; k < 2; k++) {
+        struct strbuf text = strbuf_make(arena);
+        strbuf_printf(&text, of_columns, k ? "100000" : "100");
+        struct nest *n = nest_of_text(arena, text.text);
+        mapped(n, false);
+        price[k] = n->price;
+    }
+    ck_assert_int_gt(price[1], 4000000);
+    ck_assert_int_lt(price[0], 50000);
+}
+END_TEST
+
 // Of more such points than keep memory busy a thread has one.
 START_TEST(many_columns_are_threads)
 {
@@ -383,6 +404,7 @@ static void add_tests(TCase *t)
     tcase_add_loop_test(t, what_has_no_code_is_refused, 0, (int)(sizeof wrong / sizeof *wrong));
     tcase_add_test(t, a_price_sees_who_works);
     tcase_add_test(t, axes_are_numbered_in_their_order);
+    tcase_add_test(t, a_price_sees_turns);
     tcase_add_test(t, many_columns_are_threads);
     tcase_add_test(t, serial_work_is_found);
 }

@@ -260,7 +260,7 @@ static bool ends_in_points(const struct nest *n)
 static void split(struct nest_program *p, const char *what, uint32_t kernels)
 {
     struct strbuf report = strbuf_make(arena), text = strbuf_make(arena);
-    schedule_fission(p, true);
+    schedule_fission(p, &(struct schedule_options){.large = true});
     schedule_sort_memories(p);
     plan_memory(p, NULL, false);
     schedule_print(&text, p);
@@ -291,7 +291,7 @@ START_TEST(rows_are_kept_as_rows)
         struct nest_program *p = program_of(nests[i].text);
         if (!strstr(nests[i].what, "of which the row is kept"))
             continue;
-        schedule_fission(p, true);
+        schedule_fission(p, &(struct schedule_options){.large = true});
         for (uint32_t k = 0; k < p->memories.count; k++)
             ck_assert(p->memories.at[k].place != NEST_TEMPORARY ||
                       p->memories.at[k].count <= 15);
@@ -304,12 +304,42 @@ START_TEST(little_work_stays)
 {
     for (size_t i = 0; i < sizeof nests / sizeof *nests; i++) {
         struct nest_program *p = program_of(nests[i].text);
-        schedule_fission(p, false);
+        schedule_fission(p, &(struct schedule_options){0});
         ck_assert_uint_le(p->nests.count, nests[i].kernels);
     }
     struct nest_program *p = program_of(nests[0].text);
-    schedule_fission(p, false);
+    schedule_fission(p, &(struct schedule_options){0});
     ck_assert_uint_eq(p->nests.count, 1);
+}
+END_TEST
+
+static int64_t price_of_loops, price_of_one;
+
+static int64_t price(const struct nest *n)
+{
+    int loops = 0;
+    nest_for_all (s, n)
+        loops += s->body != NEST_NONE;
+    return loops > 1 ? price_of_loops : price_of_one;
+}
+
+// What no rule splits becomes several kernels where they are clearly better by their prices.
+START_TEST(prices_split)
+{
+    static const struct {
+        int64_t of_loops, of_one;
+        bool are_several;
+    } of[] = {{1000000, 10000, true}, {1000000, 400000, false}, {10000, 1, false}};
+    for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
+        struct nest_program *p = program_of(nests[0].text);
+        size_t bytes;
+        char *want = results(p, &bytes);
+        price_of_loops = of[i].of_loops;
+        price_of_one = of[i].of_one;
+        schedule_fission(p, &(struct schedule_options){.gpu_price = price});
+        ck_assert_int_eq(p->nests.count > 1, of[i].are_several);
+        ck_assert(!memcmp(results(p, &bytes), want, bytes));
+    }
 }
 END_TEST
 
@@ -337,7 +367,7 @@ START_TEST(long_columns_are_shared)
         struct nest_program *p;
         ck_assert_msg(nest_program_parse(arena, s.text, &p) == JOT_OK, "%s",
                       jot_error_message());
-        schedule_fission(p, false);
+        schedule_fission(p, &(struct schedule_options){0});
         ck_assert_uint_eq(p->nests.count, rows > 512 ? 2 : 1);
         if (rows == 512)
             continue;
@@ -384,7 +414,7 @@ START_TEST(few_long_rows_are_shared)
         struct nest_program *p;
         ck_assert_msg(nest_program_parse(arena, s.text, &p) == JOT_OK, "%s",
                       jot_error_message());
-        schedule_fission(p, false);
+        schedule_fission(p, &(struct schedule_options){0});
         ck_assert_uint_eq(p->nests.count, all[i].kernels);
     }
 }
@@ -394,7 +424,7 @@ static struct nest_program *after_fission(const char *text)
 {
     struct nest_program *p;
     ck_assert_msg(nest_program_parse(arena, text, &p) == JOT_OK, "%s", jot_error_message());
-    schedule_fission(p, false);
+    schedule_fission(p, &(struct schedule_options){0});
     return p;
 }
 
@@ -509,7 +539,7 @@ START_TEST(dear_terms_of_a_short_scan)
     static const char *const places[] = {"", "part[500*b + i]", "part[b + 100*i]", ""};
     for (uint32_t i = 0; i < 4; i++) {
         struct nest_program *p = program_of(terms[i]);
-        schedule_fission(p, false);
+        schedule_fission(p, &(struct schedule_options){0});
         ck_assert_uint_eq(p->nests.count, *places[i] ? 2 : 1);
         struct strbuf text = strbuf_make(arena);
         nest_print(&text, vec_last(&p->nests));
@@ -531,7 +561,7 @@ START_TEST(long_scans_of_a_row)
         SCANS("", "", "x"), SCANS("  local row: f32[5000]\n", "    put row[i] = %0\n", "row")};
     for (uint32_t i = 0; i < 2; i++) {
         struct nest_program *p = program_of(scans[i]);
-        schedule_fission(p, false);
+        schedule_fission(p, &(struct schedule_options){0});
         ck_assert_uint_eq(p->nests.count, 1 + i);
     }
 }
@@ -591,7 +621,7 @@ START_TEST(dear_elements_are_points)
         "    map j < 200 {\n      fold k < 60 {\n        %0 = load x[k] : f32\n"
         "        %1 = mul %0, %0 : f32\n        yield fma %0 %1 sum64\n      } -> %2 : f32\n"
         "      put y[200*i + j] = %2\n    }\n  }\n}\n");
-    schedule_fission(p, false);
+    schedule_fission(p, &(struct schedule_options){0});
     ck_assert_uint_eq(p->nests.count, 1);
     ck_assert_int_eq(
         nest_extent(p->nests.at[0],
@@ -612,7 +642,7 @@ START_TEST(maps_of_long_sums_are_apart)
         "}\n"
         "    map l < 4096 {\n      %2 = load x[l] : f32\n      put z[4096*i + l] = %2\n"
         "    }\n  }\n}\n");
-    schedule_fission(p, false);
+    schedule_fission(p, &(struct schedule_options){0});
     ck_assert_uint_eq(p->nests.count, 2);
 }
 END_TEST
@@ -674,7 +704,7 @@ START_TEST(dear_terms_of_idle_points)
         "      fold l < 60 {\n        %0 = load x[l] : f32\n        %1 = mul %0, %0 : f32\n"
         "        yield fma %0 %1 sum64\n      } -> %2 : f32\n"
         "      yield reduce_max %2 free\n    } -> %3 : f32\n    put y[b] = %3\n  }\n}\n");
-    schedule_fission(p, false);
+    schedule_fission(p, &(struct schedule_options){0});
     ck_assert_uint_eq(p->nests.count, 2);
 }
 END_TEST
@@ -708,6 +738,7 @@ static void add_tests(TCase *c)
     tcase_add_loop_test(c, parts_do_the_same, 0, sizeof nests / sizeof *nests);
     tcase_add_test(c, rows_are_kept_as_rows);
     tcase_add_test(c, little_work_stays);
+    tcase_add_test(c, prices_split);
     tcase_add_test(c, dear_terms_of_idle_points);
     tcase_add_test(c, memory_in_place);
     tcase_add_test(c, long_columns_are_shared);
