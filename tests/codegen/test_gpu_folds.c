@@ -193,6 +193,28 @@ static const char *dear_fold_of(const char *function, int n, int times)
 
 static const char *dear_fold(int n) { return dear_fold_of("sin", n, 8); }
 
+// Several elements are read before the first is put: a load behind a put waits for it where both may have one memory.
+START_TEST(folds_that_put_read_first)
+{
+    const char *ptx = ptx_of("kernel step(x: f32[65536], y: f32[65536], z: out f32[65536], "
+                             "s: out f32[1]) {\n"
+                             "  fold i < 65536 {\n"
+                             "    %0 = load x[i] : f32\n"
+                             "    %1 = load y[i] : f32\n"
+                             "    %2 = sub %0, %1 : f32\n"
+                             "    put z[i] = %2\n"
+                             "    yield fma %2 %2 sum64\n"
+                             "  } -> %3 : f32\n"
+                             "  put s[0] = %3\n"
+                             "}\n");
+    const char *put = strstr(ptx, "st.global.v4.f32");
+    ck_assert_ptr_nonnull(put);
+    int read = count(ptx, "ld.global.nc.v4.f32"), behind = count(put, "ld.global.nc.v4.f32");
+    ck_assert_int_ge(read - behind, 8);
+    check_assembles(ptx);
+}
+END_TEST
+
 // Elements that are dear, of few blocks of a fold: a thread each computes them first, by a function
 // of its own where the blocks are fewer than multiprocessors.
 START_TEST(dear_terms_are_computed_first)
@@ -367,6 +389,7 @@ static void add_tests(TCase *c)
     tcase_add_test(c, few_dear_elements_are_written_out);
     tcase_add_test(c, short_columns_are_of_warps);
     tcase_add_test(c, sums_are_shared_out);
+    tcase_add_test(c, folds_that_put_read_first);
     tcase_add_test(c, long_columns_go_by_parts);
 }
 

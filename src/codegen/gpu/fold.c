@@ -73,15 +73,11 @@ void gpu_fold_set(struct cg_lowering *l, nest_id fold, LLVMValueRef at)
     set_axes(l, cg_statement(l, fold), at);
 }
 
-void gpu_fold_element(struct cg_lowering *l, const struct nest_statement *s,
-                      const struct cg_accumulator *all, LLVMValueRef at, LLVMValueRef slot,
-                      LLVMValueRef in_block)
+// The values at hand to accumulator `slot`.
+static void accumulate(struct cg_lowering *l, const struct nest_statement *s,
+                       const struct cg_accumulator *all, LLVMValueRef slot,
+                       LLVMValueRef in_block)
 {
-    set_axes(l, s, at);
-    if (l->gpu->terms.fold == s)
-        gpu_terms_load(l, s, at);
-    else
-        cg_lower_block(l, s->body);
     for (uint32_t i = 0; i < s->n_combines; i++) {
         const struct nest_combine *c = &s->combines[i];
         struct cg_value v[2] = {{0}};
@@ -92,6 +88,18 @@ void gpu_fold_element(struct cg_lowering *l, const struct nest_statement *s,
                                     l->nest->values.at[c->value[k]].dtype, c->dtype);
         cg_accumulate(l, &all[i], slot, NULL, v[0], v[1], in_block, NULL);
     }
+}
+
+void gpu_fold_element(struct cg_lowering *l, const struct nest_statement *s,
+                      const struct cg_accumulator *all, LLVMValueRef at, LLVMValueRef slot,
+                      LLVMValueRef in_block)
+{
+    set_axes(l, s, at);
+    if (l->gpu->terms.fold == s)
+        gpu_terms_load(l, s, at);
+    else
+        cg_lower_block(l, s->body);
+    accumulate(l, s, all, slot, in_block);
 }
 
 void gpu_fold_results(struct cg_lowering *l, const struct nest_statement *s,
@@ -158,6 +166,82 @@ static void window(struct cg_lowering *l, const struct gpu_fold *f, const struct
     }
 }
 
+// Registers of four bytes that a thread has room for, of what it reads before it puts any.
+#define MOST_READ 64
+
+// How many elements of a thread of a fold that puts some are read before it puts the first: a load stays behind the puts
+// in front of it where the assembler does not know that they have another memory.  1: there is nothing to read so.
+static int64_t count_read_first(const struct cg_lowering *l, const struct gpu_fold *f)
+{
+    const struct nest_statement *s = cg_statement(l, f->statement);
+    int64_t most = MOST_READ, bytes = 0;
+    bool puts = false;
+    nest_for_each (t, l->nest, s->body) {
+        if (t->kind > NEST_PUT || t->n_results > 1 || (t->kind == NEST_PUT && t->op))
+            return 1;
+        puts |= t->kind == NEST_PUT;
+        if (t->kind == NEST_LOAD && !puts)
+            bytes += (int64_t)jot_dtype_size(t->dtype) * f->row.lanes;
+    }
+    if (!puts || !bytes || gpu_keeps(l) || l->gpu->terms.fold == s)
+        return 1;
+    while (most > 1 && most * bytes > 4 * MOST_READ)
+        most /= 2;
+    return most;
+}
+
+// Elements first, first + 1, .. of a thread of the windows from `at` on, so many, all of which are there.
+static void read_first(struct cg_lowering *l, const struct gpu_fold *f,
+                       const struct gpu_member *m, LLVMValueRef start, LLVMValueRef at,
+                       int64_t first, int64_t count)
+{
+    const struct map_row *r = &f->row;
+    const struct nest_statement *s = cg_statement(l, f->statement);
+    const struct nest_block *body = &l->nest->blocks.at[s->body];
+    LLVMBuilderRef b = l->m.b;
+    uint32_t head = gpu_head_of(l, body);
+    struct cg_value *read = arena_array(l->arena, struct cg_value, (size_t)count * head + 1);
+    for (int64_t k = 0; k < 2 * count; k++) {
+        int64_t n = first + k % count, part = n % r->parts;
+        int64_t offset = n / r->parts * r->window + part * r->team * r->lanes;
+        LLVMValueRef in_block = LLVMBuildAdd(b, at, m->offset, "");
+        in_block = LLVMBuildAdd(b, in_block, gpu_i32(l, offset), "");
+        set_axes(l, s, LLVMBuildAdd(b, start, gpu_wide(l, in_block), ""));
+        if (k < count) {
+            gpu_head_read(l, body, head, read + k * head);
+            continue;
+        }
+        gpu_head_go_on(l, body, head, read + (k - count) * head);
+        LLVMValueRef positions =
+            LLVMBuildAdd(b, cg_splat(&l->m, in_block, r->lanes),
+                         cg_sequence(l->module, l->module->i32, r->lanes, 0, 1), "");
+        accumulate(l, s, f->accumulators, cg_int(l->module, part * r->lanes), positions);
+    }
+}
+
+// So many windows from `at` on, all of which are there.
+static void whole_windows(struct cg_lowering *l, const struct gpu_fold *f,
+                          const struct gpu_member *m, LLVMValueRef start, LLVMValueRef at,
+                          int64_t count)
+{
+    const struct map_row *r = &f->row;
+    const struct nest_statement *s = cg_statement(l, f->statement);
+    int64_t together = count_read_first(l, f), all = count * r->parts;
+    if (together == 1) {
+        for (int64_t k = 0; k < count; k++, l->gpu->vector++)
+            window(l, f, m, start, LLVMBuildAdd(l->m.b, at, gpu_i32(l, k * r->window), ""),
+                   r->window);
+        return;
+    }
+    l->vector_axis = r->lanes == 1 ? NEST_NONE : s->axes[s->n_axes - 1];
+    l->vector_loop = f->statement;
+    l->lanes = r->lanes;
+    for (int64_t k = 0; k < all; k += together)
+        read_first(l, f, m, start, at, k, all - k < together ? all - k : together);
+    l->vector_axis = NEST_NONE;
+    l->lanes = 1;
+}
+
 // The first accumulators of a thread, of one part, become its last ones.
 static void turn(struct cg_lowering *l, const struct gpu_fold *f)
 {
@@ -212,9 +296,7 @@ static void windows(struct cg_lowering *l, const struct gpu_fold *f, const struc
                                        cg_int(l->module, at_once));
     LLVMValueRef number = LLVMBuildTrunc(l->m.b, loop.index, l->module->i32, "");
     LLVMValueRef first = LLVMBuildMul(l->m.b, number, gpu_i32(l, r->window), "");
-    for (int64_t k = 0; k < at_once; k++, l->gpu->vector++)
-        window(l, f, m, start, LLVMBuildAdd(l->m.b, first, gpu_i32(l, k * r->window), ""),
-               r->window);
+    whole_windows(l, f, m, start, first, at_once);
     cg_loop_close(l, &loop);
     for (; all < n; all++)
         window(l, f, m, start, gpu_i32(l, all * r->window), r->window);

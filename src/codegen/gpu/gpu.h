@@ -149,6 +149,7 @@ struct gpu_resident {
     struct machine m;      // the builder of who writes the loop
     LLVMValueRef function; // of memories, partial results and counters
     bool is_grid;          // of many blocks, that wait for one another
+    bool goes_on;          // the phase behind the next one does not wait for it
     unsigned block;        // threads of a block
     int64_t blocks;        // that the widest phase wants
     uint64_t shared_bytes;
@@ -161,7 +162,7 @@ void gpu_resident_choose(struct gpu_resident *r, uint32_t first, uint32_t end,
 // The function, of so many parameters, and what comes first in it; the last one is of counters.
 void gpu_resident_declare(struct gpu_resident *r, const char *symbol, unsigned n);
 void gpu_resident_open(struct gpu_resident *r);
-// Phases, each with all threads waiting for one another behind it.
+// Phases, each with all threads waiting for one another behind it, or those of a block where another one goes on.
 void gpu_resident_kernel(struct gpu_resident *r, const struct cg_kernel_step *step,
                          const LLVMValueRef *operands, unsigned n);
 // Elements of so many bytes, a power of two, of n places to as many others, which may be the same
@@ -175,6 +176,13 @@ void gpu_resident_close(struct gpu_resident *r);
 // The axes of vector number i (an i64); its body.
 void gpu_points_set(struct cg_lowering *l, const struct map_points *p, LLVMValueRef i);
 void gpu_points_body(struct cg_lowering *l, const struct map_points *p, LLVMValueRef i);
+// How many statements of the body there are up to the last load that stands before all puts; these, of one result each,
+// and later the others, with what these read.
+uint32_t gpu_head_of(const struct cg_lowering *l, const struct nest_block *body);
+void gpu_head_read(struct cg_lowering *l, const struct nest_block *body, uint32_t head,
+                   struct cg_value *out);
+void gpu_head_go_on(struct cg_lowering *l, const struct nest_block *body, uint32_t head,
+                    const struct cg_value *read);
 // Plain statements of the whole vectors i, i + apart, ..., what is read of all of them first.
 void gpu_points_turns(struct cg_lowering *l, const struct map_points *p, LLVMValueRef i,
                       int64_t turns, int64_t apart);

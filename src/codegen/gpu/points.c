@@ -98,8 +98,7 @@ void gpu_points_body(struct cg_lowering *l, const struct map_points *p, LLVMValu
     cg_if_close(l, &whole);
 }
 
-// Statements up to the last load that stands before all puts.
-static uint32_t head_of(const struct cg_lowering *l, const struct nest_block *body)
+uint32_t gpu_head_of(const struct cg_lowering *l, const struct nest_block *body)
 {
     uint32_t n = 0;
     for (uint32_t i = 0; i < body->statements.count; i++) {
@@ -111,12 +110,27 @@ static uint32_t head_of(const struct cg_lowering *l, const struct nest_block *bo
     return n;
 }
 
+void gpu_head_read(struct cg_lowering *l, const struct nest_block *body, uint32_t head,
+                   struct cg_value *out)
+{
+    cg_lower_list(l, body->statements.at, head);
+    for (uint32_t j = 0; j < head; j++)
+        out[j] = l->values[cg_statement(l, body->statements.at[j])->result];
+}
+
+void gpu_head_go_on(struct cg_lowering *l, const struct nest_block *body, uint32_t head,
+                    const struct cg_value *read)
+{
+    for (uint32_t j = 0; j < head; j++)
+        l->values[cg_statement(l, body->statements.at[j])->result] = read[j];
+    cg_lower_list(l, body->statements.at + head, body->statements.count - head);
+}
+
 void gpu_points_turns(struct cg_lowering *l, const struct map_points *p, LLVMValueRef i,
                       int64_t turns, int64_t apart)
 {
     const struct nest_block *body = &l->nest->blocks.at[p->s->body];
-    const nest_id *all = body->statements.at;
-    uint32_t head = head_of(l, body);
+    uint32_t head = gpu_head_of(l, body);
     struct cg_value *read = arena_array(l->arena, struct cg_value, (size_t)turns * head + 1);
     l->vector_axis = p->axis;
     l->vector_loop = nest_id_of(l->nest, p->s);
@@ -125,13 +139,9 @@ void gpu_points_turns(struct cg_lowering *l, const struct map_points *p, LLVMVal
         struct cg_value *of = read + k % turns * head;
         gpu_points_set(l, p, LLVMBuildAdd(l->m.b, i, cg_int(l->module, k % turns * apart), ""));
         if (k < turns)
-            cg_lower_list(l, all, head);
-        for (uint32_t j = 0; j < head; j++) {
-            struct cg_value *v = &l->values[cg_statement(l, all[j])->result];
-            *(k < turns ? &of[j] : v) = *(k < turns ? v : &of[j]);
-        }
-        if (k >= turns)
-            cg_lower_list(l, all + head, body->statements.count - head);
+            gpu_head_read(l, body, head, of);
+        else
+            gpu_head_go_on(l, body, head, of);
     }
     l->lanes = 1;
     l->vector_axis = NEST_NONE;
