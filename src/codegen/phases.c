@@ -263,8 +263,40 @@ static void run_kernel(struct phases *w, const struct cg_kernel_step *k, LLVMVal
         cg_add_attribute(w->m, call, "alwaysinline");
 }
 
-static void add_phase(struct phases *w, const struct nest_step *t)
+// Whether all blocks have nothing to wait for before step i + 1 but what step i has waited for, as the flag that a test
+// has read in front of the steps from `first` on, none of which waits for another one.
+static bool goes_on_to_next(const struct phases *w, uint32_t first, uint32_t i)
 {
+    const struct nest_step *all = w->p->steps.at, *next = &all[i + 1];
+    const struct cg_kernel *k = next->kind == NEST_STEP_KERNEL ? &w->kernels[next->nest] : NULL;
+    bool goes_on = w->gpu->is_grid && !w->is_cut && !w->by_function && k && k->n_steps &&
+                   k->steps[k->n_steps - 1].total;
+    for (uint32_t j = first; goes_on && j <= i; j++) {
+        const struct cg_kernel *before = &w->kernels[all[j].nest];
+        goes_on = !(before->counters && k->counters) &&
+                  !(before->partial_bytes && k->partial_bytes) &&
+                  !map_step_waits(w->arena, w->p, j, i + 1);
+    }
+    return goes_on && (all[first - 1].kind != NEST_STEP_TEST ||
+                       !map_step_writes(w->arena, w->p, i + 1, all[first - 1].memories[0]));
+}
+
+// The first of the kernels before step i, and it, none of which waits for another one.
+static uint32_t first_of_those_that_go_on(const struct phases *w, uint32_t i)
+{
+    uint32_t begin = i, first;
+    while (w->p->steps.at[begin - 1].kind == NEST_STEP_KERNEL)
+        begin--;
+    first = begin;
+    for (uint32_t k = begin; k < i; k++)
+        first = goes_on_to_next(w, first, k) ? first : k + 1;
+    return first;
+}
+
+static void add_phase(struct phases *w, uint32_t step)
+{
+    const struct nest_step *t = &w->p->steps.at[step];
+    bool goes_on = goes_on_to_next(w, first_of_those_that_go_on(w, step), step);
     const struct cg_kernel *k = &w->kernels[t->nest];
     uint32_t n = t->n_memories;
     LLVMValueRef *operands = arena_array(w->arena, LLVMValueRef, n + 2);
@@ -274,18 +306,22 @@ static void add_phase(struct phases *w, const struct nest_step *t)
         operands[n++] = w->partial;
     if (k->counters)
         operands[n++] = w->counters;
-    for (int i = 0; i < k->n_steps; i++)
+    for (int i = 0; i < k->n_steps; i++) {
+        w->gpu->goes_on = goes_on && i + 1 == k->n_steps;
         if (k->steps[i].total && w->by_function)
             phases_call_kernel(w, &k->steps[i], operands, n);
         else if (k->steps[i].total)
             gpu_resident_kernel(w->gpu, &k->steps[i], operands, n);
+    }
+    w->gpu->goes_on = false;
 }
 
-static void add_kernel(struct phases *w, const struct nest_step *t)
+static void add_kernel(struct phases *w, uint32_t step)
 {
+    const struct nest_step *t = &w->p->steps.at[step];
     const struct cg_kernel *k = &w->kernels[t->nest];
     if (w->gpu) {
-        add_phase(w, t);
+        add_phase(w, step);
         return;
     }
     LLVMValueRef operands = operands_of(w, t, k->partial_bytes > 0);
@@ -443,7 +479,7 @@ void phases_add_step(struct phases *w, uint32_t i)
 {
     const struct nest_step *t = &w->p->steps.at[i];
     if (t->kind == NEST_STEP_KERNEL)
-        add_kernel(w, t);
+        add_kernel(w, i);
     else if (t->kind == NEST_STEP_GEMM)
         add_product(w, i);
     else if (t->kind == NEST_STEP_COPY)

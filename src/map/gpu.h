@@ -71,6 +71,8 @@ struct map_operand {
 // Whether step i writes part of the memory.
 bool map_step_writes(struct arena *arena, const struct nest_program *p, uint32_t i,
                      uint32_t memory);
+// Whether step k reads or writes what step i writes, or writes what it reads.
+bool map_step_waits(struct arena *arena, const struct nest_program *p, uint32_t i, uint32_t k);
 // By nest, of its buffers.  Before memory is planned each memory has a place of its own.
 const struct map_operand *const *map_operands(struct arena *arena,
                                               const struct nest_program *p);

@@ -67,9 +67,17 @@ static bool meets(const struct nest_program *p, uint32_t memory, struct span s)
     return !nest_memory_is_view(m) && overlap(span_of(p, m), s);
 }
 
+// Whether memories a and b may be one in the same trip.
 static bool may_meet(const struct nest_program *p, uint32_t a, uint32_t b)
 {
-    const struct nest_memory *x = &p->memories.at[a];
+    const struct nest_memory *x = &p->memories.at[a], *y = &p->memories.at[b];
+    if (x->place == NEST_TURN && y->place == NEST_TURN && x->loop == y->loop &&
+        x->n_of == y->n_of) {
+        bool is = false;
+        for (uint32_t t = 0; t < x->n_of; t++)
+            is |= may_meet(p, x->of[(x->index + t) % x->n_of], y->of[(y->index + t) % y->n_of]);
+        return is;
+    }
     for (uint32_t i = 0; nest_memory_is_view(x) && i < x->n_of; i++)
         if (may_meet(p, x->of[i], b))
             return true;
@@ -194,6 +202,17 @@ bool map_step_writes(struct arena *arena, const struct nest_program *p, uint32_t
     for (uint32_t k = 0; k < t->n_memories; k++)
         if (written[k] && may_meet(p, t->memories[k], memory))
             return true;
+    return false;
+}
+
+bool map_step_waits(struct arena *arena, const struct nest_program *p, uint32_t i, uint32_t k)
+{
+    const struct nest_step *s = &p->steps.at[i], *t = &p->steps.at[k];
+    const bool *before = written_by(arena, p, s), *behind = written_by(arena, p, t);
+    for (uint32_t x = 0; x < s->n_memories; x++)
+        for (uint32_t y = 0; y < t->n_memories; y++)
+            if ((before[x] || behind[y]) && may_meet(p, s->memories[x], t->memories[y]))
+                return true;
     return false;
 }
 

@@ -192,6 +192,25 @@ START_TEST(loops_of_steps_are_kernels)
     ck_assert_ptr_nonnull(strstr(ptx, "ld.acquire.gpu"));
     ck_assert_ptr_nonnull(strstr(ptx, ".maxntid 256"));
     check_clean(ptx);
+    // Phases that have nothing to do with one another do not wait: here for what the one before it reads, then puts.
+    const char *more =
+        replaced(WHILE("1000000"), "outputs 1 donated -1", "outputs 2 donated -1 -1");
+    more = replaced(more, "  memory temporary at 0 ",
+                    "  memory output 1 : f32[1000000] \"z\"\n"
+                    "  memory temporary at 0 ");
+    more = replaced(more, "turn of 3, 2", "turn of 4, 3");
+    more = replaced(more, "turn of 2, 3", "turn of 3, 4");
+    more = replaced(more, "step copy (3, 0)", "step copy (4, 0)");
+    more = replaced(more, "step kernel 0 (4, 6)", "step kernel 0 (5, 7)");
+    more = replaced(more, "step test (6)", "step test (7)");
+    more = replaced(more, "step copy (1, 4)", "step copy (1, 5)");
+    const char *one = "step kernel 1 (4, 5) \"\"\n", *wait = "jot_wait_for_blocks, \n";
+    const char *beside = "step kernel 1 (5, 6) \"\"\n  step kernel 1 (5, 2) \"\"\n",
+               *behind = "step kernel 1 (5, 6) \"\"\n  step kernel 1 (6, 2) \"\"\n";
+    ptx = ptx_of_program(replaced(more, one, beside));
+    ck_assert_int_eq(count(ptx, wait) + 1,
+                     count(ptx_of_program(replaced(more, one, behind)), wait));
+    check_clean(ptx);
     // Beside phases of more than some 50 us launches are nothing: the loop is a node of a graph.
     ptx = ptx_of_program(WHILE("40000000"));
     ck_assert_int_eq(count(ptx, ".visible .entry"), 2);

@@ -221,7 +221,10 @@ void gpu_resident_kernel(struct gpu_resident *r, const struct cg_kernel_step *st
     arguments[n++] = LLVMBuildGEP2(b, m->i8, gpu_shared_start(&r->m), &offset, 1, "");
     LLVMBuildCall2(b, LLVMGlobalGetValueType(f), f, arguments, n, "");
     if_close(r, exit);
-    gpu_resident_wait(r);
+    if (r->goes_on)
+        gpu_barrier(&r->m); // shared memory and barriers are those of the next phase
+    else
+        gpu_resident_wait(r);
 }
 
 void gpu_resident_copy(struct gpu_resident *r, unsigned n, const LLVMValueRef *to,
