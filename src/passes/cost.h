@@ -65,6 +65,10 @@ enum cost_constant {
     COST_BYTES_PER_US = 3000000,
     COST_WORK_PER_US = 20000000,
     COST_LONG_PHASE = 50,
+    // Threads of a multiprocessor that a kernel has, and those that the kernel of a loop has, whose phases share its
+    // registers.
+    COST_LAUNCHED_THREADS = 2048,
+    COST_RESIDENT_THREADS = 512,
     // The same of one block of threads on a multiprocessor, of which there are so many, in a fold and in a map; blocks
     // of one that do not wait for one another there; and what it takes for blocks to bring together what they have
     // parts of.
@@ -317,6 +321,11 @@ enum cost_constant {
 #define COST_OF_READ 128.0
 // Parts of a kernel of a GPU are better by so much where prices alone say so.
 #define COST_SPLIT_BETTER 2
+// Microseconds that a thread of a GPU waits for what it reads, and that a trip of a while takes which is a node of a graph,
+// beside its launches; and how much longer a phase computes with the threads of a loop's kernel.
+#define COST_READ_US 0.6
+#define COST_NODE_US 6.0
+#define COST_RESIDENT_WORK 1.6
 #define COST_GROUP_BETTER 1.2 // a point for each thread is better than shared ones, by so much
 
 // Of one scalar of an elementwise op.

@@ -6,6 +6,10 @@
 #include "passes/cost.h"
 #include "passes/nest.h"
 
+#include <math.h>
+
+static double larger(double x, double y) { return x > y ? x : y; }
+
 static double step_work(const struct nest_program *p, const struct nest_step *t)
 {
     if (t->kind == NEST_STEP_KERNEL)
@@ -31,6 +35,67 @@ static void count_accesses(const struct nest *n, uint32_t block, double times, d
     }
 }
 
+// ---- Time
+
+// Reads of memory in the block that wait for one another, at most: `of` has as many for each value.
+static double reads_in_turn(const struct nest *n, uint32_t block, double *of)
+{
+    double most = 0;
+    nest_for_each (s, n, block) {
+        double own = 0;
+        bool is_at_data = false;
+        for (uint32_t k = 0; k < s->n_in; k++)
+            own = larger(own, of[s->in[k]]);
+        if (s->kind == NEST_LOAD) {
+            for (uint32_t k = 0; k < s->index.count; k++)
+                if (s->index.terms[k].is_value) {
+                    own = larger(own, of[s->index.terms[k].id]);
+                    is_at_data = true;
+                }
+            own = n->buffers.at[s->buffer].role == NEST_LOCAL ? own
+                  : is_at_data                                ? own + 1
+                                                              : larger(own, 1);
+        }
+        double inner = larger(reads_in_turn(n, s->body, of), reads_in_turn(n, s->other, of));
+        // A step of a loop over time reads where the one before it has found.
+        if (s->kind == NEST_SEQ && inner > 1)
+            inner *= (double)nest_extent(n, s);
+        own = larger(own, inner);
+        for (uint32_t k = 0; k < s->n_results; k++)
+            of[s->result + k] = own;
+        most = larger(most, own);
+    }
+    return most;
+}
+
+// Whether all that the block reads lies side by side, as what a thread reads at once does.
+static bool reads_vectors(const struct nest *n, uint32_t block)
+{
+    nest_for_each (s, n, block)
+        if ((s->kind == NEST_LOAD && nest_index_has_values(&s->index)) ||
+            !reads_vectors(n, s->body) || !reads_vectors(n, s->other))
+            return false;
+    return true;
+}
+
+// Microseconds of a kernel in which so many threads wait for what they read, each for one vector after the other.
+static double waiting_time(const struct nest *n, double threads)
+{
+    enum { WRITTEN_OUT = 8 }; // inner elements that a thread reads together
+    struct arena_mark mark = arena_mark(n->arena);
+    double us = 0, *of = arena_array(n->arena, double, n->values.count + 1);
+    nest_for_each (s, n, 0) {
+        double reads = larger(reads_in_turn(n, s->body, of), 1);
+        double own = reads_vectors(n, s->body) ? 4 : 1;
+        double inner = larger(nest_turns(n, s->body) / WRITTEN_OUT, 1);
+        if (s->n_axes)
+            us +=
+                ceil((double)nest_extent(n, s) * inner / own / threads) * reads * COST_READ_US;
+    }
+    arena_rewind(n->arena, mark);
+    return us;
+}
+
 // Microseconds that the step takes all of a GPU, about.
 static double step_time(const struct nest_program *p, const struct nest_step *t)
 {
@@ -52,6 +117,19 @@ static double step_time(const struct nest_program *p, const struct nest_step *t)
     }
     arena_rewind(n->arena, mark);
     return bytes / COST_BYTES_PER_US > work ? bytes / COST_BYTES_PER_US : work;
+}
+
+// Microseconds that the step takes longer as a phase than as a kernel of its own, which has more threads.
+static double time_lost(const struct nest_program *p, const struct nest_step *t)
+{
+    if (t->kind != NEST_STEP_KERNEL)
+        return 0;
+    const struct nest *n = p->nests.at[t->nest];
+    double least = step_time(p, t), work = step_work(p, t) / COST_WORK_PER_US;
+    double resident = waiting_time(n, COST_RESIDENT_THREADS * (double)COST_MULTIPROCESSORS);
+    double launched = waiting_time(n, COST_LAUNCHED_THREADS * (double)COST_MULTIPROCESSORS);
+    resident = larger(resident, COST_RESIDENT_WORK * work);
+    return larger(resident, least) - larger(launched, least);
 }
 
 // How many launches the steps first .. end - 1 are when nothing but their number decides it; more
@@ -121,7 +199,7 @@ enum nest_loop_class nest_loop_on_gpu(const struct nest_program *p, uint32_t i,
                                       const char **out_why)
 {
     uint32_t obstacle = nest_loop_obstacle(p, i), end = nest_step_end(p, i);
-    double most = 0, time = 0;
+    double most = 0, time = 0, lost = 0;
     *out_why = "its phases are short";
     if (obstacle != NEST_NONE) {
         *out_why = p->steps.at[obstacle].reason;
@@ -129,8 +207,9 @@ enum nest_loop_class nest_loop_on_gpu(const struct nest_program *p, uint32_t i,
     }
     for (uint32_t k = i; k < end; k++) {
         double work = step_work(p, &p->steps.at[k]), us = step_time(p, &p->steps.at[k]);
-        most = work > most ? work : most;
-        time = us > time ? us : time;
+        most = larger(most, work);
+        time = larger(time, us);
+        lost += time_lost(p, &p->steps.at[k]);
         if (p->steps.at[k].kind == NEST_STEP_GEMM) {
             *out_why = "a product of the library";
             return NEST_LOOP_STEPS;
@@ -139,7 +218,8 @@ enum nest_loop_class nest_loop_on_gpu(const struct nest_program *p, uint32_t i,
     bool is_graph = launches(p, i, end + 1) <= RT_GRAPH_MOST;
     if (most <= (is_graph ? COST_OF_BLOCK / 4 : COST_OF_BLOCK))
         return NEST_LOOP_BLOCK;
-    bool is_long = time > COST_LONG_PHASE && (is_graph || may_be_node(p, i));
+    bool is_long =
+        (time > COST_LONG_PHASE || lost > COST_NODE_US) && (is_graph || may_be_node(p, i));
     *out_why = is_graph  ? "a graph of its launches is faster"
                : is_long ? "a phase is worth launches"
                          : "a phase is worth several blocks";

@@ -215,6 +215,14 @@ START_TEST(loops_of_steps_are_kernels)
     ptx = ptx_of_program(WHILE("40000000"));
     ck_assert_int_eq(count(ptx, ".visible .entry"), 2);
     ck_assert_ptr_null(strstr(ptx, "jot_loop_0"));
+    // So they are where phases would compute with few threads.
+    const char *sum = "%5 = add %3, %4 : f32\n    put y[i] = %5\n",
+               *dear = "%5 = lgamma %4 : f32\n    %6 = lgamma %5 : f32\n    %7 = lgamma %6 : "
+                       "f32\n    put y[i] = %7\n";
+    ptx = ptx_of_program(replaced(WHILE("2000000"), sum, dear));
+    ck_assert_ptr_null(strstr(ptx, "jot_loop_0"));
+    ptx = ptx_of_program(replaced(WHILE("1000000"), sum, dear));
+    ck_assert_ptr_nonnull(strstr(ptx, "jot_loop_0"));
     // What is short is one block.
     ptx = ptx_of_program(WHILE("1000"));
     ck_assert_int_eq(count(ptx, ".visible .entry"), 1);
