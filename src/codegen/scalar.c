@@ -265,13 +265,19 @@ static LLVMValueRef multiply_add(struct machine *m, LLVMValueRef x, LLVMValueRef
 
 static LLVMValueRef widen_half(struct machine *m, LLVMValueRef x, jot_dtype d)
 {
+    LLVMValueRef y = gpu_widen_half(m, x, d);
+    if (y)
+        return y;
     return d == JOT_F16 ? composite_f32_of_f16(m, x) : composite_f32_of_bf16(m, x);
 }
 
 static LLVMValueRef round_half(struct machine *m, LLVMValueRef x, jot_dtype d)
 {
     if (width_of(x) == 64)
-        return d == JOT_F16 ? composite_f16_of_f64(m, x) : composite_bf16_of_f64(m, x);
+        x = composite_odd_f32_of_f64(m, x);
+    LLVMValueRef y = gpu_round_half(m, x, d);
+    if (y)
+        return y;
     return d == JOT_F16 ? composite_f16_of_f32(m, x) : composite_bf16_of_f32(m, x);
 }
 
@@ -421,6 +427,7 @@ void cg_op(struct machine *m, enum ir_op op, jot_dtype result, int n, const jot_
     _Alignas(struct ir_attrs) char attrs[sizeof(struct ir_attrs) + sizeof fields];
     memcpy(attrs, &(struct ir_attrs){.count = 3}, sizeof(struct ir_attrs));
     memcpy(attrs + offsetof(struct ir_attrs, fields), fields, sizeof fields);
+    scalar x[3] = {NULL, NULL, NULL};
     m->dtype = d;
     m->attrs = (const struct ir_attrs *)(const void *)attrs;
     if (op == IR_convert) {
@@ -431,8 +438,10 @@ void cg_op(struct machine *m, enum ir_op op, jot_dtype result, int n, const jot_
         threefry(m, in, out);
     } else if (is_complex) {
         complex_op(m, op, result, n, in, out);
+    } else if (dtype_is_half(d) && d == result && n <= 2 &&
+               (x[0] = gpu_half_op(m, op, d, in[0].re, in[n - 1].re))) {
+        *out = (struct cg_value){x[0], NULL};
     } else {
-        scalar x[3] = {NULL, NULL, NULL};
         bool widen = dtype_is_half(d) && !scalar_is_on_storage(op);
         for (int i = 0; i < n; i++)
             x[i] = widen && dtype_is_half(dtypes[i]) ? widen_half(m, in[i].re, dtypes[i])

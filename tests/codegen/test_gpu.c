@@ -397,6 +397,27 @@ START_TEST(quotients_of_mantissas_are_in_range)
 END_TEST
 
 // One look at what a root is made of does for the quotients and powers of the root.
+// Two in a register, without a detour by f32, which two at once are rounded from.
+#define HALVES(type)                                                                           \
+    "kernel f(x: " type "[4096], v: f32[4096], y: out " type "[4096]) {\n"                     \
+    "  par i < 4096 {\n    %0 = load x[i] : " type "\n    %1 = mul %0, %0 : " type "\n"        \
+    "    %2 = load v[i] : f32\n    %3 = convert %2 : " type "\n    %4 = add %1, %3 : " type    \
+    "\n    %5 = neg %4 : " type "\n    put y[i] = %5\n  }\n}\n"
+
+// Two in a register, without a detour by f32, which two at once are rounded from.
+START_TEST(half_types_go_by_two)
+{
+    const char *ptx = ptx_of(_i ? HALVES("f16") : HALVES("bf16"));
+    static const char *const words[] = {"mul.rn.%sx2", "add.rn.%sx2", "cvt.rn.%sx2.f32"};
+    for (int k = 0; k < 3; k++) {
+        char word[32];
+        snprintf(word, sizeof word, words[k], _i ? "f16" : "bf16");
+        ck_assert_msg(count(ptx, word) > 0, "%s in\n%s", word, ptx);
+    }
+    ck_assert_msg(!strstr(ptx, ".rn.f32 ") && !strstr(ptx, "setp.nan"), "%s", ptx);
+}
+END_TEST
+
 START_TEST(sizes_are_looked_at_once)
 {
     const char *ptx = ptx_of("kernel f(x: f32[12288], y: out f32[4096]) {\n"
@@ -442,6 +463,7 @@ static void add_tests(TCase *c)
     tcase_add_test(c, ranges_have_one_branch);
     tcase_add_test(c, arms_are_skipped);
     tcase_add_test(c, quotients_of_mantissas_are_in_range);
+    tcase_add_loop_test(c, half_types_go_by_two, 0, 2);
     tcase_add_test(c, sizes_are_looked_at_once);
 }
 

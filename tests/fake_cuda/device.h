@@ -36,6 +36,8 @@ void gpu_access(const char *at, uint32_t bytes, uint32_t element, uint32_t kind,
 // tensor.c
 uint32_t gpu_llvm_nvvm_ff2bf16x2_rn(float high, float low);
 uint32_t gpu_llvm_nvvm_ff2f16x2_rn(float high, float low);
+uint32_t gpu_llvm_nvvm_fma_rn_bf16x2(uint32_t x, uint32_t y, uint32_t z);
+uint32_t gpu_llvm_nvvm_fma_rn_f16x2(uint32_t x, uint32_t y, uint32_t z);
 void gpu_llvm_nvvm_cp_async_cg_shared_global_16(char *to, const char *from);
 void gpu_llvm_nvvm_cp_async_cg_shared_global_16_s(char *to, const char *from, uint32_t bytes);
 void gpu_llvm_nvvm_cp_async_wait_all(void);

@@ -178,14 +178,64 @@ static void replace_assembly_of(const struct writer *w, LLVMValueRef call)
     LLVMInstructionEraseFromParent(call);
 }
 
-static void replace_assembly(const struct writer *w)
+static void replace_instructions(const struct writer *w,
+                                 void (*replace)(const struct writer *, LLVMValueRef))
 {
     for (LLVMValueRef f = LLVMGetFirstFunction(w->module); f; f = LLVMGetNextFunction(f))
         for (LLVMBasicBlockRef b = LLVMGetFirstBasicBlock(f); b; b = LLVMGetNextBasicBlock(b))
             for (LLVMValueRef i = LLVMGetFirstInstruction(b), next; i; i = next) {
                 next = LLVMGetNextInstruction(i);
-                replace_assembly_of(w, i);
+                replace(w, i);
             }
+}
+
+// ---- half types ----
+
+static LLVMValueRef twice(const struct writer *w, bool is_bf16, uint32_t bf16, uint32_t f16)
+{
+    uint32_t bits = is_bf16 ? bf16 : f16;
+    return LLVMConstInt(w->i32, bits << 16 | bits, 0);
+}
+
+// Sums and products of two numbers of a half type, which LLVM has made of those of a GPU: a processor's instructions
+// know no denormals of bf16.
+static void replace_half_arithmetic(const struct writer *w, LLVMValueRef i)
+{
+    LLVMTypeRef type = LLVMTypeOf(i);
+    LLVMOpcode op = LLVMGetInstructionOpcode(i);
+    if (LLVMGetTypeKind(type) != LLVMVectorTypeKind || LLVMGetVectorSize(type) != 2)
+        return;
+    LLVMTypeKind kind = LLVMGetTypeKind(LLVMGetElementType(type));
+    bool is_bf16 = kind == LLVMBFloatTypeKind;
+    bool is_known = op == LLVMFAdd || op == LLVMFSub || op == LLVMFMul ||
+                    (op == LLVMCall && LLVMGetIntrinsicID(LLVMGetCalledValue(i)) ==
+                                           LLVMLookupIntrinsicID("llvm.fma", 8));
+    if (!is_known || (!is_bf16 && kind != LLVMHalfTypeKind))
+        return;
+    LLVMValueRef x[3];
+    LLVMPositionBuilderBefore(w->b, i);
+    for (unsigned k = 0; k < 3; k++)
+        x[k] = k < 2 || op == LLVMCall
+                   ? LLVMBuildBitCast(w->b, LLVMGetOperand(i, k), w->i32, "")
+                   : NULL;
+    LLVMValueRef one = twice(w, is_bf16, 0x3f80, 0x3c00);
+    LLVMValueRef minus_one = twice(w, is_bf16, 0xbf80, 0xbc00);
+    LLVMValueRef in[] = {op == LLVMFSub ? x[1] : x[0],
+                         op == LLVMFAdd   ? one
+                         : op == LLVMFSub ? minus_one
+                                          : x[1],
+                         op == LLVMFAdd   ? x[1]
+                         : op == LLVMFSub ? x[0]
+                         : op == LLVMFMul ? twice(w, is_bf16, 0x8000, 0x8000)
+                                          : x[2]};
+    const char *name = is_bf16 ? "gpu_llvm_nvvm_fma_rn_bf16x2" : "gpu_llvm_nvvm_fma_rn_f16x2";
+    LLVMTypeRef f_type =
+        LLVMFunctionType(w->i32, (LLVMTypeRef[]){w->i32, w->i32, w->i32}, 3, 0);
+    LLVMValueRef f = LLVMGetNamedFunction(w->module, name);
+    f = f ? f : LLVMAddFunction(w->module, name, f_type);
+    LLVMValueRef y = LLVMBuildCall2(w->b, f_type, f, in, 3, "");
+    LLVMReplaceAllUsesWith(i, LLVMBuildBitCast(w->b, y, type, ""));
+    LLVMInstructionEraseFromParent(i);
 }
 
 // ---- accesses ----
@@ -332,7 +382,8 @@ static LLVMBool emit(LLVMModuleRef module, LLVMTargetMachineRef machine, char **
     w.tell = LLVMAddFunction(module, "gpu_access", w.tell_type);
     LLVMSetModuleDataLayout(module, w.layout);
     replace_intrinsics(&w);
-    replace_assembly(&w);
+    replace_instructions(&w, replace_half_arithmetic);
+    replace_instructions(&w, replace_assembly_of);
     tell_of_accesses(&w);
     add_entries(&w, text);
     LLVMMemoryBufferRef object;

@@ -22,6 +22,29 @@ uint32_t gpu_llvm_nvvm_ff2f16x2_rn(float high, float low)
     return (uint32_t)dtype_f16_from_f32(high) << 16 | dtype_f16_from_f32(low);
 }
 
+static float add_product(float x, float y, float z) { return x * y + z; }
+
+// Of a sum or a product, which the numbers of f32 hold twice over.
+uint32_t gpu_llvm_nvvm_fma_rn_bf16x2(uint32_t x, uint32_t y, uint32_t z)
+{
+    float two[2];
+    for (int i = 0; i < 2; i++)
+        two[i] = add_product(dtype_bf16_to_f32((uint16_t)(x >> 16 * i)),
+                             dtype_bf16_to_f32((uint16_t)(y >> 16 * i)),
+                             dtype_bf16_to_f32((uint16_t)(z >> 16 * i)));
+    return gpu_llvm_nvvm_ff2bf16x2_rn(two[1], two[0]);
+}
+
+uint32_t gpu_llvm_nvvm_fma_rn_f16x2(uint32_t x, uint32_t y, uint32_t z)
+{
+    float two[2];
+    for (int i = 0; i < 2; i++)
+        two[i] = add_product(dtype_f16_to_f32((uint16_t)(x >> 16 * i)),
+                             dtype_f16_to_f32((uint16_t)(y >> 16 * i)),
+                             dtype_f16_to_f32((uint16_t)(z >> 16 * i)));
+    return gpu_llvm_nvvm_ff2f16x2_rn(two[1], two[0]);
+}
+
 // ---- copies ----
 
 // One happens at any time until the thread waits for it: it is told of at both ends, and done at the

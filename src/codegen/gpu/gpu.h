@@ -348,6 +348,13 @@ LLVMValueRef gpu_add_by_product(struct machine *m, LLVMValueRef i, LLVMValueRef 
 // One operation for what LLVM selects five for.
 LLVMValueRef gpu_copysign(struct machine *m, LLVMValueRef x, LLVMValueRef sign);
 
+// halves.c: NULL where there is nothing for it, as on the host.  From f32 to a half type, whose lanes are i16, and back;
+// the op in numbers of a half type.
+LLVMValueRef gpu_round_half(struct machine *m, LLVMValueRef x, jot_dtype d);
+LLVMValueRef gpu_widen_half(struct machine *m, LLVMValueRef x, jot_dtype d);
+LLVMValueRef gpu_half_op(struct machine *m, enum ir_op op, jot_dtype d, LLVMValueRef x,
+                         LLVMValueRef y);
+
 // ranges.c: a run of operations without branches for functions that hold in a range.
 struct gpu_ranges {
     LLVMValueRef outside;   // whether some number has been out of range, or NULL: none could be
