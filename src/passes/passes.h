@@ -185,6 +185,9 @@ uint32_t pass_relu_masks(struct ir_module *m, uint32_t f);
 // Products of half types as products of f32.  After all differentiation.
 uint32_t pass_half_products(struct ir_module *m, uint32_t f);
 
+// Long products of few small matrices as sums of the products of parts.  After all differentiation.
+uint32_t pass_long_products(struct ir_module *m, uint32_t f);
+
 // Products of f32 that allow it as products of TF32 numbers.  After all differentiation.
 uint32_t pass_three_products(struct ir_module *m, uint32_t f);
 

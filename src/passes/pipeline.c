@@ -48,6 +48,7 @@ static const struct stage {
     {"predictive_commoning", ALL, .pass = pass_predictive_commoning},
     {"simplify", ALL, .pass = pass_simplify},
     {"relu_masks", GPU, .pass = pass_relu_masks},
+    {"long_products", GPU, .pass = pass_long_products},
     {"three_products", GPU, .pass = pass_three_products},
 };
 

@@ -468,6 +468,49 @@ START_TEST(symmetric_products_are_known)
 }
 END_TEST
 
+// A product of three pairs of small matrices, over their first axis or their last one, or over both.
+static uint32_t long_product(int what, int64_t k)
+{
+    struct ir_builder b = begin("long");
+    int64_t x_dims[] = {what ? 3 : k, what ? k : 3, 8}, y_dims[] = {3, 8, k};
+    ir_id x = ir_param(&b, type_of_dims(JOT_F32, 3, x_dims));
+    ir_id y = ir_param(&b, type_of_dims(JOT_F32, 3, y_dims));
+    if (what == 2)
+        x = ir_transpose(&b, x, (int64_t[]){0, 2, 1});
+    struct ir_dot d = {.n_batch = 1,
+                       .n_contract = 1,
+                       .lhs_batch = (int64_t[]){what == 0},
+                       .rhs_batch = (int64_t[]){0},
+                       .lhs_contract = (int64_t[]){what},
+                       .rhs_contract = (int64_t[]){2}};
+    ir_output(&b, ir_dot_general(&b, x, y, &d));
+    return finish(&b);
+}
+
+// Its sums are cut where the matrices lie, in even parts.
+START_TEST(long_sums_are_cut)
+{
+    static const int64_t terms[] = {
+        6000, 6007, 4000}; // the second has no even parts, the third is not long
+    for (int i = 0; i < 3; i++) {
+        uint32_t f = long_product(_i, terms[i]), changed = pass_long_products(module, f);
+        ck_assert_int_eq(f == changed, i > 0);
+        struct nest_program *p = schedule_with(changed, &rich);
+        check_program(changed, p);
+        struct ir_tensor *in = draw_inputs(f, seed);
+        for (int x = 0; x < 2; x++)
+            for (int64_t e = 0; e < 24 * terms[i]; e++) // whole numbers, whose sums are exact
+                ((float *)in[x].data)[e] = (float)(e % (11 + x) - 5);
+        ck_assert(bits_equal(*evaluate(f, in), *evaluate(changed, in)));
+        check_run(changed, p, in);
+        const struct nest_gemm *g = only_product(changed, p, i == 0);
+        int64_t matrices = g->batch[0] * g->batch[1] * g->batch[2] * g->batch[3];
+        ck_assert_int_eq(g->k * matrices, 3 * terms[i]);
+        ck_assert_int_eq(g->k, i ? terms[i] : 600);
+    }
+}
+END_TEST
+
 static uint32_t product_of(int precision, int64_t m, int64_t n, int64_t k)
 {
     struct ir_builder b = begin("product");
@@ -568,6 +611,7 @@ static void add_tests(TCase *t)
     tcase_add_loop_test(t, operands_are_packed, 0, 3);
     tcase_add_test(t, symmetric_products_are_known);
     tcase_add_test(t, masks_look_at_what_is_stored);
+    tcase_add_loop_test(t, long_sums_are_cut, 0, 3);
     tcase_add_loop_test(t, three_products_are_nearly_exact, 0, 2);
 }
 
