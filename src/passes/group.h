@@ -39,9 +39,9 @@ bool group_store_in_loop(struct schedule *s, ir_id v, const demand_list *l);
 bool group_is_apart(struct schedule *s, ir_id v, const demand_list *l);
 
 // group_apart.c
-// What the kernels of the program take, and the loops that are one kernel, with lanes by blocks or not; -1: nobody
+// What the kernels of the program take, and the loops that are one kernel, with lanes by blocks of so many, 0: not; -1: nobody
 // knows.
-double group_price_of_order(struct schedule *s, bool has_blocks);
+double group_price_of_order(struct schedule *s, int64_t block);
 // Sets values apart that make their kernel slower, by the price; whether there are any.
 bool group_find_apart(struct schedule *s);
 

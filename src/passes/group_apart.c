@@ -68,7 +68,7 @@ static double price_of(const struct trial *t)
     return price_of_kernels(t->s, trial, t->is_all);
 }
 
-double group_price_of_order(struct schedule *s, bool has_blocks)
+double group_price_of_order(struct schedule *s, int64_t block)
 {
     struct schedule trial = {.g = s->g,
                              .is_apart = s->is_apart,
@@ -76,7 +76,7 @@ double group_price_of_order(struct schedule *s, bool has_blocks)
                              .loops = s->loops,
                              .apart = s->apart,
                              .has_loops = true,
-                             .has_blocks = has_blocks};
+                             .wanted_block = block};
     return price_of_kernels(s, trial, true);
 }
 

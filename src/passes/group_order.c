@@ -21,6 +21,8 @@
 #include "passes/group.h"
 #include "passes/lanes.h"
 
+#define LEAST_BLOCK 4 // lanes
+
 // Smaller arrays stay in near caches, whatever their order.
 static int64_t least_elements(const struct schedule *s)
 {
@@ -289,12 +291,11 @@ static void find_axes(struct lane_order *o)
     }
 }
 
-static bool find_blocks(struct schedule *s, struct lane_order *o)
+static bool find_blocks(struct schedule *s, struct lane_order *o, int64_t block)
 {
     *o = (struct lane_order){s, arena_array(s->scratch, bool, s->atoms.count + 1),
                              arena_array(s->scratch, uint8_t, s->g->values.count + 1),
-                             arena_array(s->scratch, uint8_t, s->g->values.count + 1),
-                             block_of(s)};
+                             arena_array(s->scratch, uint8_t, s->g->values.count + 1), block};
     find_axes(o);
     for (ir_id v = 0; v < s->g->values.count; v++)
         if (o->axis[v])
@@ -310,10 +311,10 @@ static void split_loop(struct schedule *s, struct view view, uint32_t axis)
 }
 
 // Puts blocks of lanes together in memory, and splits the loops that go through them.
-static void put_blocks(struct schedule *s)
+static void put_blocks(struct schedule *s, int64_t block)
 {
     struct lane_order o;
-    if (!find_blocks(s, &o))
+    if (!find_blocks(s, &o, block))
         return;
     s->lane_block = o.block;
     for (ir_id v = 0; v < s->g->values.count; v++) {
@@ -337,20 +338,25 @@ void group_order_axes(struct schedule *s)
     for (ir_id v = 0; v < s->g->values.count; v++)
         if (may_vote(s, v))
             choose(&q, v);
-    if (s->has_blocks)
-        put_blocks(s);
+    if (s->wanted_block)
+        put_blocks(s, s->wanted_block);
 }
 
 void group_find_blocks(struct schedule *s)
 {
     struct lane_order o;
-    if (!find_blocks(s, &o))
-        return;
+    int64_t block = block_of(s);
+    // Lanes that are no such blocks may be blocks of part of a vector.
+    while (!find_blocks(s, &o, block)) {
+        block /= 2;
+        if (block < LEAST_BLOCK)
+            return;
+    }
     bool is_better = s->options->large;
     if (!is_better) {
-        double before = group_price_of_order(s, false), after = group_price_of_order(s, true);
+        double before = group_price_of_order(s, 0), after = group_price_of_order(s, block);
         is_better = after >= 0 && after * COST_APART_ONE <= before;
     }
     if (is_better)
-        put_blocks(s);
+        put_blocks(s, block);
 }

@@ -133,8 +133,9 @@ struct schedule {
     bool is_trial;       // kernels alone are written, for their price (group_apart.c)
     bool has_loops;      // of a trial: loops that are one kernel as well
     bool has_steps;      // of a trial: there is something else
-    bool has_blocks;     // of a trial: lanes of such loops go by blocks (group_order.c)
-    bool is_refused;     // something has neither a kernel nor steps
+    int64_t
+        wanted_block; // of a trial: lanes of such loops go by blocks of so many (group_order.c)
+    bool is_refused;  // something has neither a kernel nor steps
     const struct ir_node *refused; // a node whose op nothing here computes, or NULL
     uint32_t effect_rank;          // larger than that of the groups with effects so far
     VEC(struct atom) atoms;

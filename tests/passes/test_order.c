@@ -39,11 +39,11 @@ static bool has_time(const struct nest *n)
     return false;
 }
 
-// The last axis of points that are enough for a vector.
+// The last axis of points that is none of a lane.
 static nest_id lanes_axis(const struct nest *n, const struct nest_statement *points)
 {
     uint32_t i = points->n_axes - 1;
-    while (i && n->axes.at[points->axes[i]].extent < BLOCK)
+    while (i && n->axes.at[points->axes[i]].extent <= INNER)
         i--;
     return points->axes[i];
 }
@@ -93,11 +93,22 @@ START_TEST(lanes_of_a_vector_lie_together)
 }
 END_TEST
 
-// Lanes that are not so many times a vector stay where they are.
+// Lanes that are not so many times a part of a vector stay where they are.
 START_TEST(others_do_not)
 {
     uint32_t f = parse(between_kernels), g = simplified(mapped(f, all_inputs(f), LANES + 1));
     ck_assert_int_eq(last_lanes(g, price_of_strides), INNER);
+}
+END_TEST
+
+// Of lanes that are so many times half a vector, or a quarter, these are the blocks.
+START_TEST(blocks_may_be_parts_of_vectors)
+{
+    for (int block = BLOCK / 2; block >= 4; block /= 2) {
+        uint32_t f = parse(between_kernels),
+                 g = simplified(mapped(f, all_inputs(f), LANES + block));
+        ck_assert_int_eq(last_lanes(g, price_of_strides), block);
+    }
 }
 END_TEST
 
@@ -134,6 +145,7 @@ static void add_tests(TCase *t)
 {
     tcase_add_test(t, lanes_of_a_vector_lie_together);
     tcase_add_test(t, others_do_not);
+    tcase_add_test(t, blocks_may_be_parts_of_vectors);
     tcase_add_loop_test(t, programs, 0, CONTROL_PROGRAMS);
     tcase_add_loop_test(t, random_loops, 0, 10);
 }
