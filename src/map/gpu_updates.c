@@ -16,6 +16,7 @@
 #define LEAST_CHUNK 1024  // turns that a block sorts no sooner than these
 #define MOST_PLACES 16384 // of windows
 #define TABLE_BYTES 8192  // of the places of a bin
+#define FEW_BLOCKS (GPU_MULTIPROCESSORS / 4)
 
 // The loop over turns that a block ends in, with plain statements before it; NULL for none.
 static const struct nest_statement *loop_in(const struct map_gpu *m, uint32_t block)
@@ -176,12 +177,22 @@ static void find_carried(const struct map_gpu *m, struct map_updates *u, int64_t
     u->has_table = u->load && 2 * u->turns >= u->rows && u->slots * (bytes + 1) <= TABLE_BYTES;
 }
 
-// As many turns in a chunk as leave one for each multiprocessor, if there are so many.
+static int64_t blocks_of(const struct map_updates *u, int64_t each)
+{
+    return (u->points * u->turns + each * MAP_ORDER_BLOCK - 1) / (each * MAP_ORDER_BLOCK);
+}
+
+// Chunks so short that most multiprocessors have one; of two turns of a thread they are not halved where that makes
+// many blocks of few, beside which others run.
 static void find_chunks(struct map_updates *u)
 {
     int64_t each = MAP_ORDER_TURNS;
-    while (each > 1 && u->points * u->turns / (each * MAP_ORDER_BLOCK) < GPU_MULTIPROCESSORS)
-        each /= 2;
+    for (; each > 1; each /= 2) {
+        int64_t next = blocks_of(u, each / 2);
+        bool is_few = each == 2 && blocks_of(u, each) <= FEW_BLOCKS;
+        if (next > (is_few ? FEW_BLOCKS : GPU_MULTIPROCESSORS))
+            break;
+    }
     u->chunk = each * MAP_ORDER_BLOCK;
     u->chunks = (u->turns + u->chunk - 1) / u->chunk;
     u->length = u->turns < u->chunk ? (u->turns + 15) / 16 * 16 : u->chunk;

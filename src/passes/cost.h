@@ -123,6 +123,8 @@ enum cost_constant {
     COST_SORT_US = 10,
     COST_LOOKS = 8,
     COST_LOOK = 8,
+    // Bytes of a kernel's threads that are not those of the next one, so that both can run at once.
+    COST_WORK_APART = 4 << 20,
     // Of an element, beside which it does not matter how memory lies for a thread with a point.
     COST_GROUP_WORK = 64,
     // Of who does what on a GPU (src/map).  Threads of a multiprocessor: so many keep it busy; with so many a wait for

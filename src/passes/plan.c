@@ -3,10 +3,12 @@
 //
 // Temporaries share one arena: each gets the smallest gap that holds it, from the step that writes
 // it to the last that reads it, and through all of a loop when it is needed from trip to trip.  What runs
-// beside a collective does not take the memory that this reads.  A kernel may write over an operand that nobody reads later (plan_overwrite.c); so may an output
+// beside a collective does not take the memory that this reads, nor what runs beside a kernel that of its
+// threads.  A kernel may write over an operand that nobody reads later (plan_overwrite.c); so may an output
 // take the memory of a donated input.
 #include "passes/plan.h"
 
+#include "passes/cost.h"
 #include "passes/schedule.h"
 
 #define ALIGNMENT 64
@@ -89,6 +91,19 @@ static void cover_beside(struct planner *q, const struct life *loops)
     }
 }
 
+// Of kernels that may run at once the threads have memory apart, where that is not much.
+static void cover_work(struct planner *q, const struct life *loops)
+{
+    struct nest_program *p = q->p;
+    for (uint32_t i = 0; i < p->steps.count; i++) {
+        const struct nest_step *t = &p->steps.at[i];
+        for (uint32_t k = 0; t->kind == NEST_STEP_KERNEL && k < t->n_memories; k++)
+            if (plan_is_work(p, t, k) &&
+                plan_bytes(&p->memories.at[t->memories[k]]) <= COST_WORK_APART)
+                touch(q, loops, t->memories[k], (struct life){i, plan_kernel_end(p, i) - 1});
+    }
+}
+
 static void find_lives(struct planner *q, bool runs_beside)
 {
     struct nest_program *p = q->p;
@@ -112,6 +127,7 @@ static void find_lives(struct planner *q, bool runs_beside)
             touch(q, loops, p->steps.at[i].memories[k], (struct life){i, i});
     if (runs_beside)
         cover_beside(q, loops);
+    cover_work(q, loops);
     cover_loops(q, loops);
     for (uint32_t m = n; m-- > 0;) {
         if (q->first[m] == UINT32_MAX)
@@ -275,9 +291,10 @@ void plan_memory(struct nest_program *p, const bool *donated, bool runs_beside)
 {
     struct planner q = {.p = p};
     q.is_taken = arena_array(p->arena, bool, p->memories.count);
-    p->is_planned = true;
+    p->is_planned = false;
     p->arena_bytes = p->constant_bytes = 0;
     find_lives(&q, runs_beside);
+    p->is_planned = true;
     for (uint32_t i = 0; i < p->steps.count; i++) {
         begin_lives(&q, i);
         end_lives(&q, i);

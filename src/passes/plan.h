@@ -24,6 +24,10 @@ uint32_t plan_input_memory(const struct nest_program *p, uint32_t input);
 
 // The first step behind the collective of step i that does not run beside it on devices where that is possible.
 uint32_t plan_beside_end(const struct nest_program *p, uint32_t i);
+// The first step behind the kernel of step i that is none or waits for it.
+uint32_t plan_kernel_end(const struct nest_program *p, uint32_t i);
+// Whether operand i of step t is memory that the threads of its kernel have besides its buffers.
+bool plan_is_work(const struct nest_program *p, const struct nest_step *t, uint32_t i);
 
 // Whether operand `to` of the step may have the memory of every operand that is memory `from`: each
 // element is read before it is written.

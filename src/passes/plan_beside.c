@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// What runs beside the collectives of a program: steps behind one that neither read what it gives nor
-// write what it reads.
+// What runs beside a step of a program: steps behind it that neither read what it gives nor write what it reads.
 //
 //     t = sum x;  kernel (y, z);  u = sum z;  kernel (t, w)      the first kernel, and not the second
 //
 // Kernels come one after the other, and so do collectives (runtime/cuda/branches.c): the first kernel that
-// waits for one, or for a later one, ends what is beside it.
+// waits for one, or for a later one, ends what is beside it.  Beside a kernel of a GPU whose threads have memory
+// of their own come the steps before the first one that waits for it: those of small kernels run when it does.
 #include "passes/plan.h"
 
 // Whether what step t has at its memory k is at memory `of` step `other` has, too.
@@ -38,6 +38,27 @@ static bool runs_beside(const struct nest_program *p, uint32_t i, uint32_t end)
         if (p->steps.at[k].kind == NEST_STEP_COLLECTIVE && waits_for(p, t, &p->steps.at[k]))
             return false;
     return is_known;
+}
+
+// Whether step t waits for an earlier one.
+static bool comes_after(const struct nest_program *p, const struct nest_step *t,
+                        const struct nest_step *earlier)
+{
+    for (uint32_t k = 0; k < t->n_memories; k++)
+        for (uint32_t i = 0; i < earlier->n_memories; i++)
+            if ((plan_is_written(p, t, k) || plan_is_written(p, earlier, i)) &&
+                is_shared(p, t, k, earlier, i))
+                return true;
+    return false;
+}
+
+uint32_t plan_kernel_end(const struct nest_program *p, uint32_t i)
+{
+    uint32_t end = i + 1;
+    while (end < p->steps.count && p->steps.at[end].kind == NEST_STEP_KERNEL &&
+           !comes_after(p, &p->steps.at[end], &p->steps.at[i]))
+        end++;
+    return end;
 }
 
 uint32_t plan_beside_end(const struct nest_program *p, uint32_t i)

@@ -60,6 +60,11 @@ bool plan_is_part(const struct nest_program *p, const struct nest_step *t, uint3
     return has_role(p, t, i, NEST_PART);
 }
 
+bool plan_is_work(const struct nest_program *p, const struct nest_step *t, uint32_t i)
+{
+    return has_role(p, t, i, NEST_WORK);
+}
+
 // ---- Kernels
 
 #define MAX_DEPTH 16

@@ -336,10 +336,14 @@ START_TEST(scratch_of_threads)
         {SCAN("67108864"), false, 8 * (8192 + 256 + 32)},
         {SCAN("67108864"), true, 4 * 4096},
         {SCANS("i < 8", "j < 40000", "40000*i + j"), false, 8 * 40 * 4},
-        // Of each chunk of turns, as long as there is one for each multiprocessor, where bins begin, and of each turn a
-        // number of 4 bytes and 2 that say which place of the bin is updated.
+        // Of each chunk of turns where bins begin, and of each turn a number of 4 bytes and 2 that say which place of
+        // the bin is updated.  A multiprocessor has a chunk at most, unless these would be short.
         {UPDATES("  seq j < 1000000 {\n" UPDATE("j") "  }\n"), false,
-         4 * (245 * 1025 + 15) / 64 * 64 + 245 * 4096 * 6},
+         4 * (123 * 1025 + 15) / 64 * 64 + 123 * 8192 * 6},
+        {UPDATES("  seq j < 200000 {\n" UPDATE("j") "  }\n"), false,
+         4 * (98 * 257 + 15) / 64 * 64 + 98 * 2048 * 6},
+        {UPDATES("  seq j < 60000 {\n" UPDATE("j") "  }\n"), false,
+         4 * (30 * 257 + 15) / 64 * 64 + 30 * 2048 * 6},
         {UPDATES("  seq j < 100 {\n" UPDATE("j") "  }\n"), false, 4 * 272 + 112 * 6},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
@@ -393,9 +397,31 @@ START_TEST(scratch_is_planned)
 }
 END_TEST
 
+// Kernels that do not wait for one another have memory of their own each; the third one waits for the first.
+START_TEST(scratch_of_kernels_at_once)
+{
+    static const char text[] =
+        "jot nest 1\nprogram \"p\" {\n  inputs 1\n  outputs 2 donated -1 -1\n  arena 0\n"
+        "  constants 0\n  memory input 0 : f32[1000000] \"x\"\n"
+        "  memory output 0 : f32[1] \"y\"\n  memory output 1 : f32[1] \"z\"\n"
+        "  step kernel 0 (0, 1)\n  step kernel 0 (0, 2)\n  step kernel 0 (0, 1)\n}\n"
+        "kernel k(x: f32[1000000], y: out f32[1]) {\n" SUM("k < 1000000", "x[k]",
+                                                           "%1") "    put y[0] = %1\n}\n";
+    struct nest_program *p;
+    ck_assert_msg(nest_program_parse(arena, text, &p) == JOT_OK, "%s", jot_error_message());
+    map_program_to_gpu(p, false);
+    plan_memory(p, NULL, false);
+    ck_assert_uint_eq(p->memories.at[3].offset, 0);
+    ck_assert_uint_eq(p->memories.at[4].offset, 512);
+    ck_assert_uint_eq(p->memories.at[5].offset, 0);
+    ck_assert_uint_eq(p->arena_bytes, 1024);
+}
+END_TEST
+
 static void add_tests(TCase *t)
 {
     tcase_add_checked_fixture(t, setup, teardown);
+    tcase_add_test(t, scratch_of_kernels_at_once);
     tcase_add_loop_test(t, levels_of_a_gpu, 0, (int)GPU_NESTS);
     tcase_add_test(t, trips_of_a_launch);
     tcase_add_test(t, scratch_of_threads);
