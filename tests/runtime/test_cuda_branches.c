@@ -217,6 +217,39 @@ START_TEST(products_wait_for_what_they_use)
 }
 END_TEST
 
+// A kernel of one block of 128 threads, a warp of each multiprocessor.
+static void add_aside(struct steps_plan *p, uint32_t from, uint32_t to)
+{
+    add_kernel(p, from, to);
+    struct rt_step *s = &p->steps[p->plan.step_count - 1];
+    s->grain = s->total;
+    s->block = 128;
+}
+
+START_TEST(kernels_of_few_blocks_run_at_once)
+{
+    use_fake(NULL, NULL);
+    struct steps_plan s;
+    begin(&s);
+    add_aside(&s, A, B);
+    add_aside(&s, A, C);
+    expect_same(&s);
+    expect_shape(4, 4, 3);
+    begin(&s); // the second one waits for the first, as the third does for it
+    add_aside(&s, A, B);
+    add_aside(&s, B, C);
+    add_aside(&s, A, B);
+    expect_same(&s);
+    expect_shape(5, 4, 5);
+    begin(&s); // so short that they come in a row
+    add_aside(&s, A, B);
+    add_aside(&s, A, C);
+    s.steps[1].block = 64;
+    expect_same(&s);
+    expect_shape(4, 3, 4);
+}
+END_TEST
+
 START_TEST(does_without_branches)
 {
     use_fake("FAKE_CUDA_NO_EDGES", "1");
@@ -271,6 +304,7 @@ static void add_tests(TCase *tests)
 {
     tcase_add_test(tests, products_wait_for_no_more_than_they_must);
     tcase_add_test(tests, products_wait_for_what_they_use);
+    tcase_add_test(tests, kernels_of_few_blocks_run_at_once);
     tcase_add_test(tests, does_without_branches);
     tcase_add_test(tests, replays_any_steps);
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products of a program, and what GPUs do together, as branches of the graph that is captured: they wait
-// only for steps before them that use the same memory, one of the two writing it, and only such wait for
-// them.  Kernels that fill the device stay in the order of the steps; small ones and products are free, and
-// what GPUs do together waits for the links between them.  That has rows of its own: one for each channel
+// Products of a program, kernels of few blocks, and what GPUs do together, as branches of the graph that is
+// captured: they wait only for steps before them that use the same memory, one of the two writing it, and only
+// such wait for them.  Kernels that fill the device stay in the order of the steps; small ones and products are
+// free, and what GPUs do together waits for the links between them.  That has rows of its own: one for each channel
 // that kernels of jot's own have (together.h), which they take in turn, and one for NCCL, which waits for all
 // of these and they for it.  In a row each waits for the one before it, so all GPUs do them in one order.
 //
@@ -307,6 +307,36 @@ jot_status cuda_branch_close(const struct rt_program *p, const struct rt_bound_s
 {
     struct cuda_branches *b = current();
     return b && has_work(step) ? take_nodes(b, p) : JOT_OK;
+}
+
+// Whether both use some memory that one of them writes, at the addresses of the call.
+static bool share(const struct rt_program *p, const struct rt_instance *instance,
+                  const struct rt_bound_step *x, const struct rt_bound_step *y)
+{
+    for (uint32_t i = 0; i < x->operand_count; i++)
+        for (uint32_t k = 0; k < y->operand_count; k++) {
+            uint32_t a = x->operand_first + i, b = y->operand_first + k;
+            uintptr_t u = (uintptr_t)instance->operands[a],
+                      v = (uintptr_t)instance->operands[b];
+            if ((!is_read_only(x, i) || !is_read_only(y, k)) &&
+                u < v + p->plan.buffers[p->plan.operands[b]].bytes &&
+                v < u + p->plan.buffers[p->plan.operands[a]].bytes)
+                return true;
+        }
+    return false;
+}
+
+bool cuda_branches_are_worth_it(const struct rt_program *p, const struct rt_instance *instance,
+                                uint32_t first, uint32_t end)
+{
+    bool is = false;
+    for (uint32_t i = first; i < end && !is; i++) {
+        const struct rt_bound_step *s = &p->steps[i];
+        is = s->kind == RT_STEP_GEMM ||
+             (i + 1 < end && cuda_kernel_is_aside(p, s) && cuda_kernel_is_aside(p, s + 1) &&
+              !share(p, instance, s, s + 1));
+    }
+    return is;
 }
 
 void cuda_branches_close(void)

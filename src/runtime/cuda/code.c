@@ -23,6 +23,8 @@
 #define CLUSTER_PORTABLE 8
 // A kernel is small whose blocks are no more than this share of the multiprocessors.
 #define SMALL_SHARE 4
+// A small kernel of so many threads for each multiprocessor takes longer than it takes to start one beside it.
+#define ASIDE_THREADS 32
 
 // ---- assembling ----
 
@@ -431,6 +433,14 @@ bool cuda_kernel_is_small(const struct rt_program *program, const struct rt_boun
     const struct cuda_device *d = cuda_device_of(program->device);
     return step->kind == RT_STEP_KERNEL &&
            (int64_t)step->launch->config.gridDimX * SMALL_SHARE <= d->sm_count;
+}
+
+bool cuda_kernel_is_aside(const struct rt_program *program, const struct rt_bound_step *step)
+{
+    const CUlaunchConfig *c = step->kind == RT_STEP_KERNEL ? &step->launch->config : NULL;
+    const struct cuda_device *d = cuda_device_of(program->device);
+    return c && cuda_kernel_is_small(program, step) &&
+           (int64_t)c->gridDimX * c->blockDimX >= (int64_t)ASIDE_THREADS * d->sm_count;
 }
 
 // The kernel leaves turns as they are after so many trips.

@@ -164,6 +164,8 @@ void cuda_finish(const struct rt_program *program);
 void cuda_forget(const struct rt_program *program, struct rt_instance *instance);
 // Whether it is a kernel that leaves most of the device free.
 bool cuda_kernel_is_small(const struct rt_program *program, const struct rt_bound_step *step);
+// Whether it is such a kernel that takes so long that another one had better run meanwhile.
+bool cuda_kernel_is_aside(const struct rt_program *program, const struct rt_bound_step *step);
 jot_status cuda_launch(const struct rt_program *program, const struct rt_instance *instance,
                        const struct rt_bound_step *step);
 jot_status cuda_loop(const struct rt_program *program, const struct rt_instance *instance,
@@ -180,6 +182,10 @@ jot_status cuda_open_capturing(struct cuda_device *d, int depth);
 // branches.c: what is captured on the stream by this thread waits for no more than it has to, up to
 // cuda_branches_close, which frees what is kept for that.
 jot_status cuda_branches_open(CUstream stream);
+// Whether some of the steps had better be branches: products, and neighbouring kernels that do not wait for each other.
+bool cuda_branches_are_worth_it(const struct rt_program *program,
+                                const struct rt_instance *instance, uint32_t first,
+                                uint32_t end);
 void cuda_branches_close(void);
 // Around each step, captured or not.
 jot_status cuda_branch_open(const struct rt_program *program,

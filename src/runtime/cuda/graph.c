@@ -133,15 +133,7 @@ jot_status cuda_open_capturing(struct cuda_device *d, int depth)
                        "making a stream");
 }
 
-static bool has_products(const struct rt_program *p, const struct rt_segment *s)
-{
-    for (uint32_t i = s->first; i < s->end; i++)
-        if (p->steps[i].kind == RT_STEP_GEMM)
-            return true;
-    return false;
-}
-
-// The steps as a graph, products as branches of it or all in a row; not run.
+// The steps as a graph, some as branches of it or all in a row; not run.
 static jot_status capture_steps(const struct rt_program *p, struct rt_instance *instance,
                                 const struct rt_segment *s, bool has_branches, CUgraph *out)
 {
@@ -168,7 +160,7 @@ static jot_status capture(const struct rt_program *p, struct rt_instance *instan
     CUgraph graph = NULL;
     // One at a time, since there is one stream for it.
     pthread_mutex_lock(&d->capture_lock);
-    bool has_branches = has_products(p, s);
+    bool has_branches = cuda_branches_are_worth_it(p, instance, s->first, s->end);
     jot_status status = capture_steps(p, instance, s, has_branches, &graph);
     if (status != JOT_OK && has_branches) {
         if (graph)
