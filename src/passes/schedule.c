@@ -630,7 +630,7 @@ jot_status pass_schedule(struct arena *arena, const struct ir_graph *g,
     options = options ? options : &defaults;
     JOT_TRY(schedule_steps(arena, g, options, out));
     if (options->map)
-        options->map(*out, options->map_ctx);
+        JOT_TRY(options->map(*out, options->map_ctx));
     JOT_TRY(pass_verify_program(options, *out, "map"));
     plan_memory(*out, options->donated, options->early_exchanges);
     struct strbuf report = strbuf_make(arena);

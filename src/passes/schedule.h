@@ -40,8 +40,8 @@ struct schedule_options {
     int64_t (*price)(struct nest *n);
     // Nanoseconds of a kernel of a GPU, which it leaves as it is (fission.c); NULL: nobody asks.
     int64_t (*gpu_price)(const struct nest *n);
-    // Writes into the nests who does what, before memory is planned; NULL: nobody does.
-    void (*map)(struct nest_program *p, void *ctx);
+    // Writes into the nests who does what, before memory is planned, and verifies that; NULL: nobody does.
+    jot_status (*map)(struct nest_program *p, void *ctx);
     void *map_ctx;
     const bool *donated; // by input, may be NULL: its memory may be overwritten
     uint32_t mesh_rank;  // of the mesh whose devices all run the program; 0: one device does

@@ -67,7 +67,7 @@ struct hash128 native_key(const struct native_program *p)
 }
 
 // What is said of a kernel besides its nest: what measuring has chosen, and on a GPU who does what.
-static void map_nests(struct nest_program *nests, void *ctx)
+static jot_status map_nests(struct nest_program *nests, void *ctx)
 {
     const struct native_program *p = ctx;
     bool is_gpu = p->device->type->kind == JOT_CUDA;
@@ -76,8 +76,17 @@ static void map_nests(struct nest_program *nests, void *ctx)
     for (uint32_t i = 0; i < p->choices.count && i < nests->nests.count; i++)
         nests->nests.at[i]->choices = p->choices.of[i];
     char target[TARGET] = "";
-    if (is_gpu && p->device->type->target(p->device, target, sizeof target) == JOT_OK)
-        map_program_to_gpu(nests, map_has_warpgroups(target));
+    if (!is_gpu)
+        return JOT_OK;
+    JOT_TRY(p->device->type->target(p->device, target, sizeof target));
+    map_program_to_gpu(nests, map_has_warpgroups(target));
+    struct strbuf report = strbuf_make(nests->arena);
+    return environment_verifies() &&
+                   map_program_verify(nests, map_has_warpgroups(target), &report)
+               ? status_fail(JOT_ERR_INTERNAL,
+                             "the pass map leaves kernels that there is no code for: %s",
+                             report.text)
+               : JOT_OK;
 }
 
 jot_status native_schedule(struct native_program *p, struct arena *arena,

@@ -355,10 +355,14 @@ static double routine_tolerance(const struct ir_graph *g)
     return most;
 }
 
-static void map_it(struct nest_program *p, void *ctx)
+static jot_status map_it(struct nest_program *p, void *ctx)
 {
     (void)ctx;
     map_program_to_gpu(p, false);
+    struct strbuf report = strbuf_make(p->arena);
+    return map_program_verify(p, false, &report)
+               ? status_fail(JOT_ERR_INTERNAL, "%s", report.text)
+               : JOT_OK;
 }
 
 void native_add(struct native *n, const char *what, uint32_t f, const struct ir_tensor *in,

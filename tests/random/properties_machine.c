@@ -222,13 +222,14 @@ static bool has_chunks(const struct nest_program *p)
 }
 
 // Before memory is planned, on half of the programs of a GPU; the code generator maps the others.
-static void map_by_choice(struct nest_program *p, void *ctx)
+static jot_status map_by_choice(struct nest_program *p, void *ctx)
 {
     uint64_t choice = *(const uint64_t *)ctx;
     for (uint32_t i = 0; i < p->nests.count; i++)
         p->nests.at[i]->choices = choices[(choice / 3 + i) % CHOICES];
     if (!rt_is_host(jot_default_device()) && choice / 2 % 2)
         map_program_to_gpu(p, false);
+    return JOT_OK;
 }
 
 static bool agrees_in_machine(struct checker *c)
