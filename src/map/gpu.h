@@ -217,6 +217,7 @@ bool map_is_summed(const struct nest *n, nest_id loop, jot_dtype *out);
 #define MAP_ORDER_BLOCK 1024 // threads that sort a chunk of turns
 #define MAP_ORDER_TURNS 8    // that each of them has, at most
 #define MAP_SLOT_BYTES 2
+#define MAP_COPIES 4     // at most
 #define MAP_TURN_LOOPS 8 // that are one sequence of turns, at most
 struct map_updates {
     const struct nest_statement *par; // NULL for none
@@ -233,11 +234,13 @@ struct map_updates {
     int64_t window;          // places of an update of a point, 1: the one
     int64_t bins;            // of places, a power of two
     int64_t length, offsets; // of a chunk's list; words before the lists
-    // The order has what updates take of their turns, one value at most, and else the numbers of the turns.
+    // The order has what updates take of their turns, one value at most, and else the numbers of the turns.  Points
+    // that are no window and have the same turns are copies: the order has the values of all of them.
     bool is_carried, has_table; // has_table: a warp has the places of its bin at hand
-    nest_id value;              // NEST_NONE: nothing
-    jot_dtype dtype;            // of the value
-    int64_t rows, slots;        // of a point; of a bin, at most
+    int64_t copies;
+    nest_id value;       // NEST_NONE: nothing
+    jot_dtype dtype;     // of the value
+    int64_t rows, slots; // of a point; of a bin, at most
     struct nest_index
         at; // where a row is, which has the number of the first value of the put's index
 };

@@ -175,8 +175,8 @@ static uint64_t of_updates(const struct map_gpu *m, nest_id loop)
     if (map_places_find(m, &u, &p))
         return (uint64_t)(u.points * p.chunks *
                           (p.row * 2 + MAP_CHUNK * map_value_bytes(p.dtype)));
-    int64_t bytes =
-        u.is_carried ? MAP_SLOT_BYTES + map_value_bytes(u.dtype) : (int64_t)sizeof(uint32_t);
+    int64_t bytes = u.is_carried ? MAP_SLOT_BYTES + u.copies * map_value_bytes(u.dtype)
+                                 : (int64_t)sizeof(uint32_t);
     return (uint64_t)(u.offsets * (int64_t)sizeof(uint32_t) +
                       u.points * u.chunks * u.length * bytes);
 }

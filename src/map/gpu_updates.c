@@ -16,6 +16,7 @@
 #define LEAST_CHUNK 1024  // turns that a block sorts no sooner than these
 #define MOST_PLACES 16384 // of windows
 #define TABLE_BYTES 8192  // of the places of a bin
+#define VALUE_BYTES 16    // of all copies
 #define FEW_BLOCKS (GPU_MULTIPROCESSORS / 4)
 
 // The loop over turns that a block ends in, with plain statements before it; NULL for none.
@@ -169,12 +170,14 @@ static void find_carried(const struct map_gpu *m, struct map_updates *u, int64_t
     u->rows =
         u->window == 1 && bytes >= (int64_t)sizeof(uint32_t) ? count_rows(m, u, common) : 0;
     u->slots = (u->rows + u->bins - 1) / u->bins;
-    u->is_carried =
-        u->rows > 0 && u->slots <= UINT16_MAX && map_value_find(m, u, &u->value, &u->dtype);
+    u->is_carried = u->rows > 0 && u->slots <= UINT16_MAX &&
+                    map_value_find(m, u, &u->value, &u->dtype) &&
+                    u->copies * map_value_bytes(u->dtype) <= VALUE_BYTES;
     if (!u->is_carried)
         return;
     u->at = place_of_row(m, u, common);
-    u->has_table = u->load && 2 * u->turns >= u->rows && u->slots * (bytes + 1) <= TABLE_BYTES;
+    u->has_table =
+        u->load && 2 * u->turns >= u->rows && u->slots * (u->copies * bytes + 1) <= TABLE_BYTES;
 }
 
 static int64_t blocks_of(const struct map_updates *u, int64_t each)
@@ -182,11 +185,11 @@ static int64_t blocks_of(const struct map_updates *u, int64_t each)
     return (u->points * u->turns + each * MAP_ORDER_BLOCK - 1) / (each * MAP_ORDER_BLOCK);
 }
 
-// Chunks so short that most multiprocessors have one; of two turns of a thread they are not halved where that makes
+// What a block has of copies in shared memory is no more than of one number of 8 bytes.  Chunks so short that most multiprocessors have one; of two turns of a thread they are not halved where that makes
 // many blocks of few, beside which others run.
 static void find_chunks(struct map_updates *u)
 {
-    int64_t each = MAP_ORDER_TURNS;
+    int64_t each = u->copies > 2 ? MAP_ORDER_TURNS / 2 : MAP_ORDER_TURNS;
     for (; each > 1; each /= 2) {
         int64_t next = blocks_of(u, each / 2);
         bool is_few = each == 2 && blocks_of(u, each) <= FEW_BLOCKS;
@@ -215,10 +218,27 @@ static void find_window(const struct map_gpu *m, nest_id par, struct map_updates
         is_close |= is && nest_index_factor(x, axis) == 1 &&
                     m->nest->axes.at[axis].extent >= LEAST_WINDOW;
     }
+    u->copies = 1;
     if (is_close && u->window <= MOST_PLACES)
         return;
+    if (u->window <= MAP_COPIES)
+        u->copies = u->window;
+    else
+        memset(u->is_window, 0, m->nest->axes.count * sizeof *u->is_window);
     u->window = 1;
-    memset(u->is_window, 0, m->nest->axes.count * sizeof *u->is_window);
+}
+
+// The chunks of the points, the bins of their places, and what the order has.
+static void lay_out(const struct map_gpu *m, struct map_updates *u, int64_t common)
+{
+    u->points = (u->par ? nest_extent(m->nest, u->par) : 1) / u->window / u->copies;
+    find_chunks(u);
+    int64_t parts = u->points * ((u->window + GPU_WARP - 1) / GPU_WARP);
+    for (u->bins = BINS; u->bins < MOST_BINS && u->bins * parts < BUSY &&
+                         u->turns >= 2 * u->bins * TURNS_OF_BIN;)
+        u->bins *= 2;
+    u->offsets = (u->points * u->chunks * (u->bins + 1) + 15) / 16 * 16;
+    find_carried(m, u, common);
 }
 
 // Whether the turns of all points are sorted in less time than a thread of each point makes its own.
@@ -250,14 +270,12 @@ bool map_updates_find(const struct map_gpu *m, nest_id loop, struct map_updates 
     find_window(m, loop, u);
     int64_t common;
     u->row = row_of(m, u, &common);
-    u->points = (u->par ? nest_extent(m->nest, u->par) : 1) / u->window;
-    find_chunks(u);
-    int64_t parts = u->points * ((u->window + GPU_WARP - 1) / GPU_WARP);
-    for (u->bins = BINS; u->bins < MOST_BINS && u->bins * parts < BUSY &&
-                         u->turns >= 2 * u->bins * TURNS_OF_BIN;)
-        u->bins *= 2;
-    u->offsets = (u->points * u->chunks * (u->bins + 1) + 15) / 16 * 16;
-    find_carried(m, u, common);
+    lay_out(m, u, common);
+    if (u->copies > 1 && !u->is_carried) {
+        u->copies = 1;
+        memset(u->is_window, 0, m->nest->axes.count * sizeof *u->is_window);
+        lay_out(m, u, common);
+    }
     return u->points * u->turns <= INT32_MAX && is_sorted_sooner(u) &&
            m->nest->buffers.at[u->put->buffer].count <= INT32_MAX;
 }

@@ -277,6 +277,26 @@ START_TEST(of_rows)
 }
 END_TEST
 
+// Of rows so short that the order has what is to be added to each number of them, and of others.
+START_TEST(of_short_rows)
+{
+    uint64_t state = seed;
+    static const struct {
+        int op, width, count;
+        jot_dtype dtype;
+    } cases[] = {{1, 2, 300, JOT_F32}, {1, 3, 9000, JOT_F32}, {0, 4, 40, JOT_I32},
+                 {4, 2, 7, JOT_F64},   {1, 3, 70, JOT_F64},   {0, 2, 20000, JOT_F32},
+                 {2, 2, 30, JOT_F16},  {1, 2, 9000, JOT_C64}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        uint32_t f = rows(ops[cases[i].op], cases[i].dtype, cases[i].width, cases[i].count, 3);
+        struct ir_tensor in[2] = {draw(ir_type_of(graph(f), 0), &state),
+                                  draw(ir_type_of(graph(f), 1), &state)};
+        native_add(&run, graph(f)->name, f, in, &(struct native_how){.threads = true});
+    }
+    end();
+}
+END_TEST
+
 // So many that a GPU has more bins of them, and more warps.
 START_TEST(of_many_rows)
 {
@@ -346,6 +366,7 @@ static void add_tests(TCase *t)
 {
     tcase_add_checked_fixture(t, begin, NULL);
     tcase_add_loop_test(t, of_rows, 0, 5);
+    tcase_add_test(t, of_short_rows);
     tcase_add_test(t, of_many_rows);
     tcase_add_loop_test(t, at_one_place, 0, 5);
     tcase_add_test(t, at_two_places);

@@ -319,6 +319,14 @@ END_TEST
     KERNEL("  scan i < " length " {\n    %0 = load x[i] : f32\n"                               \
            "    yield reduce_sum %0 serial -> %1 : f32\n    put y[i] = %1\n  }\n")
 
+#define UPDATES_OF(points)                                                                     \
+    "kernel k(x: f32[1048576], n: i32[1048576], y: inout f32[5000]) {\n"                       \
+    "  %0 = const 0x0000000000000000 : i64\n  %1 = const 0x00000000000003e7 : i64\n"           \
+    "  par i < " points " {\n  seq j < 1000 {\n    %2 = load n[j] : i32\n"                     \
+    "    %3 = convert %2 : i64\n    %4 = max %3, %0 : i64\n    %5 = min %4, %1 : i64\n"        \
+    "    %6 = load x[i + 5*j] : f32\n    %7 = load y[5*%5 + i] : f32\n"                        \
+    "    %8 = add %7, %6 : f32\n    put y[5*%5 + i] = %8\n  }\n  }\n}\n"
+
 // What threads have in common besides their buffers.
 START_TEST(scratch_of_threads)
 {
@@ -345,6 +353,9 @@ START_TEST(scratch_of_threads)
         {UPDATES("  seq j < 60000 {\n" UPDATE("j") "  }\n"), false,
          4 * (30 * 257 + 15) / 64 * 64 + 30 * 2048 * 6},
         {UPDATES("  seq j < 100 {\n" UPDATE("j") "  }\n"), false, 4 * 272 + 112 * 6},
+        // Of three points with the same turns the numbers of each; of as many as there are, each has its order.
+        {UPDATES_OF("3"), false, 4 * 272 + 1008 * (2 + 3 * 4)},
+        {UPDATES_OF("5"), false, 4 * ((5 * 257 + 15) / 16 * 16) + 5 * 1008 * (2 + 4)},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct nest *n = nest_of_text(arena, rows[i].text);

@@ -84,19 +84,20 @@ LLVMValueRef updates_at(struct cg_lowering *l, const struct updates_bin *bin, LL
 struct bin {
     const struct updates *u;
     struct updates_bin of;
-    struct cg_value *outside;   // values that are not of a turn
-    jot_dtype dtype;            // of the places
-    LLVMTypeRef lane;           // of their values
-    LLVMValueRef table, is_set; // of the warp's places, or NULL
+    // By copy: what is known of it without a turn, and its places at hand, or NULL.
+    struct cg_value *outside[MAP_COPIES];
+    LLVMValueRef tables[MAP_COPIES], is_set; // is_set: of the places of all copies
+    jot_dtype dtype;                         // of a place
+    LLVMTypeRef lane;
 };
 
 struct turn {
-    LLVMValueRef slot, value, is_there; // slot: i32
+    LLVMValueRef slot, is_there, values[MAP_COPIES]; // slot: i32
 };
 
-// A place of the bin in memory; fresh: what is put there, NULL to read it.
-static LLVMValueRef memory(struct cg_lowering *l, const struct bin *bin, LLVMValueRef slot,
-                           LLVMValueRef fresh)
+// A place of a copy in memory; fresh: what is put there, NULL to read it.
+static LLVMValueRef memory(struct cg_lowering *l, const struct bin *bin, int copy,
+                           LLVMValueRef slot, LLVMValueRef fresh)
 {
     LLVMBuilderRef b = l->m.b;
     const struct map_updates *u = &bin->u->of;
@@ -104,6 +105,7 @@ static LLVMValueRef memory(struct cg_lowering *l, const struct bin *bin, LLVMVal
     LLVMTypeRef type = cg_lane_type(l->module, l->nest->values.at[row].dtype);
     LLVMValueRef number = LLVMBuildMul(b, gpu_wide(l, slot), cg_int(l->module, u->bins), "");
     number = LLVMBuildAdd(b, number, bin->of.index, "");
+    updates_set_axes(l, bin->u, bin->of.point, cg_int(l->module, copy));
     l->values = arena_copy(l->arena, l->values, l->nest->values.count * sizeof *l->values);
     l->values[row] = (struct cg_value){LLVMBuildIntCast2(b, number, type, false, ""), NULL};
     LLVMValueRef base = cg_buffer_base(l, buffer);
@@ -113,9 +115,10 @@ static LLVMValueRef memory(struct cg_lowering *l, const struct bin *bin, LLVMVal
     return NULL;
 }
 
-static LLVMValueRef in_table(struct cg_lowering *l, const struct bin *bin, LLVMValueRef slot)
+static LLVMValueRef in_table(struct cg_lowering *l, const struct bin *bin, int copy,
+                             LLVMValueRef slot)
 {
-    return cg_at(l, bin->lane, bin->table, gpu_wide(l, slot));
+    return cg_at(l, bin->lane, bin->tables[copy], gpu_wide(l, slot));
 }
 
 static LLVMValueRef flag_of(struct cg_lowering *l, const struct bin *bin, LLVMValueRef slot)
@@ -136,22 +139,26 @@ static void read_table(struct cg_lowering *l, const struct bin *bin)
 {
     LLVMBuilderRef b = l->m.b;
     int64_t slots = bin->u->of.slots, n = (slots + GPU_WARP - 1) / GPU_WARP;
+    int copies = (int)bin->u->of.copies;
     n = n < PLACES ? n : PLACES;
     // A bin of none reads none.
     struct cg_branch some = cg_if_open(l, has_slot(l, bin, cg_int(l->module, 0)));
     struct cg_loop loop = cg_loop_open(l, gpu_wide(l, bin->u->lane), cg_int(l->module, slots),
                                        cg_int(l->module, n * GPU_WARP));
-    LLVMValueRef slot[PLACES], is_one[PLACES], old[PLACES];
+    LLVMValueRef slot[PLACES], is_one[PLACES], old[PLACES][MAP_COPIES];
     for (int k = 0; k < n; k++) {
-        LLVMValueRef at = LLVMBuildAdd(b, loop.index, cg_int(l->module, k * GPU_WARP), "");
+        LLVMValueRef at = cg_int(l->module, (int64_t)k * GPU_WARP);
+        at = LLVMBuildAdd(b, loop.index, at, "");
         is_one[k] = has_slot(l, bin, at);
         slot[k] = LLVMBuildSelect(b, is_one[k], at, cg_int(l->module, 0), "");
         slot[k] = LLVMBuildTrunc(b, slot[k], l->module->i32, "");
-        old[k] = memory(l, bin, slot[k], NULL);
+        for (int c = 0; c < copies; c++)
+            old[k][c] = memory(l, bin, c, slot[k], NULL);
     }
     for (int k = 0; k < n; k++) {
         struct cg_branch one = cg_if_open(l, is_one[k]);
-        LLVMBuildStore(b, old[k], in_table(l, bin, slot[k]));
+        for (int c = 0; c < copies; c++)
+            LLVMBuildStore(b, old[k][c], in_table(l, bin, c, slot[k]));
         LLVMBuildStore(b, LLVMConstNull(l->module->i8), flag_of(l, bin, slot[k]));
         cg_if_close(l, &one);
     }
@@ -172,19 +179,21 @@ static void store_table(struct cg_lowering *l, const struct bin *bin)
     LLVMValueRef flag = LLVMBuildLoad2(b, i8, flag_of(l, bin, slot), "");
     struct cg_branch set =
         cg_if_open(l, LLVMBuildICmp(b, LLVMIntNE, flag, LLVMConstNull(i8), ""));
-    memory(l, bin, slot, LLVMBuildLoad2(b, bin->lane, in_table(l, bin, slot), ""));
+    for (int c = 0; c < bin->u->of.copies; c++)
+        memory(l, bin, c, slot, LLVMBuildLoad2(b, bin->lane, in_table(l, bin, c, slot), ""));
     cg_if_close(l, &set);
     cg_if_close(l, &one);
     cg_loop_close(l, &loop);
     gpu_sync_warp(l);
 }
 
-// What an update with the value makes of the old number.
-static LLVMValueRef updated(struct cg_lowering *l, const struct bin *bin, LLVMValueRef old,
-                            LLVMValueRef value)
+// What an update of a copy with the value makes of the old number.
+static LLVMValueRef updated(struct cg_lowering *l, const struct bin *bin, int copy,
+                            LLVMValueRef old, LLVMValueRef value)
 {
     const struct map_updates *u = &bin->u->of;
-    l->values = arena_copy(l->arena, bin->outside, l->nest->values.count * sizeof *l->values);
+    l->values =
+        arena_copy(l->arena, bin->outside[copy], l->nest->values.count * sizeof *l->values);
     if (u->load)
         l->values[u->load->result] = (struct cg_value){old, NULL};
     if (value)
@@ -211,39 +220,42 @@ static bool is_short(const struct cg_lowering *l, const struct map_updates *u)
 }
 
 // The updates of the lanes `rest`, lowest first, some of them at a time, until no lane of the warp has any left.
-static void update_rest(struct cg_lowering *l, const struct bin *bin, LLVMValueRef now,
-                        LLVMValueRef rest, LLVMValueRef value)
+static void update_rest(struct cg_lowering *l, const struct bin *bin, const LLVMValueRef *now,
+                        LLVMValueRef rest, const struct turn *t)
 {
     LLVMBuilderRef b = l->m.b;
     LLVMTypeRef i32 = l->module->i32;
     LLVMContextRef c = l->module->context;
     LLVMValueRef zero = gpu_i32(l, 0), one = gpu_i32(l, 1), left = cg_alloca(l, i32, 1);
-    LLVMValueRef has[ROUNDS], next[ROUNDS], no_poison = LLVMConstInt(l->module->i1, 0, 0);
+    LLVMValueRef has[ROUNDS], from[ROUNDS], no_poison = LLVMConstInt(l->module->i1, 0, 0);
     int rounds = is_short(l, &bin->u->of) ? ROUNDS : 1;
     LLVMBuildStore(b, rest, left);
     LLVMBasicBlockRef some = LLVMAppendBasicBlockInContext(c, l->function, "");
     LLVMBasicBlockRef done = LLVMAppendBasicBlockInContext(c, l->function, "");
     LLVMBuildCondBr(b, updates_any(l, LLVMBuildICmp(b, LLVMIntNE, rest, zero, "")), some, done);
     LLVMPositionBuilderAtEnd(b, some);
-    LLVMValueRef fresh = LLVMBuildLoad2(b, bin->lane, now, "");
     rest = LLVMBuildLoad2(b, i32, left, "");
     for (int k = 0; k < rounds; k++) {
-        LLVMValueRef from =
-            cg_intrinsic(&l->m, "llvm.cttz", i32, 2, (LLVMValueRef[]){rest, no_poison});
+        from[k] = cg_intrinsic(&l->m, "llvm.cttz", i32, 2, (LLVMValueRef[]){rest, no_poison});
+        from[k] = LLVMBuildAnd(b, from[k], gpu_i32(l, GPU_WARP - 1), "");
         has[k] = LLVMBuildICmp(b, LLVMIntNE, rest, zero, "");
-        next[k] = value_from(l, value, LLVMBuildAnd(b, from, gpu_i32(l, GPU_WARP - 1), ""));
         rest = LLVMBuildAnd(b, rest, LLVMBuildSub(b, rest, one, ""), "");
     }
-    for (int k = 0; k < rounds; k++)
-        fresh = LLVMBuildSelect(b, has[k], updated(l, bin, fresh, next[k]), fresh, "");
-    LLVMBuildStore(b, fresh, now);
+    for (int i = 0; i < bin->u->of.copies; i++) {
+        LLVMValueRef fresh = LLVMBuildLoad2(b, bin->lane, now[i], ""), next[ROUNDS];
+        for (int k = 0; k < rounds; k++)
+            next[k] = value_from(l, t->values[i], from[k]);
+        for (int k = 0; k < rounds; k++)
+            fresh = LLVMBuildSelect(b, has[k], updated(l, bin, i, fresh, next[k]), fresh, "");
+        LLVMBuildStore(b, fresh, now[i]);
+    }
     LLVMBuildStore(b, rest, left);
     LLVMBuildCondBr(b, updates_any(l, LLVMBuildICmp(b, LLVMIntNE, rest, zero, "")), some, done);
     LLVMPositionBuilderAtEnd(b, done);
 }
 
 // What all lanes with the place of this one make of it, in `now`, which has what its first lane has made.
-static void update_place(struct cg_lowering *l, const struct bin *bin, LLVMValueRef now,
+static void update_place(struct cg_lowering *l, const struct bin *bin, const LLVMValueRef *now,
                          LLVMValueRef peers, const struct turn *t)
 {
     LLVMBuilderRef b = l->m.b;
@@ -251,50 +263,68 @@ static void update_place(struct cg_lowering *l, const struct bin *bin, LLVMValue
     LLVMValueRef rest = LLVMBuildAnd(b, peers, LLVMBuildSub(b, peers, one, ""), "");
     rest = LLVMBuildSelect(b, t->is_there, rest, zero, "");
     if (!is_short(l, &bin->u->of)) {
-        update_rest(l, bin, now, rest, t->value);
+        update_rest(l, bin, now, rest, t);
         return;
     }
     // Where all of them have it, each has the updates of all, known by their numbers.
     LLVMValueRef is_apart = updates_any(l, LLVMBuildICmp(b, LLVMIntNE, peers, all, ""));
     struct cg_branch apart = cg_if_open(l, is_apart);
-    update_rest(l, bin, now, rest, t->value);
+    update_rest(l, bin, now, rest, t);
     cg_else_open(l, &apart);
-    LLVMValueRef fresh = LLVMBuildLoad2(b, bin->lane, now, "");
-    for (int k = 1; k < GPU_WARP; k++)
-        fresh = updated(l, bin, fresh, value_from(l, t->value, gpu_i32(l, k)));
-    LLVMBuildStore(b, fresh, now);
+    for (int i = 0; i < bin->u->of.copies; i++) {
+        LLVMValueRef fresh = LLVMBuildLoad2(b, bin->lane, now[i], "");
+        for (int k = 1; k < GPU_WARP; k++)
+            fresh = updated(l, bin, i, fresh, value_from(l, t->values[i], gpu_i32(l, k)));
+        LLVMBuildStore(b, fresh, now[i]);
+    }
     cg_if_close(l, &apart);
+}
+
+// What the place of each lane, or of the first one that has it, holds in the copy.
+static void read_place(struct cg_lowering *l, const struct bin *bin, int copy,
+                       const struct turn *t, LLVMValueRef leads, LLVMValueRef now)
+{
+    LLVMBuilderRef b = l->m.b;
+    if (bin->tables[copy]) {
+        LLVMValueRef at = in_table(l, bin, copy, t->slot);
+        LLVMBuildStore(b, LLVMBuildLoad2(b, bin->lane, at, ""), now);
+        return;
+    }
+    LLVMBuildStore(b, LLVMConstNull(bin->lane), now);
+    if (!bin->u->of.load)
+        return;
+    struct cg_branch lead = cg_if_open(l, leads);
+    LLVMBuildStore(b, memory(l, bin, copy, t->slot, NULL), now);
+    cg_if_close(l, &lead);
 }
 
 // The updates of a row of turns.
 static void update_row(struct cg_lowering *l, const struct bin *bin, const struct turn *t)
 {
     LLVMBuilderRef b = l->m.b;
-    const struct map_updates *u = &bin->u->of;
-    LLVMValueRef peers = updates_peers(l, t->slot, u->slots, t->is_there);
-    LLVMValueRef rank = updates_rank(l, bin->u, peers), now = cg_alloca(l, bin->lane, 1);
+    int copies = (int)bin->u->of.copies;
+    LLVMValueRef peers = updates_peers(l, t->slot, bin->u->of.slots, t->is_there);
+    LLVMValueRef rank = updates_rank(l, bin->u, peers), now[MAP_COPIES];
     LLVMValueRef leads = LLVMBuildICmp(b, LLVMIntEQ, rank, gpu_i32(l, 0), "");
     leads = LLVMBuildAnd(b, leads, t->is_there, "");
-    if (bin->table) {
-        LLVMBuildStore(b, LLVMBuildLoad2(b, bin->lane, in_table(l, bin, t->slot), ""), now);
-    } else {
-        LLVMBuildStore(b, LLVMConstNull(bin->lane), now);
-        struct cg_branch lead = cg_if_open(l, u->load ? leads : LLVMConstNull(l->module->i1));
-        LLVMBuildStore(b, memory(l, bin, t->slot, NULL), now);
-        cg_if_close(l, &lead);
+    for (int c = 0; c < copies; c++) {
+        now[c] = cg_alloca(l, bin->lane, 1);
+        read_place(l, bin, c, t, leads, now[c]);
+        LLVMValueRef old = LLVMBuildLoad2(b, bin->lane, now[c], "");
+        LLVMBuildStore(b, updated(l, bin, c, old, t->values[c]), now[c]);
     }
-    LLVMValueRef old = LLVMBuildLoad2(b, bin->lane, now, "");
-    LLVMBuildStore(b, updated(l, bin, old, t->value), now);
     update_place(l, bin, now, peers, t);
-    LLVMValueRef fresh = LLVMBuildLoad2(b, bin->lane, now, "");
     gpu_sync_warp(l);
     struct cg_branch lead = cg_if_open(l, leads);
-    if (bin->table) {
-        LLVMBuildStore(b, fresh, in_table(l, bin, t->slot));
-        LLVMBuildStore(b, LLVMConstInt(l->module->i8, 1, 0), flag_of(l, bin, t->slot));
-    } else {
-        memory(l, bin, t->slot, fresh);
+    for (int c = 0; c < copies; c++) {
+        LLVMValueRef fresh = LLVMBuildLoad2(b, bin->lane, now[c], "");
+        if (bin->tables[c])
+            LLVMBuildStore(b, fresh, in_table(l, bin, c, t->slot));
+        else
+            memory(l, bin, c, t->slot, fresh);
     }
+    if (bin->is_set)
+        LLVMBuildStore(b, LLVMConstInt(l->module->i8, 1, 0), flag_of(l, bin, t->slot));
     cg_if_close(l, &lead);
     gpu_sync_warp(l);
 }
@@ -308,31 +338,43 @@ static struct turn read_turn(struct cg_lowering *l, const struct bin *bin, LLVMV
     LLVMTypeRef i16 = l->module->i16, type = cg_memory_type(l->module, u->of.dtype);
     t.slot = LLVMBuildLoad2(b, i16, cg_at(l, i16, u->list, at), "");
     t.slot = LLVMBuildZExt(b, t.slot, l->module->i32, "");
-    if (u->of.value != NEST_NONE)
-        t.value = LLVMBuildLoad2(b, type, cg_at(l, type, u->values, at), "");
+    for (int c = 0; u->of.value != NEST_NONE && c < u->of.copies; c++)
+        t.values[c] = LLVMBuildLoad2(b, type, cg_at(l, type, u->values[c], at), "");
     return t;
+}
+
+// The values that a turn does not make, of each copy.
+static void find_outside(struct cg_lowering *l, struct bin *bin)
+{
+    const struct updates *u = bin->u;
+    for (int c = 0; c < u->of.copies; c++) {
+        l->values = arena_copy(l->arena, l->values, l->nest->values.count * sizeof *l->values);
+        updates_set_point(l, u, bin->of.point, cg_int(l->module, c));
+        for (uint32_t i = 0; i < u->of.body->statements.count; i++)
+            if (cg_statement(l, u->of.body->statements.at[i])->kind == NEST_CONST)
+                cg_lower_statement(l, u->of.body->statements.at[i]);
+        bin->outside[c] = l->values;
+    }
 }
 
 void bins_lower(struct cg_lowering *l, const struct updates *u, struct cg_kernel_step *step)
 {
     LLVMBuilderRef b = l->m.b;
+    struct cg_value *before = l->values;
     struct bin bin = {.u = u, .dtype = l->nest->buffers.at[u->of.put->buffer].dtype};
     bin.lane = cg_lane_type(l->module, bin.dtype);
     int64_t warps = UPDATE_BLOCK / GPU_WARP, bytes = dtype_get(bin.dtype)->bytes;
-    LLVMValueRef tables = NULL, flags = NULL, slots = cg_int(l->module, u->of.slots);
-    if (u->of.has_table) {
-        tables = gpu_shared(l, (uint64_t)(warps * u->of.slots * bytes));
-        flags = gpu_shared(l, (uint64_t)(warps * u->of.slots));
-    }
+    LLVMValueRef shared[MAP_COPIES + 1], slots = cg_int(l->module, u->of.slots);
+    for (int c = 0; u->of.has_table && c <= u->of.copies; c++)
+        shared[c] =
+            gpu_shared(l, (uint64_t)(warps * u->of.slots * (c < u->of.copies ? bytes : 1)));
     bin.of = updates_bin_open(l, u, step);
-    for (uint32_t i = 0; i < u->of.body->statements.count; i++)
-        if (cg_statement(l, u->of.body->statements.at[i])->kind == NEST_CONST)
-            cg_lower_statement(l, u->of.body->statements.at[i]);
-    bin.outside = l->values;
+    find_outside(l, &bin);
     if (u->of.has_table) {
         LLVMValueRef first = LLVMBuildMul(b, bin.of.warp, slots, "");
-        bin.table = cg_at(l, bin.lane, tables, first);
-        bin.is_set = cg_at(l, l->module->i8, flags, first);
+        for (int c = 0; c < u->of.copies; c++)
+            bin.tables[c] = cg_at(l, bin.lane, shared[c], first);
+        bin.is_set = cg_at(l, l->module->i8, shared[u->of.copies], first);
         read_table(l, &bin);
     }
     struct cg_loop chunks = updates_chunks_open(l, u, &bin.of);
@@ -353,8 +395,8 @@ void bins_lower(struct cg_lowering *l, const struct updates *u, struct cg_kernel
     }
     cg_loop_close(l, &rows);
     cg_loop_close(l, &chunks);
-    if (bin.table)
+    if (u->of.has_table)
         store_table(l, &bin);
-    l->values = bin.outside;
+    l->values = before;
     cg_loop_close(l, &bin.of.loop);
 }

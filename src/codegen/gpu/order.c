@@ -115,16 +115,18 @@ struct order {
     LLVMValueRef counts; // [warp][bin], then those of the warps before
     LLVMValueRef begins; // [bin + 1]
     LLVMValueRef sums;   // of warps
-    LLVMValueRef list, values;
+    LLVMValueRef list, values[MAP_COPIES];
 };
 
 // A turn of the thread.
 struct item {
-    LLVMValueRef is_there, turn, bin, slot, value; // turn, bin: i32; slot: i16
-    LLVMValueRef number;                           // of those of the bin that the warp has
+    LLVMValueRef is_there, turn, bin, slot; // turn, bin: i32; slot: i16
+    LLVMValueRef values[MAP_COPIES];        // NULL: none
+    LLVMValueRef number;                    // of those of the bin that the warp has
 };
 
-static struct item read_item(struct cg_lowering *l, const struct updates *u, LLVMValueRef turn)
+static struct item read_item(struct cg_lowering *l, const struct updates *u, LLVMValueRef point,
+                             LLVMValueRef turn)
 {
     LLVMBuilderRef b = l->m.b;
     const struct map_updates *of = &u->of;
@@ -134,6 +136,7 @@ static struct item read_item(struct cg_lowering *l, const struct updates *u, LLV
         t.is_there = LLVMBuildICmp(b, LLVMIntSLE, turn, last, "");
         turn = LLVMBuildSelect(b, t.is_there, turn, last, "");
     }
+    updates_set_point(l, u, point, cg_int(l->module, 0));
     updates_set_turn(l, u, turn);
     updates_lower_turn(l, u, false);
     t.turn = LLVMBuildTrunc(b, turn, l->module->i32, "");
@@ -149,7 +152,11 @@ static struct item read_item(struct cg_lowering *l, const struct updates *u, LLV
     LLVMValueRef is_row = LLVMBuildICmp(b, LLVMIntULT, row, rows, "");
     t.is_there = LLVMBuildAnd(b, t.is_there, is_row, "");
     t.slot = LLVMBuildTrunc(b, LLVMBuildUDiv(b, row, bins, ""), l->module->i16, "");
-    t.value = of->value == NEST_NONE ? NULL : l->values[of->value].re;
+    for (int c = 0; of->value != NEST_NONE && c < of->copies; c++) {
+        updates_set_point(l, u, point, cg_int(l->module, c));
+        updates_lower_turn(l, u, false);
+        t.values[c] = l->values[of->value].re;
+    }
     return t;
 }
 
@@ -223,8 +230,8 @@ static void gather_item(struct cg_lowering *l, const struct updates *u, const st
         LLVMBuildStore(b, t->slot, cg_at(l, l->module->i16, o->list, to));
     else
         LLVMBuildStore(b, t->turn, updates_word(l, o->list, to));
-    if (t->value)
-        LLVMBuildStore(b, t->value, cg_at(l, LLVMTypeOf(t->value), o->values, to));
+    for (int c = 0; c < MAP_COPIES && t->values[c]; c++)
+        LLVMBuildStore(b, t->values[c], cg_at(l, LLVMTypeOf(t->values[c]), o->values[c], to));
     cg_if_close(l, &there);
 }
 
@@ -267,12 +274,12 @@ void order_lower(struct cg_lowering *l, struct updates *u, struct cg_kernel_step
                       .begins = gpu_shared(l, (uint64_t)(of->bins + 1) * 4),
                       .sums = gpu_shared(l, WARPS * 4),
                       .list = gpu_shared(l, (uint64_t)(of->chunk * bytes))};
-    if (of->is_carried && value)
-        o.values = gpu_shared(l, (uint64_t)(of->chunk * value));
+    for (int c = 0; of->is_carried && value && c < of->copies; c++)
+        o.values[c] = gpu_shared(l, (uint64_t)(of->chunk * value));
     int64_t chunks = of->points * of->chunks;
     struct cg_loop own = gpu_own_chunk_open(l, chunks);
     LLVMValueRef n = cg_int(l->module, of->chunks);
-    updates_set_point(l, u, LLVMBuildUDiv(b, own.index, n, ""), cg_int(l->module, 0));
+    LLVMValueRef point = LLVMBuildUDiv(b, own.index, n, "");
     LLVMValueRef first = LLVMBuildURem(b, own.index, n, "");
     first = LLVMBuildMul(b, first, cg_int(l->module, of->chunk), "");
     clear_counts(l, u, &o);
@@ -284,7 +291,7 @@ void order_lower(struct cg_lowering *l, struct updates *u, struct cg_kernel_step
     start = LLVMBuildAdd(b, first, gpu_wide(l, LLVMBuildAdd(b, start, u->lane, "")), "");
     struct item t[MAP_ORDER_TURNS];
     for (int k = 0; k < each; k++)
-        t[k] = read_item(l, u,
+        t[k] = read_item(l, u, point,
                          LLVMBuildAdd(b, start, cg_int(l->module, (int64_t)k * GPU_WARP), ""));
     for (int k = 0; k < each; k++)
         count_item(l, u, counts, &t[k]);
@@ -298,9 +305,9 @@ void order_lower(struct cg_lowering *l, struct updates *u, struct cg_kernel_step
     LLVMTypeRef i8 = l->module->i8;
     LLVMValueRef at = LLVMBuildMul(b, to, cg_int(l->module, bytes), "");
     copy_list(l, o.list, cg_at(l, i8, u->list, at), count, bytes);
-    if (o.values) {
+    for (int c = 0; c < MAP_COPIES && o.values[c]; c++) {
         at = LLVMBuildMul(b, to, cg_int(l->module, value), "");
-        copy_list(l, o.values, cg_at(l, i8, u->values, at), count, value);
+        copy_list(l, o.values[c], cg_at(l, i8, u->values[c], at), count, value);
     }
     if (own.body)
         gpu_sync(l);

@@ -33,8 +33,8 @@ static LLVMValueRef next_axis(struct cg_lowering *l, LLVMValueRef *at, nest_id a
     return gpu_wide(l, LLVMBuildURem(b, x, n, ""));
 }
 
-void updates_set_point(struct cg_lowering *l, const struct updates *u, LLVMValueRef point,
-                       LLVMValueRef in_window)
+void updates_set_axes(struct cg_lowering *l, const struct updates *u, LLVMValueRef point,
+                      LLVMValueRef in_window)
 {
     uint32_t left[2] = {0};
     for (uint32_t k = 0; u->of.par && k < u->of.par->n_axes; k++)
@@ -44,6 +44,12 @@ void updates_set_point(struct cg_lowering *l, const struct updates *u, LLVMValue
         bool is_window = u->of.is_window[axis];
         l->axes[axis] = next_axis(l, is_window ? &in_window : &point, axis, !--left[is_window]);
     }
+}
+
+void updates_set_point(struct cg_lowering *l, const struct updates *u, LLVMValueRef point,
+                       LLVMValueRef in_window)
+{
+    updates_set_axes(l, u, point, in_window);
     const struct nest_block *body = u->of.par ? &l->nest->blocks.at[u->of.par->body] : NULL;
     for (uint32_t i = 0; body && i + 1 < body->statements.count; i++)
         cg_lower_statement(l, body->statements.at[i]);
@@ -229,8 +235,11 @@ void gpu_updates_lower(struct cg_lowering *l, uint32_t at, struct cg_kernel *out
         struct cg_kernel_step *step = gpu_function_open(l, out, pass ? "" : "_order", 0);
         u.offsets = gpu_scratch(l);
         u.list = updates_word(l, u.offsets, cg_int(l->module, u.of.offsets));
-        int64_t of_slots = u.of.points * u.of.chunks * u.of.length * MAP_SLOT_BYTES;
-        u.values = cg_at(l, l->module->i8, u.list, cg_int(l->module, of_slots));
+        int64_t turns = u.of.points * u.of.chunks * u.of.length;
+        for (int64_t c = 0; c < u.of.copies; c++) {
+            int64_t first = turns * (MAP_SLOT_BYTES + c * map_value_bytes(u.of.dtype));
+            u.values[c] = cg_at(l, l->module->i8, u.list, cg_int(l->module, first));
+        }
         u.lane = LLVMBuildURem(l->m.b, l->gpu->thread, gpu_i32(l, GPU_WARP), "");
         gpu_lower_list(l, 0, at);
         if (!pass)

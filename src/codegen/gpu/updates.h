@@ -9,11 +9,14 @@
 
 struct updates {
     struct map_updates of;
-    LLVMValueRef offsets, list, values, lane;
+    LLVMValueRef offsets, list, values[MAP_COPIES], lane; // values: of each copy
 };
 
 // updates.c
-// The point (an i64) as axes, with the place in the window, and what it knows; the turn (an i64) as axes.
+// The point (an i64) as axes, with the place in the window or the number of the copy; with what it knows; the turn (an
+// i64) as axes.
+void updates_set_axes(struct cg_lowering *l, const struct updates *u, LLVMValueRef point,
+                      LLVMValueRef in_window);
 void updates_set_point(struct cg_lowering *l, const struct updates *u, LLVMValueRef point,
                        LLVMValueRef in_window);
 void updates_set_turn(struct cg_lowering *l, const struct updates *u, LLVMValueRef turn);
