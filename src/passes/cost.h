@@ -65,6 +65,9 @@ enum cost_constant {
     COST_BYTES_PER_US = 3000000,
     COST_WORK_PER_US = 20000000,
     COST_LONG_PHASE = 50,
+    // Multiplications of a product of f32 by the library, and how many more of numbers that tensor cores take.
+    COST_PRODUCT_PER_US = 20000000,
+    COST_PRODUCT_NARROW = 6,
     // Threads of a multiprocessor that a kernel has, and those that the kernel of a loop has, whose phases share its
     // registers.
     COST_LAUNCHED_THREADS = 2048,

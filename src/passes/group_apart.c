@@ -12,6 +12,7 @@
 // may be merged over, so at last all of the program is priced, before and after.
 #include "passes/group.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 #define MOST_CANDIDATES 24
@@ -30,6 +31,20 @@ struct trial {
     ir_id candidates[MOST_CANDIDATES];
 };
 
+// Nanoseconds of a product by the library of a GPU.
+static double price_of_product(const struct nest_gemm *g)
+{
+    double batch = 1, m = (double)g->m, n = (double)g->n, k = (double)g->k;
+    for (int i = 0; i < 4; i++)
+        batch *= (double)g->batch[i];
+    bool is_narrow = dtype_get(g->operands)->bytes < 4 || g->precision;
+    double rate = COST_PRODUCT_PER_US * (is_narrow ? COST_PRODUCT_NARROW : 1);
+    double bytes =
+        (m * k + k * n) * dtype_get(g->operands)->bytes + m * n * dtype_get(g->dtype)->bytes;
+    double us = fmax(batch * m * n * k / rate, batch * bytes / COST_BYTES_PER_US);
+    return 1000 * (COST_TOGETHER_US + us);
+}
+
 // What the kernels of a schedule take that is made as the trial says; -1: nobody knows.
 static double price_of_kernels(struct schedule *of, struct schedule trial, bool may_have_steps)
 {
@@ -45,13 +60,21 @@ static double price_of_kernels(struct schedule *of, struct schedule trial, bool 
     trial.points = of->points;
     trial.is_trial = true;
     schedule_trial(&trial);
+    if (options.gpu_price)
+        schedule_fission(&program, &options);
     double price = 0;
     double *prices = arena_array(of->arena, double, program.nests.count + 1);
     for (uint32_t i = 0; i < program.nests.count; i++)
-        prices[i] = COST_STEP + (double)options.price(program.nests.at[i]);
-    for (uint32_t i = 0; i < program.steps.count; i++)
-        price +=
-            program.steps.at[i].kind == NEST_STEP_KERNEL ? prices[program.steps.at[i].nest] : 0;
+        prices[i] = options.price ? COST_STEP + (double)options.price(program.nests.at[i])
+                                  : 1000 * COST_TOGETHER_US +
+                                        (double)options.gpu_price(program.nests.at[i]);
+    for (uint32_t i = 0; i < program.steps.count; i++) {
+        const struct nest_step *step = &program.steps.at[i];
+        if (step->kind == NEST_STEP_KERNEL)
+            price += prices[step->nest];
+        if (step->kind == NEST_STEP_GEMM && options.gpu_price)
+            price += price_of_product(&step->gemm);
+    }
     arena_rewind(of->arena, mark);
     arena_rewind(of->scratch, scratch);
     return trial.is_refused || trial.has_steps > may_have_steps ? -1 : price;
@@ -189,7 +212,7 @@ static void find_candidates(struct trial *t)
 static bool set_apart(struct trial *t)
 {
     double joined = price_of(t), best = joined;
-    if (joined < COST_ALONE)
+    if (joined < (t->s->options->price ? COST_ALONE : COST_SPLIT_NS))
         return false;
     find_candidates(t);
     for (uint32_t round = 0; round < MOST_APART; round++) {

@@ -436,13 +436,13 @@ static void schedule(struct schedule *s, const uint32_t *in, const uint32_t *out
     if (!s->options->separate && !s->options->no_gemm && !s->options->no_accumulation)
         find_points(s);
     group(s);
-    bool has_price = s->options->price && !s->options->separate;
+    bool has_price = (s->options->price || s->options->gpu_price) && !s->options->separate;
     // Kernels of the points of networks become one (points.c), whose price is another.
     bool is_priced = has_price && (!s->points.count || s->has_no_network);
     s->is_unpriced |= has_price && !is_priced;
     if (is_priced && group_find_apart(s))
         group(s);
-    if (is_priced || (s->options->large && !s->options->separate))
+    if ((is_priced && s->options->price) || (s->options->large && !s->options->separate))
         group_find_blocks(s);
     add_groups(s, in, out);
     add_copies(s, out);

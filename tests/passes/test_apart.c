@@ -92,6 +92,46 @@ START_TEST(results_are_split)
 }
 END_TEST
 
+// What a GPU takes: functions in a loop beside another one.
+static int64_t price_on_gpu(const struct nest *n)
+{
+    uint32_t functions = 0;
+    nest_for_all (s, n)
+        functions += s->kind == NEST_OP && s->op == IR_tanh;
+    return COST_SPLIT_NS * (int64_t)functions;
+}
+
+static int64_t price_of_nothing(const struct nest *n)
+{
+    (void)n;
+    return COST_SPLIT_NS;
+}
+
+// A result that a fold takes as well, whose loop makes it once more: the fold reads it where it is put.
+START_TEST(gpus_read_what_is_put)
+{
+    struct ir_builder b = begin("read");
+    ir_id x = ir_param(&b, F32(6, 50000)); // more than a block keeps
+    ir_id y = ir_map1(&b, IR_tanh, x);
+    ir_output(&b, y);
+    ir_output(&b, ir_reduce(&b, IR_reduce_sum, y, 1, (int64_t[]){1}));
+    uint32_t f = finish(&b);
+    for (int i = 0; i < 2; i++) {
+        struct nest_program *p = schedule_with(
+            f, &(struct schedule_options){.gpu_price = i ? price_on_gpu : price_of_nothing,
+                                          .many_lanes = true,
+                                          .one_loop = true,
+                                          .no_accumulation = true});
+        int64_t price = 0;
+        for (uint32_t k = 0; k < p->steps.count; k++)
+            price += price_on_gpu(p->nests.at[p->steps.at[k].nest]);
+        require_of(price == COST_SPLIT_NS * (i ? 1 : 2), "functions", f, p);
+        check_program(f, p);
+        check_run(f, p, draw_inputs(f, seed));
+    }
+}
+END_TEST
+
 // Kernels of equal values are priced once, in bodies of loops as well.
 static uint32_t n_priced;
 static int64_t price_counted(struct nest *n)
@@ -126,6 +166,7 @@ static void add_tests(TCase *t)
     tcase_add_test(t, dear_kernels_are_split);
     tcase_add_test(t, others_are_whole);
     tcase_add_test(t, results_are_split);
+    tcase_add_test(t, gpus_read_what_is_put);
     tcase_add_test(t, equal_kernels_are_priced_once);
 }
 
