@@ -273,13 +273,19 @@ static void unite_locals(struct cg_module *m, LLVMBuilderRef b, LLVMValueRef f)
 
 // ---- Indices
 
-LLVMValueRef cg_apart(struct cg_module *m, LLVMBuilderRef b, LLVMValueRef integer)
+LLVMValueRef cg_apart(struct cg_module *m, LLVMBuilderRef b, LLVMValueRef number)
 {
-    LLVMTypeRef own = LLVMTypeOf(integer), type = LLVMFunctionType(own, &own, 1, 0);
-    const char *kept = m->is_gpu && own == m->i64 ? "=l,0" : "=r,0";
+    LLVMTypeRef own = LLVMTypeOf(number), type = LLVMFunctionType(own, &own, 1, 0);
+    LLVMTypeKind kind = LLVMGetTypeKind(own);
+    const char *kept = "=r,0";
+    if (m->is_gpu)
+        kept = kind == LLVMFloatTypeKind    ? "=f,0"
+               : kind == LLVMDoubleTypeKind ? "=d,0"
+               : own == m->i64              ? "=l,0"
+                                            : kept;
     LLVMValueRef nothing =
         LLVMGetInlineAsm(type, "", 0, kept, strlen(kept), 0, 0, LLVMInlineAsmDialectATT, 0);
-    return LLVMBuildCall2(b, type, nothing, &integer, 1, "");
+    return LLVMBuildCall2(b, type, nothing, &number, 1, "");
 }
 
 // What the phi is after a turn, when it counts turns of a loop; or NULL.

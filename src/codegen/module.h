@@ -62,8 +62,9 @@ void cg_pair_op_functions(const struct cg_module *m);
 // large.c:
 // Numbers, locals and indices of large functions where LLVM's time for them grows with the code.
 void cg_large_functions(struct cg_module *m);
-// The integer behind an assembly of no instructions, through which LLVM does not look.
-LLVMValueRef cg_apart(struct cg_module *m, LLVMBuilderRef b, LLVMValueRef integer);
+// The integer, or on a GPU a number of 32 or 64 bits, behind an assembly of no instructions, through which LLVM does not
+// look.
+LLVMValueRef cg_apart(struct cg_module *m, LLVMBuilderRef b, LLVMValueRef number);
 // long_blocks.c: blocks of instructions become parts where LLVM's time for them grows with their square.
 void cg_cut_blocks(const struct cg_module *m, LLVMModuleRef module);
 

@@ -75,8 +75,8 @@ static struct state run(struct cg_lowering *l, const struct nest_statement *s,
     struct state phis = *init;
     LLVMValueRef last = cg_int(l->module, cg_extent(l, s) - 1);
     struct gpu_early early = {0};
-    if (l->gpu && strip == 1 && !is_tile)
-        early = gpu_early_of(l, s);
+    if (l->gpu && !is_tile)
+        early = gpu_early_of(l, s, strip);
     gpu_early_begin(l, &early, first);
     LLVMBasicBlockRef before = LLVMGetInsertBlock(b);
     struct cg_loop loop =
@@ -89,9 +89,9 @@ static struct state run(struct cg_lowering *l, const struct nest_statement *s,
     LLVMValueRef start = LLVMBuildAdd(b, first, loop.index, "");
     const struct nest_statement *outer = l->time;
     l->time = s;
-    gpu_early_step(l, &early, start);
     for (int64_t k = 0; k < strip; k++) {
         LLVMValueRef step = LLVMBuildAdd(b, start, cg_int(l->module, k), "");
+        gpu_early_step(l, &early, step, k);
         l->axes[s->axes[0]] = s->reverse ? LLVMBuildSub(b, last, step, "") : step;
         if (is_tile)
             cg_stack_step(l, s, LLVMBuildAdd(b, loop.index, cg_int(l->module, k), ""), count);

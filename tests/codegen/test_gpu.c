@@ -367,6 +367,30 @@ START_TEST(arms_are_skipped)
 }
 END_TEST
 
+// Few points read what later steps divide before their loop, and in each turn of it before they divide; of an f64 eight
+// steps before.
+START_TEST(few_points_read_early)
+{
+    const char *ptx = ptx_of("kernel f(x: f64[1024000], y: out f64[1024000]) {\n"
+                             "  %0 = const 0x3ff0000000000000 : f64\n"
+                             "  par i < 1024 {\n"
+                             "    seq j < 1000 carry %1 = %0 {\n"
+                             "      %2 = load x[i + 1024*j] : f64\n"
+                             "      %3 = div %2, %1 : f64\n"
+                             "      put y[i + 1024*j] = %3\n"
+                             "      yield %3\n"
+                             "    } -> %4\n"
+                             "  }\n"
+                             "}\n");
+    const char *loop = strstr(ptx, "$L__BB0_1:"), *first = strstr(ptx, "ld.global.nc.f64");
+    ck_assert_ptr_nonnull(loop);
+    ck_assert_int_eq(count(ptx, "ld.global.nc.f64"), 16);
+    ck_assert_int_eq(count(loop, "ld.global.nc.f64"), 8);
+    ck_assert(first < loop && strstr(loop, "ld.global.nc.f64") < strstr(loop, "div.rn"));
+    check_clean(ptx);
+}
+END_TEST
+
 #define QUOTIENT(number)                                                                       \
     "kernel f(x: u32[4096], y: out f32[4096]) {\n"                                             \
     "  %0 = const 0x00000009 : u32\n"                                                          \
@@ -462,6 +486,7 @@ static void add_tests(TCase *c)
     tcase_add_test(c, short_rows_are_of_few_threads);
     tcase_add_test(c, ranges_have_one_branch);
     tcase_add_test(c, arms_are_skipped);
+    tcase_add_test(c, few_points_read_early);
     tcase_add_test(c, quotients_of_mantissas_are_in_range);
     tcase_add_loop_test(c, half_types_go_by_two, 0, 2);
     tcase_add_test(c, sizes_are_looked_at_once);

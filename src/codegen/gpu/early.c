@@ -7,17 +7,20 @@
 //
 // The last steps read the last one's again.
 #include "codegen/gpu/gpu.h"
+#include "codegen/module.h"
 
-struct gpu_early gpu_early_of(struct cg_lowering *l, const struct nest_statement *seq)
+struct gpu_early gpu_early_of(struct cg_lowering *l, const struct nest_statement *seq,
+                              int64_t strip)
 {
-    struct gpu_early e = {.axis = seq->axes[0], .is_back = seq->reverse};
+    struct gpu_early e = {
+        .axis = seq->axes[0], .is_back = seq->reverse, .strip = (uint32_t)strip};
     struct map_gpu m = gpu_map_of(l);
-    e.steps = l->together || cg_extent(l, seq) == 1 ? 0 : l->nest->axes.at[e.axis].early;
+    e.steps = l->together || cg_extent(l, seq) <= strip ? 0 : l->nest->axes.at[e.axis].early;
     if (!e.steps)
         return e;
     e.statements = arena_array(l->arena, nest_id, l->nest->statements.count + 1);
     e.n = map_early_find(&m, seq, e.statements);
-    e.values = arena_array(l->arena, struct cg_value, (e.steps + 1) * e.n + 1);
+    e.values = arena_array(l->arena, struct cg_value, (size_t)(e.steps + e.strip) * e.n + 1);
     e.last = cg_int(l->module, cg_extent(l, seq) - 1);
     return e;
 }
@@ -27,7 +30,18 @@ static bool is_read(struct cg_lowering *l, const struct gpu_early *e, uint32_t i
     return cg_statement(l, e->statements[i])->kind == NEST_LOAD;
 }
 
-// Reads what a step wants: values of e->steps steps before it, or of the next one.
+// What is read stays where it is read: LLVM would rather read it where it is wanted.
+static struct cg_value apart(struct cg_lowering *l, struct cg_value v)
+{
+    LLVMTypeKind kind = LLVMGetTypeKind(LLVMTypeOf(v.re));
+    bool is_number = kind == LLVMFloatTypeKind || kind == LLVMDoubleTypeKind ||
+                     LLVMTypeOf(v.re) == l->module->i32 || LLVMTypeOf(v.re) == l->module->i64;
+    if (is_number)
+        v.re = cg_apart(l->module, l->m.b, v.re);
+    return v;
+}
+
+// Reads what a step wants.
 static void read_step(struct cg_lowering *l, const struct gpu_early *e, LLVMValueRef step,
                       struct cg_value *out)
 {
@@ -36,9 +50,10 @@ static void read_step(struct cg_lowering *l, const struct gpu_early *e, LLVMValu
     step = LLVMBuildSelect(b, is_over, e->last, step, "");
     l->axes[e->axis] = e->is_back ? LLVMBuildSub(b, e->last, step, "") : step;
     for (uint32_t i = 0; i < e->n; i++)
-        if (!l->hoisted[e->statements[i]]) {
+        if (is_read(l, e, i) || !l->hoisted[e->statements[i]]) {
             cg_lower_statement(l, e->statements[i]);
-            out[i] = l->values[cg_statement(l, e->statements[i])->result];
+            struct cg_value v = l->values[cg_statement(l, e->statements[i])->result];
+            out[i] = is_read(l, e, i) ? apart(l, v) : v;
         }
 }
 
@@ -56,15 +71,16 @@ void gpu_early_open(struct cg_lowering *l, struct gpu_early *e, LLVMBasicBlockRe
             e->values[i] = cg_phi(l, e->values[i], before);
 }
 
-void gpu_early_step(struct cg_lowering *l, struct gpu_early *e, LLVMValueRef step)
+void gpu_early_step(struct cg_lowering *l, struct gpu_early *e, LLVMValueRef step, int64_t k)
 {
+    struct cg_value *own = e->values + (size_t)k * e->n;
     if (!e->n)
         return;
     read_step(l, e, LLVMBuildAdd(l->m.b, step, cg_int(l->module, e->steps), ""),
-              e->values + (size_t)e->steps * e->n);
+              own + (size_t)e->steps * e->n);
     for (uint32_t i = 0; i < e->n; i++)
         if (is_read(l, e, i)) {
-            l->values[cg_statement(l, e->statements[i])->result] = e->values[i];
+            l->values[cg_statement(l, e->statements[i])->result] = own[i];
             l->hoisted[e->statements[i]] = true;
         }
 }
@@ -73,7 +89,7 @@ void gpu_early_close(struct cg_lowering *l, const struct gpu_early *e, LLVMBasic
 {
     for (uint32_t i = 0; i < e->steps * e->n; i++)
         if (is_read(l, e, i % e->n))
-            cg_phi_add(e->values[i], e->values[i + e->n], latch);
+            cg_phi_add(e->values[i], e->values[i + e->strip * e->n], latch);
     for (uint32_t i = 0; i < e->n; i++)
         if (is_read(l, e, i))
             l->hoisted[e->statements[i]] = false;
