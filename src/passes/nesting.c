@@ -154,6 +154,44 @@ static int64_t runs_of(struct nesting *n, const struct placed *p, struct atoms k
     return runs;
 }
 
+// What it takes to compute an element, with all that is made for it alone, up to COST_DEAR_TERM.
+static int64_t work_of_element(const struct schedule *s, ir_id v, int *visits)
+{
+    const struct ir_node *n = ir_node_of(s->g, v);
+    int64_t work = cost_of_op((enum ir_op)n->op, ir_dtype_of(s->g, v));
+    for (uint32_t i = 0; i < n->n_in && work < COST_DEAR_TERM; i++) {
+        ir_id x = ir_operand(s->g, n, i);
+        const struct ir_node *of = ir_node_of(s->g, x);
+        bool is_map = ir_op_class((enum ir_op)of->op) == IR_CLASS_MAP || node_is_index(of);
+        if (is_map && value_count(s, x) >= value_count(s, v) && (*visits)-- > 0)
+            work += work_of_element(s, x, visits);
+    }
+    return work;
+}
+
+// Whether loops of a GPU compute again what one of them stores for all of its elements, for no row of it has room in the
+// memory of a block of threads: to read it takes less time where it is made of what is dear.
+static bool is_stored_and_made_again(const struct nesting *n, const struct placed *p,
+                                     uint32_t count, const struct constraint *const *c)
+{
+    enum { VISITS = 64 }; // of values that it is made of
+    int64_t elements = axes_product(n->s, c[0]->kept), loops = 0;
+    int visits = VISITS;
+    int64_t row = axes_product(n->s, axes_minus(n->s, c[0]->kept, n->g->points));
+    bool is_stored = false;
+    // Columns, whose points come last, are cut apart by fission.c.
+    for (uint32_t i = 0; i < count; i++)
+        is_stored |= c[i]->kind == CONSTRAINT_ROOT && c[i]->around.count &&
+                     !axes_contain(n->s, axes_leaves(n->s, n->g->points),
+                                   c[i]->around.at[c[i]->around.count - 1]);
+    for (uint32_t i = 0; i < p->places.count; i++)
+        loops += n->loops.at[p->places.at[i]].runs == elements;
+    return is_stored && loops > 1 && n->s->options->no_accumulation && !n->g->fold.count &&
+           elements >= COST_OF_KERNEL &&
+           row > COST_SHARED_BYTES / dtype_get(ir_dtype_of(n->s->g, p->value))->bytes &&
+           work_of_element(n->s, p->value, &visits) >= COST_DEAR_TERM;
+}
+
 // What a value is wanted for comes later in the graph, and first here.
 static int compare_values(const void *a, const void *b)
 {
@@ -205,6 +243,8 @@ bool group_repeats(struct schedule *s, const struct group *g)
         ir_id v = c[i]->value;
         struct placed p = place(&n, end - i, c + i);
         vec_push(s->scratch, &n.placed, p);
+        if (is_stored_and_made_again(&n, &p, end - i, c + i))
+            return true;
         int64_t price = cost_of_op((enum ir_op)ir_node_of(s->g, v)->op, ir_dtype_of(s->g, v));
         price = count_times(price, axes_product(s, c[i]->folded));
         int64_t own = elements_of(s, c[i]), runs = runs_of(&n, &p, c[i]->kept);

@@ -311,6 +311,34 @@ START_TEST(one_block_does_little)
 }
 END_TEST
 
+// Sines of sines, and the sums of their rows.
+static uint32_t sines(int64_t rows, int64_t length)
+{
+    struct ir_builder b = begin("sines");
+    ir_id y = ir_param(&b, F32(rows, length));
+    for (int i = 0; i < 4; i++)
+        y = ir_sin(&b, y);
+    ir_output(&b, y);
+    ir_output(&b, ir_reduce(&b, IR_reduce_sum, y, AXES(1)));
+    return finish(&b);
+}
+
+// What is stored anyway is read, where no block of threads of a GPU keeps a row of it, rather than made twice.
+START_TEST(long_rows_are_made_once)
+{
+    const struct schedule_options gpu = {
+        .no_accumulation = true, .one_loop = true, .many_lanes = true};
+    for (int is_long = 0; is_long < 2; is_long++) {
+        struct nest_program *p = schedule_with(sines(16, is_long ? 1 << 17 : 512), &gpu);
+        uint32_t made = 0;
+        for (uint32_t i = 0; i < p->nests.count; i++)
+            made += count_ops(p->nests.at[i], IR_sin);
+        ck_assert_uint_eq(made, 4);
+        ck_assert_uint_eq(p->steps.count, is_long ? 2 : 1);
+    }
+}
+END_TEST
+
 // Rows of x times their sums, x itself and the negative of it, side by side along the axis or, without
 // one, one after the other in a vector; and the sum of it all.
 static uint32_t joined_parts(jot_dtype d, int64_t rows, int axis, bool is_read)
@@ -671,6 +699,7 @@ static void add_tests(TCase *t)
     tcase_add_test(t, index_changes_are_free);
     tcase_add_test(t, library_products);
     tcase_add_test(t, one_block_does_little);
+    tcase_add_test(t, long_rows_are_made_once);
     tcase_add_test(t, prefix_sums);
     tcase_add_test(t, narrow_values_are_stored);
     tcase_add_test(t, running_products_hold_no_pairs);
