@@ -7,7 +7,9 @@
 
 #define MOST_THREADS 256 // that share a fold
 #define MOST_GROUP 1024
-#define REGISTERS 32      // of a thread, for rows
+#define REGISTERS 32       // of a thread, for rows
+#define LONG_ROW (1 << 20) // elements of a fold in any order whose blocks are of FREE_BLOCK
+#define FREE_BLOCK 1024
 #define SHORT_ROW 256     // elements that a narrow group reads at once
 #define NARROW_GROUP 8    // threads
 #define ROW_AT_HAND 32    // elements of a row that a thread has registers for beside those of
@@ -25,11 +27,21 @@ bool map_is_loop(enum nest_kind kind)
            kind == NEST_SEQ || kind == NEST_WHILE || kind == NEST_IF || kind == NEST_CONTRACT;
 }
 
+// Elements of a block: those of docs/numerics.md, or fewer of a fold in any order that is long, so that more threads have
+// one.
+static int64_t row_block(const struct nest_statement *s, int64_t length)
+{
+    bool is_free = s->kind == NEST_FOLD && s->n_combines && !s->terms && length >= LONG_ROW;
+    for (uint32_t i = 0; is_free && i < s->n_combines; i++)
+        is_free = s->combines[i].order == NEST_FREE;
+    return is_free ? FREE_BLOCK : fold_block(length);
+}
+
 struct map_row map_row_of(const struct nest *n, const struct nest_statement *s, unsigned group,
                           unsigned lanes)
 {
     struct map_row r = {.length = nest_extent(n, s), .lanes = lanes};
-    r.block = fold_block(r.length);
+    r.block = row_block(s, r.length);
     r.blocks = r.length > r.block ? (r.length + r.block - 1) / r.block : 1;
     r.window = fold_power_of_two(r.length, FOLD_LANES);
     // As many teams as there are blocks, while a warp is more than one team.

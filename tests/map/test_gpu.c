@@ -340,6 +340,8 @@ START_TEST(scratch_of_threads)
         // 245 blocks of 4,096 terms, two of them a block of threads; with places of 8 bytes.
         {KERNEL(SUM("k < 1000000", "x[k]", "%1") "    put y[0] = %1\n"), false, 512},
         {ARGMAX("1000000"), false, 512 + 1024},
+        // In any order 1,024 blocks of 1,024 elements, four of them a block of threads.
+        {ARGMAX("1048576"), false, 1024 + 2048},
         // In one pass words of 8 bytes: 8,192 tiles, 256 groups of these, and a warp's for 8 of such groups.
         {SCAN("67108864"), false, 8 * (8192 + 256 + 32)},
         {SCAN("67108864"), true, 4 * 4096},
