@@ -7,6 +7,7 @@
 #include "ir/collective.h"
 #include "ir/conv.h"
 #include "ir/linalg.h"
+#include "passes/interval.h"
 #include "passes/schedule_internal.h"
 
 enum { NO_BATCH = -1, ALL_SIZES = -2 };
@@ -82,7 +83,20 @@ static void tell_conv(struct routine *r, const struct ir_graph *g, const struct 
         add_param(r, params[i]);
 }
 
-// ..., length, keys, dtypes of all operands
+// How many bits say which of its integers a value is, 0 where it may be negative or any.
+static int bits_of(const struct ir_graph *g, ir_id v)
+{
+    struct interval x = pass_interval_of(g, v);
+    int bits = 1;
+    while (bits < 62 && x.high >> bits)
+        bits++;
+    return dtype_is_integer(ir_dtype_of(g, v)) && x.low >= 0 &&
+                   bits < 8 * dtype_get(ir_dtype_of(g, v))->bytes
+               ? bits
+               : 0;
+}
+
+// ..., length, keys, dtypes of all operands; where that is known of some key, the bits of each, 0: all of the type
 static void tell_sort(struct routine *r, const struct ir_graph *g, const struct ir_node *n)
 {
     ir_id x = ir_operand(g, n, 0);
@@ -92,6 +106,12 @@ static void tell_sort(struct routine *r, const struct ir_graph *g, const struct 
     add_param(r, ir_attr_int(n->attrs, IR_KEY_num_keys));
     for (uint32_t i = 0; i < n->n_in; i++)
         add_param(r, ir_dtype_of(g, ir_operand(g, n, i)));
+    int64_t keys = ir_attr_int(n->attrs, IR_KEY_num_keys);
+    bool is_known = false;
+    for (uint32_t i = 0; i < keys; i++)
+        is_known |= bits_of(g, ir_operand(g, n, i)) > 0;
+    for (uint32_t i = 0; is_known && i < keys; i++)
+        add_param(r, bits_of(g, ir_operand(g, n, i)));
 }
 
 // ..., length, k, dtype of indices

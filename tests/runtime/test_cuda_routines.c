@@ -338,6 +338,40 @@ START_TEST(sorts_in_a_graph)
 }
 END_TEST
 
+// Of keys of which seven bits are known to say all, beside the number of the row, in three passes less.
+START_TEST(sorts_by_the_bits_of_keys)
+{
+    int rows = _i ? 4 : 1, length = COUNT / rows;
+    use_fake(NULL, NULL);
+    int32_t x[COUNT], at[COUNT], y[COUNT], order[COUNT], starts[2];
+    for (int i = 0; i < COUNT; i++) {
+        x[i] = i * 37 % 90;
+        at[i] = i;
+    }
+    for (int bits = 0; bits <= 7; bits += 7) {
+        struct routine_plan plan = {"sort",
+                                    bits ? 7 : 6,
+                                    2,
+                                    4,
+                                    {JOT_I32, rows, length, 1, JOT_I32, JOT_I32, bits},
+                                    {4 * COUNT, 4 * COUNT, 4 * COUNT, 4 * COUNT}};
+        struct rt_program *p;
+        OK(load(&plan, &p));
+        int before = fake_count("fake_cuda_launches");
+        OK(run_times(p, &plan, 1, (const void *[]){x, at}, (void *[]){y, order}));
+        starts[bits > 0] = fake_count("fake_cuda_launches") - before;
+        for (int i = 0; i < COUNT; i++) {
+            ck_assert_int_eq(y[i], x[order[i]]);
+            ck_assert_int_eq(order[i] / length, i / length);
+            ck_assert(i % length == 0 || y[i - 1] < y[i] ||
+                      (y[i - 1] == y[i] && order[i - 1] < order[i]));
+        }
+        rt_program_release(p);
+    }
+    ck_assert_int_eq(starts[0] - starts[1], 3);
+}
+END_TEST
+
 static void add_tests(TCase *cases)
 {
     tcase_set_timeout(cases, 60);
@@ -354,6 +388,7 @@ static void add_tests(TCase *cases)
     tcase_add_test(cases, damaged_convolutions_are_refused);
     tcase_add_loop_test(cases, takes_what_it_is_better_for, 0, 6);
     tcase_add_test(cases, sorts_in_a_graph);
+    tcase_add_loop_test(cases, sorts_by_the_bits_of_keys, 0, 2);
 }
 
 int main(void) { return suite_run("runtime/cuda_routines", add_tests); }

@@ -133,6 +133,7 @@ static jot_status run_alone(struct cuda_device *d, const struct cuda_routine *r,
 
 // ---- Places
 
+// The part is the first one, or what is there moves up.
 static jot_status add_part(struct cuda_device *d, const struct sort *s, const struct part *p,
                            bool is_first, uint64_t keys, uint64_t place, void *const *operands)
 {
@@ -146,7 +147,8 @@ static jot_status add_part(struct cuda_device *d, const struct sort *s, const st
                                     256,
                                     {keys, cuda_place(operands[p->operand]) + p->offset, place,
                                      (uint64_t)s->count, (uint64_t)p->size, (uint64_t)p->step,
-                                     p->is_signed, p->infinite, s->is_turned, is_first}};
+                                     p->is_signed, p->infinite, s->is_turned,
+                                     is_first ? 0 : (uint64_t)p->bits}};
     return cuda_start(d, &start);
 }
 
@@ -378,8 +380,15 @@ jot_status cuda_sort_bind(struct cuda_device *d, const struct rt_routine_call *c
     JOT_TRY(start_sort(call, &s));
     if (!s)
         return JOT_OK;
-    for (int i = 0; i < p[3]; i++)
+    for (int i = 0; i < p[3]; i++) {
+        int64_t bits =
+            call->param_count > 4 + call->read_count ? p[4 + call->read_count + i] : 0;
         add_parts(s, (jot_dtype)p[4 + i], i);
+        if (bits > 0 && bits < s->parts[s->n_parts - 1].bits) {
+            s->parts[s->n_parts - 1].bits = (int)bits;
+            s->parts[s->n_parts - 1].is_signed = false;
+        }
+    }
     s->is_alone = s->rows == 1 && call->read_count == 1 && is_key(first);
     s->kind = dtype_is_float(first) ? 2 : dtype_is_signed(first);
     s->base.run = s->is_alone ? run_alone : run_sort;

@@ -278,9 +278,10 @@ jot_status rt_sort(struct rt_pool *pool, const struct rt_sort *s)
 static jot_status sort_of(const struct rt_routine_call *c, struct rt_sort *out)
 {
     const int64_t *p = c->params;
-    uint32_t n = c->param_count - 4;
-    if (c->param_count < 5 || n > RT_SORT_MOST || c->read_count != n ||
-        c->operand_count != 2 * n || p[2] < 0 || p[3] < 1 || p[3] > n)
+    uint32_t n = c->read_count;
+    if (c->param_count < 5 || n < 1 || n > RT_SORT_MOST || c->operand_count != 2 * n ||
+        p[2] < 0 || p[3] < 1 || p[3] > n ||
+        (c->param_count != 4 + n && c->param_count != 4 + n + (uint32_t)p[3]))
         return rt_routine_damaged("sort");
     *out = (struct rt_sort){.n = (int)n, .n_keys = (int)p[3], .rows = p[1], .length = p[2]};
     for (uint32_t i = 0; i < n; i++) {
