@@ -49,19 +49,29 @@ static double waits_of(const struct nest *n, const struct nest_statement *points
            COST_MAPPED_PER_US;
 }
 
-// A block has a point or all of the kernel, or all of the GPU has the loop.
+// Microseconds that blocks take which have so many points each.  What is no fold of the points is seen in their turns,
+// unless a point has all of the block.
+static double blocks_of(const struct nest *n, const struct nest_statement *points)
+{
+    if (n->special || points->level != NEST_GROUP)
+        return 0;
+    double extent = (double)nest_extent(n, points), us = 0;
+    double of_block = n->threads[NEST_BLOCK_THREADS] / n->threads[NEST_GROUP_THREADS];
+    of_block = ceil(extent / ceil(elements_of(n, points) / of_block));
+    nest_for_each (t, n, points->body)
+        if (of_block > 1 ? t->kind == NEST_FOLD : map_is_loop(t->kind))
+            us += of_block * nest_time_of(n, t, (int64_t)ceil(extent / of_block)).apart;
+    return us;
+}
+
 static double time_of(const struct nest *n, const struct nest_statement *s)
 {
-    bool is_of_block = s->level == NEST_GROUP &&
-                       n->threads[NEST_GROUP_THREADS] == n->threads[NEST_BLOCK_THREADS];
     if (n->threads[NEST_BLOCKS] == 1)
         return nest_time_of(n, s, 1).apart;
-    if (!is_of_block)
-        return fmax(nest_time_of(n, s, 1).shared, waits_of(n, s));
-    double us = 0;
-    nest_for_each (t, n, s->body)
-        us += map_is_loop(t->kind) ? nest_time_of(n, t, nest_extent(n, s)).apart : 0;
-    return us;
+    bool is_of_block = s->level == NEST_GROUP &&
+                       n->threads[NEST_GROUP_THREADS] == n->threads[NEST_BLOCK_THREADS];
+    double together = is_of_block ? 0 : nest_time_of(n, s, 1).shared;
+    return fmax(fmax(together, waits_of(n, s)), blocks_of(n, s));
 }
 
 int64_t map_gpu_price(const struct nest *n)

@@ -97,6 +97,24 @@ START_TEST(a_price_sees_turns)
 }
 END_TEST
 
+// Few blocks do not have the memory of all: long columns that are not cut, for a map stands behind them, and that are.
+START_TEST(a_price_sees_few_blocks)
+{
+    static const char *const behind[] = {"    map l < 2 {\n      put y[64*l + i] = %1\n    }\n",
+                                         "    put y[i] = %1\n"};
+    int64_t price[2];
+    for (int k = 0; k < 2; k++) {
+        struct strbuf text = strbuf_make(arena);
+        strbuf_printf(&text, KERNEL("  par i < 64 {\n%s%s  }\n"),
+                      SUM("k < 1000000", "x[64*k + i]", "%1"), behind[k]);
+        struct nest *n = nest_of_text(arena, text.text);
+        mapped(n, false);
+        price[k] = n->price;
+    }
+    ck_assert_int_gt(price[0], 20 * price[1]);
+}
+END_TEST
+
 // Of more such points than keep memory busy a thread has one.
 START_TEST(many_columns_are_threads)
 {
@@ -444,6 +462,7 @@ static void add_tests(TCase *t)
     tcase_add_test(t, a_price_sees_who_works);
     tcase_add_test(t, axes_are_numbered_in_their_order);
     tcase_add_test(t, a_price_sees_turns);
+    tcase_add_test(t, a_price_sees_few_blocks);
     tcase_add_test(t, many_columns_are_threads);
     tcase_add_test(t, serial_work_is_found);
 }
