@@ -33,6 +33,8 @@ uint32_t check_final(struct checker *c, uint32_t f);
 bool check_outputs(struct checker *c, const char *what, const struct ir_tensor *got);
 // Whether running it takes no longer than so many statements.
 bool check_is_quick(const struct nest_program *p, double limit);
+// Whether a GPU adds in another order than the evaluator (docs/numerics.md): running folds by chunks.
+bool check_has_chunks(const struct nest_program *p);
 // Runs the steps of a program for the graph.
 jot_status check_interpret(struct checker *c, const struct nest_program *p,
                            struct ir_tensor **out);

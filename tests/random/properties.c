@@ -186,6 +186,8 @@ static bool runs_native(struct checker *c)
     struct schedule_options options = {.no_gemm = true};
     if (pass_schedule(c->m->arena, ir_function(c->m, f), &options, &p) != JOT_OK)
         return check_refuse(c, "schedule");
+    if (check_has_chunks(p))
+        return true;
     if (check_is_quick(p, 1e9))
         native_add(&n, "program", f, c->in, &(struct native_how){.separate = false});
     native_add(&n, "program", f, c->in, &(struct native_how){.separate = true});

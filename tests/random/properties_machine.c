@@ -207,10 +207,10 @@ static const unsigned choices[] = {0,           0,
                                    0,           NEST_NO_STAGES | NEST_FEWER_LANES};
 #define CHOICES (sizeof choices / sizeof *choices)
 
-// Whether a GPU adds in another order than the evaluator (docs/numerics.md): running folds by chunks.
-static bool has_chunks(const struct nest_program *p)
+bool check_has_chunks(const struct nest_program *p)
 {
-    for (uint32_t i = 0; i < p->nests.count; i++) {
+    bool is_gpu = !rt_is_host(jot_default_device());
+    for (uint32_t i = 0; is_gpu && i < p->nests.count; i++) {
         const struct nest *n = p->nests.at[i];
         for (nest_id id = 0; id < n->statements.count; id++) {
             const struct nest_statement *s = nest_statement_at(n, id);
@@ -257,7 +257,7 @@ static bool agrees_in_machine(struct checker *c)
     if (pass_schedule(c->m->arena, r.g, &options, &p) != JOT_OK)
         return check_refuse(c, "schedule");
     bool is_good = nest_program_verify(p, c->why) + plan_verify(p, c->why) == 0;
-    if (is_good && (!check_is_quick(p, 1e8) || (is_gpu && has_chunks(p))))
+    if (is_good && (!check_is_quick(p, 1e8) || check_has_chunks(p)))
         return true;
     if (is_good) {
         r.in = inputs_of(c, r.g);
