@@ -10,6 +10,8 @@
 
 #define BINS 256          // where no more are wanted
 #define MOST_BINS 1024    // for warps enough to keep a GPU busy
+#define LEAST_BINS 8      // a block has as many warps
+#define FEW_TURNS 32      // of a bin
 #define BUSY 4096         // warps
 #define TURNS_OF_BIN 512  // that are worth more
 #define LEAST_WINDOW 8    // places
@@ -237,6 +239,10 @@ static void lay_out(const struct map_gpu *m, struct map_updates *u, int64_t comm
     for (u->bins = BINS; u->bins < MOST_BINS && u->bins * parts < BUSY &&
                          u->turns >= 2 * u->bins * TURNS_OF_BIN;)
         u->bins *= 2;
+    // A bin of few turns is not worth a warp where there are enough of them.
+    while (u->bins > LEAST_BINS && u->bins / 2 * parts >= BUSY &&
+           u->turns < u->bins * FEW_TURNS)
+        u->bins /= 2;
     u->offsets = (u->points * u->chunks * (u->bins + 1) + 15) / 16 * 16;
     find_carried(m, u, common);
 }

@@ -192,38 +192,43 @@ START_TEST(of_many_chunks)
 END_TEST
 
 // Many updates of few places, a half of them one after the other at the same place; and of so many that most have none.
-// A GPU sorts what the updates take.  Places of two axes in each of three points, some of them outside.
+// A GPU sorts what the updates take.  Places of two axes in each of some points, some of them outside.
 static const struct {
     const char *op, *type;
-    int rows, columns, turns;
+    int points, rows, columns, turns;
 } of_bins[] = {
-    {"scatter_add", "f32", 3, 11, 40001},   {"scatter_mul", "f64", 1, 1, 3001},
-    {"scatter", "i32", 5, 140, 40001},      {"scatter_max", "f64", 40, 8, 33000},
-    {"scatter_add", "f64", 400, 350, 5000}, {"scatter", "f32", 400, 350, 5000},
-    {"scatter_add", "f16", 3, 11, 10000},   {"scatter_min", "u32", 70, 16, 9000},
+    {"scatter_add", "f32", 3, 3, 11, 40001},   {"scatter_mul", "f64", 3, 1, 1, 3001},
+    {"scatter", "i32", 3, 5, 140, 40001},      {"scatter_max", "f64", 3, 40, 8, 33000},
+    {"scatter_add", "f64", 3, 400, 350, 5000}, {"scatter", "f32", 3, 400, 350, 5000},
+    {"scatter_add", "f16", 3, 3, 11, 10000},   {"scatter_min", "u32", 3, 70, 16, 9000},
+    {"scatter_add", "f32", 600, 4, 5, 200},
 };
 
 static uint32_t in_bins(int i, bool is_one)
 {
-    char text[2000];
+    char text[2000], each[40], two[40], operand[60];
     const char *t = of_bins[i].type;
-    int rows = of_bins[i].rows, columns = of_bins[i].columns, n = of_bins[i].turns;
+    int p = of_bins[i].points, rows = of_bins[i].rows, columns = of_bins[i].columns,
+        n = of_bins[i].turns;
+    snprintf(each, sizeof each, "[%d, %d]", p, n);
+    snprintf(two, sizeof two, "[%d, %d, 2]", p, n);
+    snprintf(operand, sizeof operand, "%s[%d,%d,%d]", t, p, rows, columns);
     snprintf(text, sizeof text,
-             "jot ir 1\nfunction @0 bins(%%x: %s[3,%d,%d], %%u: %s[3,%d], %%j: i32[3,%d,2]) {\n"
-             "  %%1 = iota {dtype=i32, dims=[3, %d, 2], axis=1} : i32[3,%d,2]\n"
+             "jot ir 1\nfunction @0 bins(%%x: %s, %%u: %s%s, %%j: i32%s) {\n"
+             "  %%1 = iota {dtype=i32, dims=%s, axis=1} : i32%s\n"
              "  %%2 = const {data=%d} : i32[]\n  %%3 = const {data=0} : i32[]\n"
-             "  %%4 = lt %%1, %%2 : bool[3,%d,2]\n"
-             "  %%6 = iota {dtype=i32, dims=[3, %d, 2], axis=2} : i32[3,%d,2]\n"
+             "  %%4 = lt %%1, %%2 : bool%s\n"
+             "  %%6 = iota {dtype=i32, dims=%s, axis=2} : i32%s\n"
              "  %%7 = const {data=%d} : i32[]\n  %%8 = const {data=%d} : i32[]\n"
-             "  %%9 = eq %%6, %%3 : bool[3,%d,2]\n  %%10 = select %%9, %%7, %%8 : i32[3,%d,2]\n"
-             "  %%11 = abs %%j : i32[3,%d,2]\n  %%12 = rem %%11, %%10 : i32[3,%d,2]\n"
-             "  %%13 = select %%4, %%3, %%12 : i32[3,%d,2]\n"
-             "  %%14 = const {data=1} : %s[]\n"
-             "  %%15 = broadcast_in_dim %%14 {dims=[3, %d], axes=[]} : %s[3,%d]\n"
+             "  %%9 = eq %%6, %%3 : bool%s\n  %%10 = select %%9, %%7, %%8 : i32%s\n"
+             "  %%11 = abs %%j : i32%s\n  %%12 = rem %%11, %%10 : i32%s\n"
+             "  %%13 = select %%4, %%3, %%12 : i32%s\n  %%14 = const {data=1} : %s[]\n"
+             "  %%15 = broadcast_in_dim %%14 {dims=%s, axes=[]} : %s%s\n"
              "  %%16 = %s %%x, %%13, %s {collapsed_dims=[1, 2], operand_batch=[0], "
-             "index_batch=[0], index_map=[1, 2], mode=3} : %s[3,%d,%d]\n  return %%16\n}\n",
-             t, rows, columns, t, n, n, n, n, n / 2, n, n, n, rows + 1, columns + 1, n, n, n, n,
-             n, t, n, t, n, of_bins[i].op, is_one ? "%15" : "%u", t, rows, columns);
+             "index_batch=[0], index_map=[1, 2], mode=3} : %s\n  return %%16\n}\n",
+             operand, t, each, two, two, two, n / 2, two, two, two, rows + 1, columns + 1, two,
+             two, two, two, two, t, each, t, each, of_bins[i].op, is_one ? "%15" : "%u",
+             operand);
     return parse(text);
 }
 

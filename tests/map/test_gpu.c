@@ -373,6 +373,8 @@ START_TEST(scratch_of_threads)
         {UPDATES("  seq j < 60000 {\n" UPDATE("j") "  }\n"), false,
          4 * (30 * 257 + 15) / 64 * 64 + 30 * 2048 * 6},
         {UPDATES("  seq j < 100 {\n" UPDATE("j") "  }\n"), false, 4 * 272 + 112 * 6},
+        // Of many points of few turns each there are fewer bins of each.
+        {ROWS_OF_UPDATES("1000"), false, 4 * 2000 * 17 + 2000 * 1008 * 6},
         // Of three points with the same turns the numbers of each; of as many as there are, each has its order.
         {UPDATES_OF("3"), false, 4 * 272 + 1008 * (2 + 3 * 4)},
         {UPDATES_OF("5"), false, 4 * ((5 * 257 + 15) / 16 * 16) + 5 * 1008 * (2 + 4)},
