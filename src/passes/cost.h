@@ -81,6 +81,7 @@ enum cost_constant {
     COST_BLOCK_WORK_PER_US = 150000,
     COST_MULTIPROCESSORS = 132,
     COST_THREADS_OF_ONE = 2048, // that a multiprocessor has at once
+    COST_WARP = 32,             // threads that go together
     COST_MAPPED_PER_US = 16,    // elements of a map that one thread makes
     COST_BLOCK_THREADS = 256,   // of a block that makes a map
     // Terms of a sum that is worth cutting where a library's product has few tiles of so many rows and columns, and of
@@ -180,6 +181,7 @@ enum cost_constant {
     // Terms of folds that are loops of their own there: of points that leave most of a GPU idle,
     // when a term has so many operations and there are so many terms; and memory is given to.
     COST_IDLE_POINTS = 128,
+    COST_ROW_OF_TERM = 8, // elements of a row, which threads share where terms are few
     COST_DEAR_TERM = 64,
     // The same of a running fold, whose terms one thread makes.
     COST_SCAN_POINTS = 4096,

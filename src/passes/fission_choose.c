@@ -208,6 +208,25 @@ static bool makes_terms(const struct fission *f, const struct nest_statement *sc
     return has_loops && at < b->statements.count && !reads_written(f, scan->body);
 }
 
+// Whether loops in the terms of the fold go along rows of memory, which a thread that has a term of its own reads apart
+// from its neighbours.
+static bool are_of_rows(const struct fission *f, const struct nest_statement *fold)
+{
+    struct nest_lines all = {0};
+    nest_for_each (inner, f->n, fold->body) {
+        if (!fission_is_loop(inner) || nest_extent(f->n, inner) < COST_ROW_OF_TERM)
+            continue;
+        nest_for_each (s, f->n, inner->body) {
+            if (s->kind != NEST_LOAD)
+                continue;
+            struct nest_lines one = nest_lines_of(f->n, fold, inner, s);
+            all.of_points += one.of_points;
+            all.of_inner += one.of_inner;
+        }
+    }
+    return all.of_inner > 0 && 2 * all.of_inner < all.of_points;
+}
+
 bool fission_wants_terms(const struct fission *f, nest_id id)
 {
     const struct nest_statement *s = fission_statement(f, id);
@@ -227,7 +246,11 @@ bool fission_wants_terms(const struct fission *f, nest_id id)
     double work = nest_work(f->n, s->body), terms = (double)nest_extent(f->n, s);
     if (!nest_fold_is_leaf(f->n, id))
         return f->always || terms * work > COST_LAUNCH;
-    return f->par != NEST_NONE && points <= COST_IDLE_POINTS && work >= COST_DEAR_TERM &&
+    // There is a warp for each term in place of a thread.
+    if (f->par == NEST_NONE)
+        return terms * work > COST_LAUNCH && are_of_rows(f, s) &&
+               terms * COST_WARP <= COST_MULTIPROCESSORS * COST_THREADS_OF_ONE;
+    return points <= COST_IDLE_POINTS && work >= COST_DEAR_TERM &&
            (double)points * terms >= COST_MANY_TERMS && !are_few_columns(f);
 }
 

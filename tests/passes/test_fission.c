@@ -709,6 +709,27 @@ START_TEST(dear_terms_of_idle_points)
 }
 END_TEST
 
+#define TERMS(points, place)                                                                   \
+    "kernel k0_terms(x: f32[4194304], y: out f32[1], z: out f32[65536]) {\n"                   \
+    "  fold i < " points " {\n    fold k < 32 {\n      %0 = load x[" place "] : f32\n"         \
+    "      yield fma %0 %0 sum64\n    } -> %1 : f32\n    put z[i] = %1\n"                      \
+    "    yield reduce_sum %1 sum64\n  } -> %2 : f32\n  put y[0] = %2\n}\n"
+
+// Few terms that go through rows are for threads that share a row: many have a thread each, and so have those whose
+// neighbours read neighbours.
+START_TEST(few_terms_of_rows)
+{
+    static const char *const texts[] = {TERMS("512", "32*i + k"), TERMS("512", "i + 512*k"),
+                                        TERMS("65536", "32*i + k"), TERMS("512", "k")};
+    for (int i = 0; i < 4; i++) {
+        struct nest_program *p = program_of(texts[i]);
+        schedule_fission(p, &(struct schedule_options){0});
+        ck_assert_msg(p->nests.count == (i ? 1 : 2), "%s: %u kernels", texts[i],
+                      p->nests.count);
+    }
+}
+END_TEST
+
 // The second loop writes over what both read.
 START_TEST(memory_in_place)
 {
@@ -740,6 +761,7 @@ static void add_tests(TCase *c)
     tcase_add_test(c, little_work_stays);
     tcase_add_test(c, prices_split);
     tcase_add_test(c, dear_terms_of_idle_points);
+    tcase_add_test(c, few_terms_of_rows);
     tcase_add_test(c, memory_in_place);
     tcase_add_test(c, long_columns_are_shared);
     tcase_add_test(c, sums_go_their_own_way);
