@@ -11,6 +11,8 @@
 #include "passes/plan.h"
 #include "passes/schedule_internal.h"
 
+#include <math.h>
+
 struct epilogue {
     const struct nest_program *p;
     const struct nest *nest;
@@ -47,6 +49,12 @@ static bool is_zero(const struct epilogue *e, nest_id value)
 {
     double x;
     return read_const(e, value, &x) && x == 0;
+}
+
+static bool is_positive_zero(const struct epilogue *e, nest_id value)
+{
+    double x;
+    return read_const(e, value, &x) && x == 0 && !signbit(x);
 }
 
 // A load of what is put here of another matrix; the one of the product, or another one.
@@ -111,9 +119,14 @@ static bool match_bias(struct epilogue *e, const struct nest_statement *s)
     return true;
 }
 
-// jot_relu: select(x <= 0, 0, x).
+// jot_relu: select(x <= 0, 0, x); JAX has max(x, 0).
 static bool match_relu(struct epilogue *e, const struct nest_statement *s, nest_id *out_x)
 {
+    for (int i = 0; i < 2 && nest_is_op(s, IR_max); i++)
+        if (is_positive_zero(e, s->in[1 - i])) {
+            *out_x = s->in[i];
+            return true;
+        }
     if (!nest_is_op(s, IR_select))
         return false;
     const struct nest_statement *test = made_by(e, s->in[0]);

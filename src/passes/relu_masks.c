@@ -5,7 +5,7 @@
 //     q = gt z 0;  ... dot h w        becomes    ... dot h w
 //     select q g 0                               select (gt h 0) g 0
 //
-// and p likewise.  h is above 0 where z is, and not where z is NaN.  z is then wanted by h
+// and p likewise; or h = max z 0, as JAX has it.  h is above 0 where z is, and not where z is NaN.  z is then wanted by h
 // alone, and the product that makes z may make h instead (epilogue.c).  After all
 // differentiation.
 #include "passes/transform.h"
@@ -34,6 +34,31 @@ static bool compares_to_zero(const struct ir_graph *g, const struct ir_node *n, 
     return n->op == op && ir_is_zero(g, ir_operand(g, n, 1));
 }
 
+// z of max z 0, or IR_NONE.
+static ir_id rectified(const struct ir_graph *g, const struct ir_node *n, ir_id *out_zero)
+{
+    for (uint32_t i = 0; n->op == IR_max && i < 2; i++) {
+        *out_zero = ir_operand(g, n, 1 - i);
+        if (ir_is_zero(g, *out_zero))
+            return ir_operand(g, n, i);
+    }
+    return IR_NONE;
+}
+
+// z of a rectifier, or IR_NONE.
+static ir_id relu_of(const struct ir_graph *g, const struct ir_node *n, ir_id *out_zero)
+{
+    if (n->op != IR_select)
+        return rectified(g, n, out_zero);
+    ir_id z = ir_operand(g, n, 2);
+    const struct ir_node *test = ir_node_of(g, ir_operand(g, n, 0));
+    if (!compares_to_zero(g, test, IR_le) || ir_operand(g, test, 0) != z ||
+        !ir_is_zero(g, ir_operand(g, n, 1)))
+        return IR_NONE;
+    *out_zero = ir_operand(g, test, 1);
+    return z;
+}
+
 static bool find_relus(struct masks *s, struct arena *arena)
 {
     const struct ir_graph *g = s->g;
@@ -43,15 +68,10 @@ static bool find_relus(struct masks *s, struct arena *arena)
         if (compares_to_zero(g, n, IR_gt))
             s->above[ir_operand(g, n, 0)] = n->out;
     ir_for_each_node (g, n) {
-        if (n->op != IR_select || !is_factor[n->out])
-            continue;
-        ir_id z = ir_operand(g, n, 2);
-        const struct ir_node *test = ir_node_of(g, ir_operand(g, n, 0));
-        if (compares_to_zero(g, test, IR_le) && ir_operand(g, test, 0) == z &&
-            ir_is_zero(g, ir_operand(g, n, 1))) {
+        ir_id zero, z = is_factor[n->out] ? relu_of(g, n, &zero) : IR_NONE;
+        if (z != IR_NONE)
             s->relu_of[z] = n->out;
-            found = true;
-        }
+        found |= z != IR_NONE;
     }
     return found;
 }
@@ -74,14 +94,14 @@ static void copy_node(struct masks *s, struct ir_builder *b, const struct ir_nod
     if (is_tested_behind(s, b, n))
         return;
     pass_copy_node(b, g, n, s->map);
-    if (n->op != IR_select || s->relu_of[ir_operand(g, n, 2)] != n->out)
+    ir_id zero, z = relu_of(g, n, &zero), h = s->map[n->out];
+    if (z == IR_NONE || s->relu_of[z] != n->out)
         return;
     // From here on what reads a test of z reads one of h.
-    ir_id p = ir_operand(g, n, 0), q = s->above[ir_operand(g, n, 2)], h = s->map[n->out];
-    ir_id zero = s->map[ir_operand(g, ir_node_of(g, p), 1)];
-    s->map[p] = ir_le(b, h, zero);
-    if (q != IR_NONE)
-        s->map[q] = ir_gt(b, h, zero);
+    if (n->op == IR_select)
+        s->map[ir_operand(g, n, 0)] = ir_le(b, h, s->map[zero]);
+    if (s->above[z] != IR_NONE)
+        s->map[s->above[z]] = ir_gt(b, h, s->map[zero]);
 }
 
 uint32_t pass_relu_masks(struct ir_module *m, uint32_t f)
