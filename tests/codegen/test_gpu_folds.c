@@ -193,6 +193,31 @@ static const char *dear_fold_of(const char *function, int n, int times)
 
 static const char *dear_fold(int n) { return dear_fold_of("sin", n, 8); }
 
+// A thread that makes a term and a row of memory for it reads and puts neighbours of the row at once.
+START_TEST(rows_beside_terms_are_vectors)
+{
+    const char *ptx =
+        ptx_of("kernel step(x: f32[1048576], z: out f32[1048576], s: out f32[1]) {\n"
+               "  fold i < 65536 {\n"
+               "    %0 = load x[16*i] : f32\n"
+               "    %1 = sin %0 : f32\n"
+               "    %2 = sin %1 : f32\n"
+               "    %3 = sin %2 : f32\n"
+               "    map j < 16 {\n"
+               "      %4 = load x[16*i + j] : f32\n"
+               "      %5 = mul %4, %3 : f32\n"
+               "      put z[16*i + j] = %5\n"
+               "    }\n"
+               "    yield reduce_sum %3 sum64\n"
+               "  } -> %6 : f32\n"
+               "  put s[0] = %6\n"
+               "}\n");
+    ck_assert_ptr_nonnull(strstr(ptx, "_terms("));
+    ck_assert_int_eq(count(ptx, "st.global.v4.f32"), 1);
+    check_assembles(ptx);
+}
+END_TEST
+
 // Several elements are read before the first is put: a load behind a put waits for it where both may have one memory.
 START_TEST(folds_that_put_read_first)
 {
@@ -390,6 +415,7 @@ static void add_tests(TCase *c)
     tcase_add_test(c, short_columns_are_of_warps);
     tcase_add_test(c, sums_are_shared_out);
     tcase_add_test(c, folds_that_put_read_first);
+    tcase_add_test(c, rows_beside_terms_are_vectors);
     tcase_add_test(c, long_columns_go_by_parts);
 }
 

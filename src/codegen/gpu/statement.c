@@ -109,6 +109,25 @@ static void scan_together(struct cg_lowering *l, nest_id id)
         gpu_sync(l);
 }
 
+// Whether a thread that makes the map alone has several neighbouring elements of memory at a time: it would store each by
+// itself, for a loop of so many is not written out.
+static bool has_vectors(const struct cg_lowering *l, const struct nest_statement *s)
+{
+    enum { LEAST = 8 }; // elements
+    nest_id last = s->axes[s->n_axes - 1];
+    int64_t extent = l->nest->axes.at[last].extent;
+    if (l->lanes > 1 || l->gpu->warp_points || extent < LEAST)
+        return false;
+    nest_for_each (t, l->nest, s->body) {
+        bool is_access = t->kind == NEST_LOAD || t->kind == NEST_PUT;
+        if (t->kind > NEST_PUT || (t->kind == NEST_PUT && t->op) ||
+            (is_access && l->nest->buffers.at[t->buffer].role == NEST_LOCAL))
+            return false;
+    }
+    struct map_gpu m = gpu_map_of(l);
+    return extent % map_lanes(&m, s, last) == 0 && map_lanes(&m, s, last) > 1;
+}
+
 bool cg_gpu_statement(struct cg_lowering *l, nest_id id)
 {
     const struct nest_statement *s = cg_statement(l, id);
@@ -138,9 +157,11 @@ bool cg_gpu_statement(struct cg_lowering *l, nest_id id)
     case NEST_MAP:
         if (together)
             gpu_map(l, id);
-        else if (l->gpu->network)
+        else if (l->gpu->network || has_vectors(l, s))
             gpu_map_alone(l, id);
-        return together || l->gpu->network;
+        else
+            return false;
+        return true;
     case NEST_FOLD:
         if (together && l->gpu->columns)
             gpu_fold_columns(l, id);
