@@ -73,7 +73,8 @@ static bool is_dear_loop(const struct ir_graph *g, const struct ir_node *n)
     return out <= COST_PRODUCT_GROWTH * in;
 }
 
-// Whether elements that lie apart are taken of an array that no near cache holds: of each a whole line is read.
+// Whether elements that lie apart, not many more than there are, are taken of an array that no near cache holds: of each a
+// whole line is read.
 static bool is_scattered(const struct ir_graph *g, const struct ir_node *n)
 {
     if (n->op != IR_gather)
@@ -83,7 +84,8 @@ static bool is_scattered(const struct ir_graph *g, const struct ir_node *n)
     struct ir_gather of = ir_gather_of(n->attrs);
     for (int d = 0; d < ir_rank_of(g, x); d++)
         window *= of.sizes[d];
-    return window < COST_LINE_BYTES / 2 && ir_count_of(g, x) * bytes > COST_NEAR_BYTES;
+    return window < COST_LINE_BYTES / 2 && ir_count_of(g, x) * bytes > COST_NEAR_BYTES &&
+           ir_count_of(g, n->out) <= COST_PRODUCT_GROWTH * ir_count_of(g, x);
 }
 
 // Marks parts of constants by node: results with fewer elements than the largest of those that they are made of.

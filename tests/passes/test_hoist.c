@@ -80,18 +80,21 @@ END_TEST
 // Elements that are taken of an array move where no cache has it near and they lie apart in it.
 START_TEST(elements_that_lie_apart_move)
 {
-#define TAKEN(n, window)                                                                       \
-    "jot ir 1\nfunction @0(%t: f64[" n "], %i: i32[8], %s: f64[8," window "]) {\n"             \
-    "  %p = reshape %i {dims=[8,1]} : i32[8,1]\n"                                              \
+#define TAKEN(n, places, window)                                                               \
+    "jot ir 1\nfunction @0(%t: f64[" n "], %i: i32[" places "], %s: f64[" places "," window    \
+    "]) {\n"                                                                                   \
+    "  %p = reshape %i {dims=[" places ",1]} : i32[" places ",1]\n"                            \
     "  %x = gather %t, %p {offset_dims=[1], collapsed_dims=[], operand_batch=[], "             \
-    "index_batch=[], index_map=[0], sizes=[" window "], mode=0} : f64[8," window "]\n"         \
-    "  %r = add %s, %x : f64[8," window "]\n  return %r\n}\n"                                  \
-    "function @1 f(%t: f64[" n "], %i: i32[8], %s: f64[8," window "]) {\n"                     \
+    "index_batch=[], index_map=[0], sizes=[" window "], mode=0} : f64[" places "," window      \
+    "]\n"                                                                                      \
+    "  %r = add %s, %x : f64[" places "," window "]\n  return %r\n}\n"                         \
+    "function @1 f(%t: f64[" n "], %i: i32[" places "], %s: f64[" places "," window "]) {\n"   \
     "  %r = scan %t, %i, %s {reverse=0, length=3, n_consts=2, n_carry=1, functions=[@0]} : "   \
-    "f64[8," window "]\n  return %r\n}\n"
-    check_moved(TAKEN("8192", "1"), IR_gather, 1);
-    check_moved(TAKEN("4096", "1"), IR_gather, 0);
-    check_moved(TAKEN("8192", "16"), IR_gather, 0);
+    "f64[" places "," window "]\n  return %r\n}\n"
+    check_moved(TAKEN("8192", "8", "1"), IR_gather, 1);
+    check_moved(TAKEN("4096", "8", "1"), IR_gather, 0);
+    check_moved(TAKEN("8192", "8", "16"), IR_gather, 0);
+    check_moved(TAKEN("8192", "40000", "1"), IR_gather, 0);
 }
 END_TEST
 
