@@ -28,7 +28,7 @@ enum {
 // Where a value that rows are computed of is read in the loop.
 enum leaf_kind {
     LEAF_WHOLE,  // one number
-    LEAF_UPDATE, // a number of each update
+    LEAF_UPDATE, // a number of each update, in their order
     LEAF_COLUMN, // a number of each column of the rows
     LEAF_ROW,    // rows, one after the other
     LEAF_PLACE,  // rows at places, of a gather
@@ -53,7 +53,8 @@ struct updates {
     ir_id keys, order;
     struct leaf leaves[MOST_LEAVES];
     int n_leaves, ops;
-    bool *seen; // by value of g
+    bool *seen;        // by value of g
+    const bool *stays; // the same: in all trips of the loop around it is what it is
 };
 
 // ---- What are such updates
@@ -156,6 +157,9 @@ static enum leaf_kind kind_of(const struct updates *u, ir_id v, ir_id *from)
     *from = v;
     if (ir_rank_of(g, v) == 0)
         return LEAF_WHOLE;
+    // Numbers that stay are brought in order once, in front of the loop around.
+    if (u->row == 1 && u->stays[v] && n->op != IR_broadcast_in_dim)
+        return LEAF_UPDATE;
     if (n->op == IR_gather && ir_gather_of(n->attrs).n_map && is_of_rows(g, n) &&
         ir_count_of(g, ir_operand(g, n, 0)) < INT32_MAX)
         return LEAF_PLACE;
@@ -192,7 +196,8 @@ static void find_leaves(struct updates *u, ir_id v)
     if (u->seen[v])
         return;
     u->seen[v] = true;
-    if (is_elementwise(u, v) && ir_rank_of(u->g, v) && u->ops < MOST_OPS) {
+    bool is_in_order = u->row == 1 && u->stays[v];
+    if (is_elementwise(u, v) && ir_rank_of(u->g, v) && u->ops < MOST_OPS && !is_in_order) {
         const struct ir_node *n = ir_node_of(u->g, v);
         u->ops++;
         for (uint32_t i = 0; i < n->n_in; i++)
@@ -589,6 +594,7 @@ static uint32_t sort_function(struct ir_module *m, uint32_t f, int64_t consts)
         } else if (find_updates(&u, g, n) && is_wanted(&u, stays)) {
             u.b = &b;
             u.map = map;
+            u.stays = stays;
             map[n->out] = run_updates(&u);
         } else {
             pass_copy_node(&b, g, n, map);

@@ -132,6 +132,29 @@ START_TEST(indices_that_stay)
 }
 END_TEST
 
+// Numbers that stay are in the order before the loop begins, those that change are read by the order.
+START_TEST(numbers_that_stay)
+{
+#define VALUES(value)                                                                          \
+    "jot ir 1\nfunction @0(%i: i32[5000], %u: f64[5000], %x: f64[500], %v: f64[5000]) {\n"     \
+    "  %m = const {data=255} : i32[]\n  %p = and %i, %m : i32[5000]\n"                         \
+    "  %q = reshape %p {dims=[5000,1]} : i32[5000,1]\n"                                        \
+    "  %e = sin " value " : f64[5000]\n"                                                       \
+    "  %y = scatter_add %x, %q, %e " NUMBERS "mode=3} : f64[500]\n"                            \
+    "  %w = neg %v : f64[5000]\n  return %y, %w\n}\n"                                          \
+    "function @1 f(%i: i32[5000], %u: f64[5000], %x: f64[500], %v: f64[5000]) {\n"             \
+    "  %y, %z = scan %i, %u, %x, %v {reverse=0, length=3, n_consts=2, n_carry=2, "             \
+    "functions=[@0]} : f64[500], f64[5000]\n  return %y, %z\n}\n"
+    for (int stays = 0; stays < 2; stays++) {
+        const char *text = stays ? VALUES("%u") : VALUES("%v");
+        check_sorted(text, 0, 0);
+        uint32_t f = pass_hoist(module, pass_sort_updates(module, parse(text)));
+        ck_assert_int_eq(count_op(f, IR_sin), stays);
+        ck_assert_int_eq(count_op(f, IR_gather), stays);
+    }
+}
+END_TEST
+
 // Sums of many updates of few places are those of pieces, each of which has a lane by place; three updates fill none.
 START_TEST(pieces_are_lanes)
 {
@@ -181,6 +204,7 @@ static void add(TCase *t)
     tcase_add_test(t, of_several_axes);
     tcase_add_test(t, orders_are_shared);
     tcase_add_test(t, indices_that_stay);
+    tcase_add_test(t, numbers_that_stay);
     tcase_add_test(t, pieces_are_lanes);
     tcase_add_test(t, others_stay);
 }
