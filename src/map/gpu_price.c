@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a GPU takes for a mapped nest, in nanoseconds: what bounds its loops is memory, arithmetic, or the turns that one
-// thread makes one after the other, each of which waits for what it reads.
+// What a GPU takes for a mapped nest, in nanoseconds: what bounds its loops is memory, the caches of the
+// multiprocessors, arithmetic, or the turns that one thread makes one after the other, each of which waits for what it
+// reads.
 #include "base/fold.h"
 #include "map/gpu.h"
 #include "passes/cost.h"
 
 #include <math.h>
+#include <string.h>
 
 #define MOST_NS 1e18
+#define MOST_AXES 16
 
 static double elements_of(const struct nest *n, const struct nest_statement *s)
 {
@@ -58,10 +61,84 @@ static double blocks_of(const struct nest *n, const struct nest_statement *point
     double extent = (double)nest_extent(n, points), us = 0;
     double of_block = n->threads[NEST_BLOCK_THREADS] / n->threads[NEST_GROUP_THREADS];
     of_block = ceil(extent / ceil(elements_of(n, points) / of_block));
+    // What many blocks read is seen in what all of the GPU reads.
+    if (of_block > 1 && extent / of_block >= COST_MULTIPROCESSORS)
+        return 0;
     nest_for_each (t, n, points->body)
         if (of_block > 1 ? t->kind == NEST_FOLD : map_is_loop(t->kind))
             us += of_block * nest_time_of(n, t, (int64_t)ceil(extent / of_block)).apart;
     return us;
+}
+
+struct traffic {
+    double far, near; // bytes of memory, and of all accesses
+    uint32_t depth;
+    nest_id axes[MOST_AXES]; // of the loops that are open
+};
+
+// Whether neighbours in the innermost loop are beside one another.
+static bool is_beside(const struct traffic *t, const struct nest_statement *s)
+{
+    return t->depth && nest_index_factor(&s->index, t->axes[t->depth - 1]) == 1;
+}
+
+// The elements that an access touches, of those loops that it goes along, are memory's; again they are the caches'.
+static void add_access(struct traffic *t, const struct nest *n, const struct nest_statement *s)
+{
+    const struct nest_buffer *b = &n->buffers.at[s->buffer];
+    double all = 1, touched = 1;
+    for (uint32_t i = 0; i < t->depth; i++) {
+        double extent = (double)n->axes.at[t->axes[i]].extent;
+        all *= extent;
+        touched *= nest_index_has_values(&s->index) || nest_index_factor(&s->index, t->axes[i])
+                       ? extent
+                       : 1;
+    }
+    double bytes = (double)jot_dtype_size(b->dtype);
+    bool is_far_apart = nest_index_has_values(&s->index) && !is_beside(t, s);
+    t->near += all * (is_far_apart ? COST_SECTOR_BYTES : bytes);
+    t->far += b->role == NEST_LOCAL ? 0 : fmin(touched, (double)b->count) * bytes;
+}
+
+static void add_traffic(struct traffic *t, const struct nest *n, uint32_t block)
+{
+    if (block >= n->blocks.count)
+        return;
+    nest_for_each (s, n, block) {
+        uint32_t depth = t->depth;
+        for (uint32_t i = 0; i < s->n_axes && t->depth < MOST_AXES; i++)
+            t->axes[t->depth++] = s->axes[i];
+        if (s->kind == NEST_LOAD || s->kind == NEST_PUT)
+            add_access(t, n, s);
+        add_traffic(t, n, s->body);
+        add_traffic(t, n, s->other);
+        t->depth = depth;
+    }
+}
+
+// Microseconds of a loop that all of the GPU shares.
+static double together_of(const struct nest *n, const struct nest_statement *s)
+{
+    struct traffic t = {.depth = s->n_axes};
+    if (s->n_axes > MOST_AXES)
+        return nest_time_of(n, s, 1).shared;
+    memcpy(t.axes, s->axes, s->n_axes * sizeof *s->axes);
+    add_traffic(&t, n, s->body);
+    double work = (double)nest_extent(n, s) * nest_work(n, s->body);
+    return fmax(fmax(t.far / COST_BYTES_PER_US, t.near / COST_NEAR_PER_US),
+                work / COST_WORK_PER_US);
+}
+
+// Microseconds for what each thread of a group does that all of them need.
+static double repeats_of(const struct nest *n, const struct nest_statement *points)
+{
+    if (n->special || points->level != NEST_GROUP)
+        return 0;
+    double work = 0;
+    nest_for_each (s, n, points->body)
+        work += s->kind == NEST_OP ? cost_of_op((enum ir_op)s->op, s->dtype) : !s->n_axes;
+    return work * (n->threads[NEST_GROUP_THREADS] - 1) * elements_of(n, points) /
+           COST_WORK_PER_US;
 }
 
 static double time_of(const struct nest *n, const struct nest_statement *s)
@@ -70,8 +147,8 @@ static double time_of(const struct nest *n, const struct nest_statement *s)
         return nest_time_of(n, s, 1).apart;
     bool is_of_block = s->level == NEST_GROUP &&
                        n->threads[NEST_GROUP_THREADS] == n->threads[NEST_BLOCK_THREADS];
-    double together = is_of_block ? 0 : nest_time_of(n, s, 1).shared;
-    return fmax(fmax(together, waits_of(n, s)), blocks_of(n, s));
+    double together = is_of_block ? 0 : together_of(n, s);
+    return fmax(fmax(together, waits_of(n, s)), blocks_of(n, s)) + repeats_of(n, s);
 }
 
 int64_t map_gpu_price(const struct nest *n)

@@ -64,6 +64,8 @@ enum cost_constant {
     // or a node of a graph whose flag the host does not read, is nothing (nest_loop.c).
     COST_BYTES_PER_US = 3000000,
     COST_WORK_PER_US = 20000000,
+    COST_NEAR_PER_US = 20000000, // bytes that all multiprocessors have of their nearest caches
+    COST_SECTOR_BYTES = 32,      // that an element is read with
     COST_LONG_PHASE = 50,
     // Multiplications of a product of f32 by the library, and how many more of numbers that tensor cores take.
     COST_PRODUCT_PER_US = 20000000,
@@ -95,7 +97,7 @@ enum cost_constant {
     COST_POINT_THREADS = 16,
     COST_SMALL_READ = 1 << 20,
     COST_TOGETHER_US = 2,
-    COST_SPLIT_NS = 20000, // of a kernel for whose parts prices are asked
+    COST_SPLIT_NS = 8000, // of a kernel for whose parts prices are asked
     // Microseconds of a kernel that pay for making parts of it beside what devices exchange.
     COST_BESIDE = 3,
     COST_BESIDE_VALUES = 256, // that are made once more for it

@@ -115,6 +115,41 @@ START_TEST(a_price_sees_few_blocks)
 }
 END_TEST
 
+static int64_t price_of_text(const char *text)
+{
+    struct nest *n = nest_of_text(arena, text);
+    mapped(n, false);
+    return n->price;
+}
+
+// What loops read again comes from near caches, and what each thread of a group makes for all is made often.
+START_TEST(a_price_sees_what_is_done_again)
+{
+    const char *again = "kernel k(x: f32[64], y: out f32[16777216]) {\n"
+                        "  par i < 262144, j < 64 {\n    %0 = load x[j] : f32\n"
+                        "    put y[64*i + j] = %0\n  }\n}\n",
+               *once = "kernel k(x: f32[16777216], y: out f32[16777216]) {\n"
+                       "  par i < 262144, j < 64 {\n    %0 = load x[64*i + j] : f32\n"
+                       "    put y[64*i + j] = %0\n  }\n}\n";
+    ck_assert_int_lt(5 * price_of_text(again), 3 * price_of_text(once));
+    int64_t price[2];
+    for (int k = 0; k < 2; k++) {
+        struct strbuf text = strbuf_make(arena);
+        strbuf_add(&text, "kernel k(x: f32[262144], y: out f32[33554432]) {\n"
+                          "  par i < 262144 {\n    %0 = load x[i] : f32\n");
+        int last = 0;
+        for (; last < (k ? 40 : 1); last++)
+            strbuf_printf(&text, "    %%%d = sin %%%d : f32\n", last + 1, last);
+        strbuf_printf(&text,
+                      "    map j < 128 {\n      %%%d = mul %%%d, %%%d : f32\n"
+                      "      put y[128*i + j] = %%%d\n    }\n  }\n}\n",
+                      last + 1, last, last, last + 1);
+        price[k] = price_of_text(text.text);
+    }
+    ck_assert_int_gt(price[1], 3 * price[0]);
+}
+END_TEST
+
 // Of more such points than keep memory busy a thread has one.
 START_TEST(many_columns_are_threads)
 {
@@ -465,6 +500,7 @@ static void add_tests(TCase *t)
     tcase_add_test(t, axes_are_numbered_in_their_order);
     tcase_add_test(t, a_price_sees_turns);
     tcase_add_test(t, a_price_sees_few_blocks);
+    tcase_add_test(t, a_price_sees_what_is_done_again);
     tcase_add_test(t, many_columns_are_threads);
     tcase_add_test(t, serial_work_is_found);
 }

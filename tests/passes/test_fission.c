@@ -329,7 +329,7 @@ START_TEST(prices_split)
     static const struct {
         int64_t of_loops, of_one;
         bool are_several;
-    } of[] = {{1000000, 10000, true}, {1000000, 400000, false}, {10000, 1, false}};
+    } of[] = {{1000000, 10000, true}, {1000000, 400000, false}, {5000, 1, false}};
     for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
         struct nest_program *p = program_of(nests[0].text);
         size_t bytes;
