@@ -5,6 +5,8 @@
 
 #include "map/gpu.h"
 
+#include <string.h>
+
 // Nothing writes what it reads; is_phase: it is a function of a kernel that is a loop; trips: of the loop that it is
 // all of, 1 for none.
 static inline struct map_gpu map_nest_asked(struct arena *a, const struct nest *n,
@@ -54,9 +56,8 @@ static inline void map_nest_as_if_longer(struct arena *a, struct nest *n, uint64
     const int64_t times[] = {longer[random % 4],
                              longer[random / 4 % 4]}; // of points, of the rest
     bool *is_longer = arena_array(a, bool, n->axes.count + 1);
-    int64_t *extents = arena_array(a, int64_t, n->axes.count + 1);
-    for (uint32_t i = 0; i < n->axes.count; i++)
-        extents[i] = n->axes.at[i].extent;
+    uint32_t count = n->axes.count;
+    struct nest_axis *old = arena_copy(a, n->axes.at, count * sizeof *old), *longer_axes;
     nest_for_all (s, n) {
         int64_t by = times[s->kind != NEST_PAR];
         for (uint32_t k = 0; k < s->n_axes && s->kind != NEST_CONTRACT; k++) {
@@ -65,10 +66,15 @@ static inline void map_nest_as_if_longer(struct arena *a, struct nest *n, uint64
             is_longer[s->axes[k]] = true;
         }
     }
+    longer_axes = arena_copy(a, n->axes.at, count * sizeof *longer_axes);
     map_nest_to_gpu(a, n, random / 16 % 4 == 0);
-    for (uint32_t i = 0; i < n->axes.count; i++) {
+    for (uint32_t i = 0; i < count; i++) {
         struct nest_axis *x = &n->axes.at[i];
-        x->extent = extents[i];
+        // Axes may have changed places (map/gpu_order.c).
+        uint32_t was = 0;
+        while (strcmp(longer_axes[was].name, x->name) || longer_axes[was].extent != x->extent)
+            was++;
+        x->extent = old[was].extent;
         x->rows = x->rows && x->extent % x->rows ? 0 : x->rows;
         x->segment = x->segment && x->extent % x->segment ? 1 : x->segment;
     }
