@@ -22,6 +22,8 @@
 // made of operands alone is made again, and a local that one loop puts and later ones read is memory.
 #include "passes/fission.h"
 
+#include "passes/attention.h"
+
 #include <string.h>
 
 #define MOST_ROUNDS 4 // in which parts are split again
@@ -402,6 +404,14 @@ static struct nest *write_kernel(struct fission *f, uint32_t body, uint32_t numb
 #define COPY(arena, v)                                                                         \
     ((v).at = arena_copy(arena, (v).at, (v).count * sizeof *(v).at), (v).capacity = (v).count)
 
+// What is one kernel for threads that divide its products by themselves (map/gpu_attention.c).
+static bool is_attention(const struct nest *n)
+{
+    struct attention a;
+    struct attention_gradient g;
+    return attention_find(n, &a) || attention_find_gradient(n, &g);
+}
+
 // Nanoseconds of a kernel whose loops may be the worse for being one kernel, 0: nobody says, or nothing is lost.
 static int64_t price_together(const struct fission *f, const struct schedule_options *options)
 {
@@ -436,7 +446,7 @@ static struct kernel_parts split_kernel(struct nest_program *p,
                         .first_step = steps->first[nest]};
     fission_find_written(&f);
     fission_find_block(&f);
-    if (!fission_is_plain(&f))
+    if (!fission_is_plain(&f) || (!options->large && is_attention(&n)))
         return made;
     bool is_wanted = fission_is_wanted(&f);
     int64_t together = is_wanted ? 0 : price_together(&f, options);

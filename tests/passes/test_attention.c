@@ -2,6 +2,8 @@
 // Two products around a softmax as one kernel, and what is left alone.
 #include "schedule_examples.h"
 
+#include "passes/attention.h"
+
 #define HALF(...) OF(JOT_BF16, __VA_ARGS__)
 #define OF(dtype, ...)                                                                         \
     type_of_dims(dtype, (int)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)),             \
@@ -111,28 +113,28 @@ static ir_id plain_softmax(struct ir_builder *b, ir_id x)
     return ir_div(b, e, along_rows(b, IR_reduce_sum, e));
 }
 
-static uint32_t gradient_of_attention(enum of_gradient what, jot_dtype dtype)
+static uint32_t gradient_of_size(enum of_gradient what, jot_dtype dtype, int64_t heads,
+                                 int64_t queries, int64_t keys)
 {
-    enum { HEADS = 2, QUERIES = 56, KEYS = 64 };
     int64_t depth = what == OF_LONG_ROWS ? 72 : 56, columns = 48;
     struct ir_builder b = begin("attention");
     ir_id params[4], v = 0;
-    params[0] = ir_param(&b, OF(dtype, HEADS, QUERIES, depth));
-    params[1] = ir_param(&b, OF(dtype, HEADS, KEYS, depth));
+    params[0] = ir_param(&b, OF(dtype, heads, queries, depth));
+    params[1] = ir_param(&b, OF(dtype, heads, keys, depth));
     for (int i = 2; i < 4; i++) // the bias is a parameter before v, or behind it
         if ((i == 3) == (what == OF_NO_VALUES))
-            v = params[i] = ir_param(&b, OF(dtype, HEADS, KEYS, columns));
+            v = params[i] = ir_param(&b, OF(dtype, heads, keys, columns));
         else
-            params[i] = ir_param(&b, OF(dtype, HEADS, QUERIES, KEYS));
+            params[i] = ir_param(&b, OF(dtype, heads, queries, keys));
     ir_id bias = params[what == OF_NO_VALUES ? 2 : 3];
-    ir_id dy = ir_param(&b, OF(dtype, HEADS, QUERIES, columns));
+    ir_id dy = ir_param(&b, OF(dtype, heads, queries, columns));
     ir_id s = product(&b, params[0], params[1], 2);
     ir_id f = ir_mul(&b, s, ir_scalar_like(&b, s, 0.25));
     if (what == OF_MASKED) {
-        struct ir_type t = type_of_dims(JOT_I32, 2, (int64_t[]){QUERIES, KEYS});
+        struct ir_type t = type_of_dims(JOT_I32, 2, (int64_t[]){queries, keys});
         ir_id i = ir_iota(&b, t, 0), j = ir_iota(&b, t, 1);
         ir_id is_past = ir_broadcast_in_dim(
-            &b, ir_ge(&b, i, j), 3, (int64_t[]){HEADS, QUERIES, KEYS}, (int64_t[]){1, 2});
+            &b, ir_ge(&b, i, j), 3, (int64_t[]){heads, queries, keys}, (int64_t[]){1, 2});
         f = ir_select(&b, is_past, f, ir_full(&b, ir_type_in(&b, f), -1e4));
     }
     if (what == OF_BIASED || what == OF_BIAS)
@@ -147,6 +149,11 @@ static uint32_t gradient_of_attention(enum of_gradient what, jot_dtype dtype)
     }
     ir_output(&b, sum_all(&b, y));
     return gradient(&b, what == OF_BIAS ? 4 : what == OF_NO_VALUES ? 2 : 3);
+}
+
+static uint32_t gradient_of_attention(enum of_gradient what, jot_dtype dtype)
+{
+    return gradient_of_size(what, dtype, 2, 56, 64);
 }
 
 static uint32_t count_products(const struct nest_program *p)
@@ -220,8 +227,23 @@ START_TEST(gradient_is_one_kernel)
 }
 END_TEST
 
+// Fission leaves it to the threads that divide its products, however long its loops are.
+START_TEST(long_gradient_stays_one_kernel)
+{
+    uint32_t f = gradient_of_size(OF_PLAIN, JOT_BF16, 128, 1024, 1024);
+    struct schedule_options options = schedule_options_of(true);
+    struct nest_program *p = schedule_with(f, &options);
+    struct attention_gradient g;
+    int found = 0;
+    for (uint32_t i = 0; i < p->nests.count; i++)
+        found += attention_find_gradient(p->nests.at[i], &g);
+    require_of(found == 1, "no kernel of its own", f, p);
+}
+END_TEST
+
 static void add_tests(TCase *t)
 {
+    tcase_add_test(t, long_gradient_stays_one_kernel);
     tcase_add_loop_test(t, attention_is_one_kernel, 0, COUNT);
     tcase_add_loop_test(t, gradient_is_one_kernel, 0, OF_COUNT);
 }
