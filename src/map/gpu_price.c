@@ -62,7 +62,7 @@ static double blocks_of(const struct nest *n, const struct nest_statement *point
     double of_block = n->threads[NEST_BLOCK_THREADS] / n->threads[NEST_GROUP_THREADS];
     of_block = ceil(extent / ceil(elements_of(n, points) / of_block));
     // What many blocks read is seen in what all of the GPU reads.
-    if (of_block > 1 && extent / of_block >= COST_MULTIPROCESSORS)
+    if (extent / of_block >= COST_MULTIPROCESSORS)
         return 0;
     nest_for_each (t, n, points->body)
         if (of_block > 1 ? t->kind == NEST_FOLD : map_is_loop(t->kind))
@@ -145,10 +145,7 @@ static double time_of(const struct nest *n, const struct nest_statement *s)
 {
     if (n->threads[NEST_BLOCKS] == 1)
         return nest_time_of(n, s, 1).apart;
-    bool is_of_block = s->level == NEST_GROUP &&
-                       n->threads[NEST_GROUP_THREADS] == n->threads[NEST_BLOCK_THREADS];
-    double together = is_of_block ? 0 : together_of(n, s);
-    return fmax(fmax(together, waits_of(n, s)), blocks_of(n, s)) + repeats_of(n, s);
+    return fmax(fmax(together_of(n, s), waits_of(n, s)), blocks_of(n, s)) + repeats_of(n, s);
 }
 
 int64_t map_gpu_price(const struct nest *n)

@@ -254,6 +254,7 @@ END_TEST
 static void add_tests(TCase *t)
 {
     tcase_add_checked_fixture(t, setup, teardown);
+    tcase_set_timeout(t, 60); // threads of blocks take turns on few cores
     tcase_add_loop_test(t, threads_give_the_same_bits, 0, (int)GPU_NESTS);
     tcase_add_loop_test(t, nests_by_hand_give_the_same_bits, 0, (int)NEST_FILES);
     tcase_add_loop_test(t, orders_are_kept, 0, (int)GPU_NESTS);
