@@ -11,7 +11,7 @@
 #include "map/map.h"
 #include "passes/cost.h"
 
-#define GPU_WARP 32
+#define GPU_WARP COST_WARP
 #define MAP_WARPGROUP (4 * GPU_WARP) // threads that multiply from shared memory together
 #define GPU_BLOCK COST_BLOCK_THREADS // unless there is a reason for another number
 #define MAP_ALIGNMENT 16 // bytes: of arrays, constants and temporaries; no access is wider

@@ -96,3 +96,16 @@ void body_set_results(const struct ir_node *n, ir_id y, ir_id *map)
     for (uint32_t i = 0; i < n->n_out; i++)
         map[n->out + i] = y == IR_NONE ? IR_NONE : y + i;
 }
+
+void body_copy_rewritten(struct ir_builder *b, const struct ir_graph *g,
+                         const struct ir_node *n, ir_id *map,
+                         uint32_t (*rewrite)(struct ir_module *m, uint32_t f))
+{
+    struct ir_module *m = b->module;
+    uint32_t *made = body_rewrite_all(m, n, rewrite);
+    ir_id *in = body_operands(m, g, n, map);
+    b->where = n->where;
+    ir_id y =
+        ir_build(b, (enum ir_op)n->op, (int)n->n_in, in, ir_with_functions(m, n->attrs, made));
+    body_set_results(n, y, map);
+}

@@ -102,5 +102,9 @@ static inline uint32_t body_count(const bool *mask, bool which, uint32_t first, 
         n += mask[i] == which;
     return n;
 }
+// A node with its functions made again by rewrite.
+void body_copy_rewritten(struct ir_builder *b, const struct ir_graph *g,
+                         const struct ir_node *n, ir_id *map,
+                         uint32_t (*rewrite)(struct ir_module *m, uint32_t f));
 
 #endif

@@ -70,9 +70,7 @@ enum cost_constant {
     // Multiplications of a product of f32 by the library, and how many more of numbers that tensor cores take.
     COST_PRODUCT_PER_US = 20000000,
     COST_PRODUCT_NARROW = 6,
-    // Threads of a multiprocessor that a kernel has, and those that the kernel of a loop has, whose phases share its
-    // registers.
-    COST_LAUNCHED_THREADS = 2048,
+    // Threads of a multiprocessor that the kernel of a loop has, whose phases share its registers.
     COST_RESIDENT_THREADS = 512,
     // The same of one block of threads on a multiprocessor, of which there are so many, in a fold and in a map; blocks
     // of one that do not wait for one another there; and what it takes for blocks to bring together what they have

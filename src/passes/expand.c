@@ -131,24 +131,11 @@ static void write_out(struct ir_builder *b, const struct ir_graph *g, const stru
 
 static uint32_t expand_inside(struct ir_module *m, uint32_t f);
 
-static void copy_bodies(struct ir_builder *b, const struct ir_graph *g, const struct ir_node *n,
-                        ir_id *map, uint32_t (*rewrite)(struct ir_module *m, uint32_t f))
-{
-    struct ir_module *m = b->module;
-    uint32_t *made = body_rewrite_all(m, n, rewrite);
-    ir_id *in = body_operands(m, g, n, map);
-    b->where = n->where;
-    body_set_results(
-        n,
-        ir_build(b, (enum ir_op)n->op, (int)n->n_in, in, ir_with_functions(m, n->attrs, made)),
-        map);
-}
-
 static void copy_inside(struct ir_builder *b, const struct ir_graph *g, const struct ir_node *n,
                         ir_id *map)
 {
     if (ir_has_bodies((enum ir_op)n->op))
-        copy_bodies(b, g, n, map, expand_inside);
+        body_copy_rewritten(b, g, n, map, expand_inside);
     else if (is_empty(g, n) || is_small(g, n))
         write_out(b, g, n, map);
     else
@@ -184,7 +171,7 @@ static void copy_outside(struct ir_builder *b, const struct ir_graph *g,
     bool has_routine = n->op != IR_tridiagonal_solve; // or needs none
     int64_t count = is_small(g, n) ? count_of(g, n) : 0;
     if (ir_has_bodies((enum ir_op)n->op))
-        copy_bodies(b, g, n, map, expand_inside);
+        body_copy_rewritten(b, g, n, map, expand_inside);
     else if (has_many_parts(n))
         join_by_groups(b, g, n, map);
     else if (is_empty(g, n))

@@ -32,18 +32,13 @@ static ir_id widen(struct ir_builder *b, ir_id x)
 static void copy_widened(struct ir_builder *b, const struct ir_graph *g,
                          const struct ir_node *n, ir_id *map)
 {
-    struct ir_module *m = b->module;
     if (is_half_product(g, n)) {
         b->where = n->where;
         ir_id in[] = {widen(b, map[ir_operand(g, n, 0)]), widen(b, map[ir_operand(g, n, 1)])};
         ir_id y = ir_build(b, IR_dot_general, 2, in, n->attrs);
         map[n->out] = ir_convert(b, y, ir_dtype_of(g, n->out));
     } else if (ir_has_bodies((enum ir_op)n->op)) {
-        uint32_t *made = body_rewrite_all(m, n, pass_half_products);
-        b->where = n->where;
-        ir_id y = ir_build(b, (enum ir_op)n->op, (int)n->n_in, body_operands(m, g, n, map),
-                           ir_with_functions(m, n->attrs, made));
-        body_set_results(n, y, map);
+        body_copy_rewritten(b, g, n, map, pass_half_products);
     } else {
         pass_copy_node(b, g, n, map);
     }

@@ -145,17 +145,12 @@ static ir_id multiply(struct ir_builder *b, const struct long_product *p, ir_id 
 static void copy_cut(struct ir_builder *b, const struct ir_graph *g, const struct ir_node *n,
                      ir_id *map)
 {
-    struct ir_module *m = b->module;
     struct long_product p = {0};
     if (is_long(g, n, &p)) {
         b->where = n->where;
         map[n->out] = multiply(b, &p, map[ir_operand(g, n, 0)], map[ir_operand(g, n, 1)]);
     } else if (ir_has_bodies((enum ir_op)n->op)) {
-        uint32_t *made = body_rewrite_all(m, n, pass_long_products);
-        b->where = n->where;
-        ir_id y = ir_build(b, (enum ir_op)n->op, (int)n->n_in, body_operands(m, g, n, map),
-                           ir_with_functions(m, n->attrs, made));
-        body_set_results(n, y, map);
+        body_copy_rewritten(b, g, n, map, pass_long_products);
     } else {
         pass_copy_node(b, g, n, map);
     }

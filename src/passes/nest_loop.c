@@ -127,7 +127,7 @@ static double time_lost(const struct nest_program *p, const struct nest_step *t)
     const struct nest *n = p->nests.at[t->nest];
     double least = step_time(p, t), work = step_work(p, t) / COST_WORK_PER_US;
     double resident = waiting_time(n, COST_RESIDENT_THREADS * (double)COST_MULTIPROCESSORS);
-    double launched = waiting_time(n, COST_LAUNCHED_THREADS * (double)COST_MULTIPROCESSORS);
+    double launched = waiting_time(n, COST_THREADS_OF_ONE * (double)COST_MULTIPROCESSORS);
     resident = larger(resident, COST_RESIDENT_WORK * work);
     return larger(resident, least) - larger(launched, least);
 }

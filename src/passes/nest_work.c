@@ -133,21 +133,21 @@ bool nest_fold_is_leaf(const struct nest *n, nest_id fold)
            nest_extent(n, s) > 0;
 }
 
-#define WARP 32
 #define LINE_BYTES 128
 
 // Lines of memory in which neighbouring positions of the axes have their elements, for each warp of positions.
 static double lines_along(const struct nest *n, const struct nest_statement *access,
                           uint32_t n_axes, const nest_id *axes)
 {
-    int64_t seen[WARP], size = (int64_t)jot_dtype_size(n->buffers.at[access->buffer].dtype);
+    int64_t seen[COST_WARP],
+        size = (int64_t)jot_dtype_size(n->buffers.at[access->buffer].dtype);
     int count = 0, positions = 0;
     // Places that are data are told apart by what is added to them alone.
     if (nest_index_has_values(&access->index)) {
         int64_t factor = n_axes ? nest_index_factor(&access->index, axes[n_axes - 1]) : 0;
-        return factor == 1 || factor == -1 ? 1 : WARP;
+        return factor == 1 || factor == -1 ? 1 : COST_WARP;
     }
-    for (; positions < WARP; positions++) {
+    for (; positions < COST_WARP; positions++) {
         int64_t rest = positions, place = 0;
         for (uint32_t k = n_axes; k-- > 0;) {
             int64_t extent = n->axes.at[axes[k]].extent;
@@ -164,7 +164,7 @@ static double lines_along(const struct nest *n, const struct nest_statement *acc
         seen[i] = line;
         count += i == count;
     }
-    return positions ? (double)count * WARP / positions : 0;
+    return positions ? (double)count * COST_WARP / positions : 0;
 }
 
 struct nest_lines nest_lines_of(const struct nest *n, const struct nest_statement *points,

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static LLVMValueRef call_of(struct machine *m, const char *name, int n, LLVMValueRef *arguments)
+LLVMValueRef gpu_call(struct machine *m, const char *name, int n, LLVMValueRef *arguments)
 {
     unsigned id = LLVMLookupIntrinsicID(name, strlen(name));
     LLVMValueRef f = LLVMGetIntrinsicDeclaration(m->module->module, id, NULL, 0);
@@ -15,14 +15,14 @@ static LLVMValueRef call_of(struct machine *m, const char *name, int n, LLVMValu
 static LLVMValueRef call(struct cg_lowering *l, const char *name, int n,
                          LLVMValueRef *arguments)
 {
-    return call_of(&l->m, name, n, arguments);
+    return gpu_call(&l->m, name, n, arguments);
 }
 
 LLVMValueRef gpu_special(struct machine *m, const char *name)
 {
     char whole[64];
     snprintf(whole, sizeof whole, "llvm.nvvm.read.ptx.sreg.%s", name);
-    return call_of(m, whole, 0, NULL);
+    return gpu_call(m, whole, 0, NULL);
 }
 
 LLVMValueRef gpu_block_number(struct cg_lowering *l)
@@ -30,7 +30,7 @@ LLVMValueRef gpu_block_number(struct cg_lowering *l)
     return l->gpu->is_phase ? l->gpu->block_number : gpu_special(&l->m, "ctaid.x");
 }
 
-void gpu_barrier(struct machine *m) { call_of(m, "llvm.nvvm.barrier0", 0, NULL); }
+void gpu_barrier(struct machine *m) { gpu_call(m, "llvm.nvvm.barrier0", 0, NULL); }
 
 // Of the threads that run a phase, other ones of the block beside them.
 static void sync_phase(struct cg_lowering *l)

@@ -111,6 +111,8 @@ static inline struct map_gpu gpu_map_of(const struct cg_lowering *l)
                             .is_ahead = g->common,
                             .is_network = g->network};
 }
+// An intrinsic of LLVM that has one type.
+LLVMValueRef gpu_call(struct machine *m, const char *name, int n, LLVMValueRef *arguments);
 // device.c: what the machine has.
 LLVMValueRef gpu_special(struct machine *m, const char *name); // tid.x, ctaid.x, nctaid.x
 LLVMValueRef gpu_i32(const struct cg_lowering *l, int64_t x);

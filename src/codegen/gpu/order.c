@@ -11,15 +11,6 @@
 
 #define WARPS (MAP_ORDER_BLOCK / GPU_WARP)
 
-static LLVMValueRef call(struct cg_lowering *l, const char *name, int n,
-                         LLVMValueRef *arguments)
-{
-    unsigned id = LLVMLookupIntrinsicID(name, strlen(name));
-    LLVMValueRef f = LLVMGetIntrinsicDeclaration(l->module->module, id, NULL, 0);
-    return LLVMBuildCall2(l->m.b, LLVMIntrinsicGetType(l->module->context, id, NULL, 0), f,
-                          arguments, (unsigned)n, "");
-}
-
 // ---- What the ways of making updates have in common
 
 LLVMValueRef updates_word(struct cg_lowering *l, LLVMValueRef base, LLVMValueRef i)
@@ -34,13 +25,14 @@ LLVMValueRef updates_load_word(struct cg_lowering *l, LLVMValueRef base, LLVMVal
 
 LLVMValueRef updates_any(struct cg_lowering *l, LLVMValueRef condition)
 {
-    return call(l, "llvm.nvvm.vote.any.sync", 2, (LLVMValueRef[]){gpu_i32(l, -1), condition});
+    return gpu_call(&l->m, "llvm.nvvm.vote.any.sync", 2,
+                    (LLVMValueRef[]){gpu_i32(l, -1), condition});
 }
 
 static LLVMValueRef ballot(struct cg_lowering *l, LLVMValueRef condition)
 {
-    return call(l, "llvm.nvvm.vote.ballot.sync", 2,
-                (LLVMValueRef[]){gpu_i32(l, -1), condition});
+    return gpu_call(&l->m, "llvm.nvvm.vote.ballot.sync", 2,
+                    (LLVMValueRef[]){gpu_i32(l, -1), condition});
 }
 
 LLVMValueRef updates_peers(struct cg_lowering *l, LLVMValueRef key, int64_t count,

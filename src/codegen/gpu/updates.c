@@ -77,11 +77,8 @@ void updates_lower_turn(struct cg_lowering *l, const struct updates *u, bool dep
 // The lanes of the warp that have the same key.
 static LLVMValueRef match(struct cg_lowering *l, LLVMValueRef key)
 {
-    static const char name[] = "llvm.nvvm.match.any.sync.i32";
-    unsigned id = LLVMLookupIntrinsicID(name, sizeof name - 1);
-    LLVMValueRef f = LLVMGetIntrinsicDeclaration(l->module->module, id, NULL, 0);
-    return LLVMBuildCall2(l->m.b, LLVMIntrinsicGetType(l->module->context, id, NULL, 0), f,
-                          (LLVMValueRef[]){gpu_i32(l, -1), key}, 2, "");
+    return gpu_call(&l->m, "llvm.nvvm.match.any.sync.i32", 2,
+                    (LLVMValueRef[]){gpu_i32(l, -1), key});
 }
 
 static LLVMValueRef place(struct cg_lowering *l, const struct updates *u)
