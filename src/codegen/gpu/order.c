@@ -7,8 +7,6 @@
 // numbers, or what the updates take of them.
 #include "codegen/gpu/updates.h"
 
-#include <string.h>
-
 #define WARPS (MAP_ORDER_BLOCK / GPU_WARP)
 
 // ---- What the ways of making updates have in common
