@@ -399,8 +399,16 @@ static void lower_group(struct cg_lowering *l, const struct nest_statement *s, u
     cg_chunks_close(l);
 }
 
-// A body with loops over time along the vector axis.  Where lanes touch no memory in the course of
-// time a mask costs nothing, and one code does for whole vectors and for the rest.
+// Whether what is left over behind whole vectors has code of its own.  Where lanes touch no memory in the
+// course of time a mask costs nothing.  Where they do it costs little, if stores under masks are as quick as
+// others: less than the time to compile a long body once more.
+static bool rest_has_code(const struct cg_lowering *l, const struct nest_statement *s)
+{
+    bool is_long = l->module->vector_bytes == 64 && !cg_may_repeat(l, s, 4);
+    return has_lanes_in_time(l, s->body, false) && !is_long;
+}
+
+// A body with loops over time along the vector axis.
 static void lower_side_by_side(struct cg_lowering *l, const struct nest_statement *s,
                                nest_id axis, unsigned chunks, LLVMValueRef begin,
                                LLVMValueRef end)
@@ -409,7 +417,7 @@ static void lower_side_by_side(struct cg_lowering *l, const struct nest_statemen
     int64_t group = (int64_t)chunks * l->lanes, extent = l->nest->axes.at[axis].extent;
     LLVMValueRef step = cg_int(l->module, group);
     bool has_rest = extent % group != 0;
-    if (!has_rest || !has_lanes_in_time(l, s->body, false)) {
+    if (!has_rest || !rest_has_code(l, s)) {
         struct cg_loop loop = cg_loop_open(l, begin, end, step);
         lower_group(l, s, chunks, loop.index, has_rest ? end : NULL);
         cg_loop_close(l, &loop);
