@@ -6,10 +6,10 @@
 // merged axis keeps its identity and no index needs a division; a slice, a reversal, a padding
 // or a shear makes a derived atom: a coordinate that depends on the old ones but is none of
 // them.
+#include "passes/axes.h"
 #include "ir/indexing.h"
-#include "passes/schedule_internal.h"
 
-atom_id axes_atom(struct schedule *s, int64_t extent)
+atom_id axes_atom(struct axes *s, int64_t extent)
 {
     atom_id a = s->atoms.count;
     vec_push(s->scratch, &s->atoms,
@@ -17,7 +17,7 @@ atom_id axes_atom(struct schedule *s, int64_t extent)
     return a;
 }
 
-static atom_id derived_atom(struct schedule *s, int64_t extent, struct atoms from)
+static atom_id derived_atom(struct axes *s, int64_t extent, struct atoms from)
 {
     atom_id a = axes_atom(s, extent);
     s->atoms.at[a].is_derived = true;
@@ -26,7 +26,7 @@ static atom_id derived_atom(struct schedule *s, int64_t extent, struct atoms fro
     return a;
 }
 
-atom_id axes_root(const struct schedule *s, atom_id a)
+atom_id axes_root(const struct axes *s, atom_id a)
 {
     while (s->atoms.at[a].same != a)
         a = s->atoms.at[a].same;
@@ -40,7 +40,7 @@ static struct atoms list_atoms(const atom_list *l)
     return (struct atoms){.count = l->count, .at = l->at};
 }
 
-static void push_leaves(struct schedule *s, atom_list *l, atom_id a)
+static void push_leaves(struct axes *s, atom_list *l, atom_id a)
 {
     // The lower parts wait; an atom of extent E has at most log2(E) parts.
     atom_id wait[64];
@@ -58,7 +58,7 @@ static void push_leaves(struct schedule *s, atom_list *l, atom_id a)
 }
 
 // Whether the atoms are leaves already, which is what they mostly are.
-static bool are_leaves(const struct schedule *s, struct atoms x)
+static bool are_leaves(const struct axes *s, struct atoms x)
 {
     for (uint32_t i = 0; i < x.count; i++) {
         const struct atom *a = &s->atoms.at[x.at[i]];
@@ -68,7 +68,7 @@ static bool are_leaves(const struct schedule *s, struct atoms x)
     return true;
 }
 
-struct atoms axes_leaves(struct schedule *s, struct atoms x)
+struct atoms axes_leaves(struct axes *s, struct atoms x)
 {
     atom_list l = {0};
     if (are_leaves(s, x))
@@ -78,7 +78,7 @@ struct atoms axes_leaves(struct schedule *s, struct atoms x)
     return list_atoms(&l);
 }
 
-struct atoms axes_of_view(struct schedule *s, struct view v)
+struct atoms axes_of_view(struct axes *s, struct view v)
 {
     atom_list l = {0};
     for (uint32_t i = 0; i < v.rank; i++)
@@ -87,7 +87,7 @@ struct atoms axes_of_view(struct schedule *s, struct view v)
     return list_atoms(&l);
 }
 
-bool axes_contain(const struct schedule *s, struct atoms set, atom_id a)
+bool axes_contain(const struct axes *s, struct atoms set, atom_id a)
 {
     (void)s;
     for (uint32_t i = 0; i < set.count; i++)
@@ -96,13 +96,13 @@ bool axes_contain(const struct schedule *s, struct atoms set, atom_id a)
     return false;
 }
 
-static void push_new(struct schedule *s, atom_list *l, atom_id a)
+static void push_new(struct axes *s, atom_list *l, atom_id a)
 {
     if (!axes_contain(s, list_atoms(l), a))
         vec_push(s->scratch, l, a);
 }
 
-struct atoms axes_dependence(struct schedule *s, struct atoms x)
+struct atoms axes_dependence(struct axes *s, struct atoms x)
 {
     atom_list l = {0}, wait = {0};
     x = axes_leaves(s, x);
@@ -130,7 +130,7 @@ struct atoms axes_dependence(struct schedule *s, struct atoms x)
     return list_atoms(&l);
 }
 
-struct atoms axes_concat(struct schedule *s, struct atoms a, struct atoms b)
+struct atoms axes_concat(struct axes *s, struct atoms a, struct atoms b)
 {
     if (!a.count)
         return b;
@@ -146,7 +146,7 @@ struct atoms axes_concat(struct schedule *s, struct atoms a, struct atoms b)
 }
 
 // The atoms of a that are in b, or that are not.
-static struct atoms filter(struct schedule *s, struct atoms a, struct atoms b, bool in)
+static struct atoms filter(struct axes *s, struct atoms a, struct atoms b, bool in)
 {
     atom_list l = {0};
     a = axes_leaves(s, a);
@@ -157,17 +157,17 @@ static struct atoms filter(struct schedule *s, struct atoms a, struct atoms b, b
     return list_atoms(&l);
 }
 
-struct atoms axes_intersect(struct schedule *s, struct atoms a, struct atoms b)
+struct atoms axes_intersect(struct axes *s, struct atoms a, struct atoms b)
 {
     return filter(s, a, b, true);
 }
 
-struct atoms axes_minus(struct schedule *s, struct atoms a, struct atoms b)
+struct atoms axes_minus(struct axes *s, struct atoms a, struct atoms b)
 {
     return filter(s, a, b, false);
 }
 
-bool axes_include(const struct schedule *s, struct atoms set, struct atoms part)
+bool axes_include(const struct axes *s, struct atoms set, struct atoms part)
 {
     for (uint32_t i = 0; i < part.count; i++)
         if (!axes_contain(s, set, part.at[i]))
@@ -175,7 +175,7 @@ bool axes_include(const struct schedule *s, struct atoms set, struct atoms part)
     return true;
 }
 
-bool axes_overlap(const struct schedule *s, struct atoms a, struct atoms b)
+bool axes_overlap(const struct axes *s, struct atoms a, struct atoms b)
 {
     for (uint32_t i = 0; i < a.count; i++)
         if (axes_contain(s, b, a.at[i]))
@@ -183,14 +183,14 @@ bool axes_overlap(const struct schedule *s, struct atoms a, struct atoms b)
     return false;
 }
 
-bool axes_equal(struct schedule *s, struct atoms a, struct atoms b)
+bool axes_equal(struct axes *s, struct atoms a, struct atoms b)
 {
     a = axes_leaves(s, a);
     b = axes_leaves(s, b);
     return a.count == b.count && (!a.count || !memcmp(a.at, b.at, a.count * sizeof *a.at));
 }
 
-int64_t axes_product(const struct schedule *s, struct atoms a)
+int64_t axes_product(const struct axes *s, struct atoms a)
 {
     int64_t product = 1;
     for (uint32_t i = 0; i < a.count; i++)
@@ -199,14 +199,14 @@ int64_t axes_product(const struct schedule *s, struct atoms a)
     return product;
 }
 
-static struct atoms one_atom(struct schedule *s, atom_id a)
+static struct atoms one_atom(struct axes *s, atom_id a)
 {
     atom_id *at = arena_array(s->scratch, atom_id, 1);
     at[0] = a;
     return (struct atoms){.count = 1, .at = at};
 }
 
-struct view axes_fresh_view(struct schedule *s, ir_id v)
+struct view axes_fresh_view(struct axes *s, ir_id v)
 {
     const int64_t *dims = ir_dims_of(s->g, v);
     uint32_t rank = (uint32_t)ir_rank_of(s->g, v);
@@ -217,7 +217,7 @@ struct view axes_fresh_view(struct schedule *s, ir_id v)
     return (struct view){.rank = rank, .dims = at};
 }
 
-bool axes_view_equal(struct schedule *s, struct view a, struct view b)
+bool axes_view_equal(struct axes *s, struct view a, struct view b)
 {
     for (uint32_t i = 0; i < a.rank; i++)
         if (!axes_equal(s, a.dims[i], b.dims[i]))
@@ -225,7 +225,7 @@ bool axes_view_equal(struct schedule *s, struct view a, struct view b)
     return a.rank == b.rank;
 }
 
-static void split_atom(struct schedule *s, atom_id a, int64_t high)
+static void split_atom(struct axes *s, atom_id a, int64_t high)
 {
     struct atom old = s->atoms.at[a];
     struct atoms from = {.count = old.n_from, .at = old.from};
@@ -236,13 +236,13 @@ static void split_atom(struct schedule *s, atom_id a, int64_t high)
     s->atoms.at[a].low = l;
 }
 
-void axes_split(struct schedule *s, atom_id a, int64_t extent)
+void axes_split(struct axes *s, atom_id a, int64_t extent)
 {
     split_atom(s, a, s->atoms.at[a].extent / extent);
 }
 
 // Splits the first atoms of both sequences until they have one extent.
-static bool refine_heads(struct schedule *s, atom_id a, atom_id b)
+static bool refine_heads(struct axes *s, atom_id a, atom_id b)
 {
     int64_t x = s->atoms.at[a].extent, y = s->atoms.at[b].extent;
     if (x == y)
@@ -260,7 +260,7 @@ static bool refine_heads(struct schedule *s, atom_id a, atom_id b)
     return false;
 }
 
-bool axes_refine(struct schedule *s, struct atoms a, struct atoms b)
+bool axes_refine(struct axes *s, struct atoms a, struct atoms b)
 {
     for (uint32_t i = 0;;) {
         a = axes_leaves(s, a);
@@ -285,7 +285,7 @@ static bool are_distinct(struct atoms x)
     return true;
 }
 
-bool axes_unify(struct schedule *s, struct view a, struct view b, struct atoms *out_united)
+bool axes_unify(struct axes *s, struct view a, struct view b, struct atoms *out_united)
 {
     for (uint32_t i = 0; i < a.rank; i++)
         if (!axes_refine(s, a.dims[i], b.dims[i]))
@@ -304,13 +304,13 @@ bool axes_unify(struct schedule *s, struct view a, struct view b, struct atoms *
     return true;
 }
 
-void axes_separate(struct schedule *s, struct atoms united)
+void axes_separate(struct axes *s, struct atoms united)
 {
     for (uint32_t i = 0; i < united.count; i++)
         s->atoms.at[united.at[i]].same = united.at[i];
 }
 
-bool axes_take(struct schedule *s, struct atoms *from, int64_t extent, struct atoms *out)
+bool axes_take(struct axes *s, struct atoms *from, int64_t extent, struct atoms *out)
 {
     atom_list l = {0};
     while (extent > 1) {
@@ -334,7 +334,7 @@ bool axes_take(struct schedule *s, struct atoms *from, int64_t extent, struct at
     return true;
 }
 
-static struct atoms derive(struct schedule *s, int64_t extent, struct atoms from)
+static struct atoms derive(struct axes *s, int64_t extent, struct atoms from)
 {
     if (extent == 1)
         return (struct atoms){0};
@@ -343,7 +343,7 @@ static struct atoms derive(struct schedule *s, int64_t extent, struct atoms from
 
 // Both shapes in blocks of equal products: in each the atoms of the result are dealt out to the
 // axes of the operand.
-static void view_of_reshape(struct schedule *s, int rank, const int64_t *dims, int result_rank,
+static void view_of_reshape(struct axes *s, int rank, const int64_t *dims, int result_rank,
                             const int64_t *result_dims, struct view result, struct atoms *out)
 {
     int i = 0, k = 0;
@@ -406,7 +406,7 @@ static bool keeps_axis(const struct ir_node *n, uint32_t axis, int64_t extent)
 }
 
 // Seen from the result of a gather or from the updates of a scatter.
-static void view_of_windows(struct schedule *s, const struct ir_node *n, uint32_t i,
+static void view_of_windows(struct axes *s, const struct ir_node *n, uint32_t i,
                             const int64_t *dims, struct view result, struct atoms *out)
 {
     const struct ir_graph *g = s->g;
@@ -435,7 +435,7 @@ static void view_of_windows(struct schedule *s, const struct ir_node *n, uint32_
     }
 }
 
-static void view_of_places(struct schedule *s, const struct ir_node *n, uint32_t i,
+static void view_of_places(struct axes *s, const struct ir_node *n, uint32_t i,
                            const int64_t *dims, struct view result, struct atoms *out)
 {
     uint32_t rank = (uint32_t)ir_rank_of(s->g, ir_operand(s->g, n, i));
@@ -448,7 +448,7 @@ static void view_of_places(struct schedule *s, const struct ir_node *n, uint32_t
         out[d] = dims[d] == have[d] ? result.dims[d] : derive(s, dims[d], result.dims[d]);
 }
 
-struct view axes_operand_view(struct schedule *s, const struct ir_node *n, uint32_t i,
+struct view axes_operand_view(struct axes *s, const struct ir_node *n, uint32_t i,
                               struct view result)
 {
     ir_id v = ir_operand(s->g, n, i);
@@ -486,7 +486,7 @@ struct view axes_operand_view(struct schedule *s, const struct ir_node *n, uint3
     return (struct view){.rank = rank, .dims = out};
 }
 
-struct atoms axes_fold_atoms(struct schedule *s, const struct ir_node *n)
+struct atoms axes_fold_atoms(struct axes *s, const struct ir_node *n)
 {
     int count;
     const int64_t *axes = node_folded_axes(n, 0, &count);
@@ -498,7 +498,7 @@ struct atoms axes_fold_atoms(struct schedule *s, const struct ir_node *n)
     return list_atoms(&l);
 }
 
-static void place_folded(struct schedule *s, struct atoms *out, const int64_t *dims, int count,
+static void place_folded(struct axes *s, struct atoms *out, const int64_t *dims, int count,
                          const int64_t *axes, struct atoms folded)
 {
     struct atoms rest = axes_leaves(s, folded);
@@ -507,10 +507,10 @@ static void place_folded(struct schedule *s, struct atoms *out, const int64_t *d
             axes_take(s, &rest, dims[axes[i]], &out[axes[i]]);
 }
 
-static void place_dot(struct schedule *s, const struct ir_node *n, uint32_t i,
-                      struct view result, struct atoms *out)
+static void place_dot(struct axes *s, const struct ir_node *n, uint32_t i, struct view result,
+                      struct atoms *out)
 {
-    struct dot_shape d = dot_shape_of(s, n);
+    struct dot_shape d = dot_shape_of(s->g, n);
     int next = d.n_batch + (i ? d.n_free[0] : 0);
     for (int k = 0; k < d.n_batch; k++)
         out[d.batch[i][k]] = result.dims[k];
@@ -518,7 +518,7 @@ static void place_dot(struct schedule *s, const struct ir_node *n, uint32_t i,
         out[d.free[i][k]] = result.dims[next + k];
 }
 
-struct view axes_folded_view(struct schedule *s, const struct ir_node *n, uint32_t i,
+struct view axes_folded_view(struct axes *s, const struct ir_node *n, uint32_t i,
                              struct view result, struct atoms folded)
 {
     ir_id v = ir_operand(s->g, n, i);

@@ -17,13 +17,13 @@
 
 static struct atoms leaves_of(struct schedule *s, struct atoms a)
 {
-    return axes_leaves(s, axes_dependence(s, a));
+    return axes_leaves(&s->axes, axes_dependence(&s->axes, a));
 }
 
 static struct constraint refresh(struct schedule *s, struct constraint c)
 {
     c.kept = leaves_of(s, c.kept);
-    c.folded = axes_leaves(s, c.folded);
+    c.folded = axes_leaves(&s->axes, c.folded);
     c.context = leaves_of(s, c.context);
     c.around = leaves_of(s, c.around);
     c.stored = leaves_of(s, c.stored);
@@ -45,7 +45,7 @@ static struct group refreshed(struct schedule *s, const struct group *g)
 
 static int64_t work_of(const struct schedule *s, const struct constraint *c)
 {
-    return count_times(axes_product(s, c->kept), axes_product(s, c->folded));
+    return count_times(axes_product(&s->axes, c->kept), axes_product(&s->axes, c->folded));
 }
 
 // The same in units of cost.
@@ -87,7 +87,7 @@ static struct atoms common_loops(struct schedule *s, const struct group *g)
         const struct constraint *c = &g->constraints.at[i];
         if (is_scalar_work(c))
             continue;
-        points = first ? c->kept : axes_intersect(s, points, c->kept);
+        points = first ? c->kept : axes_intersect(&s->axes, points, c->kept);
         first = false;
     }
     return points;
@@ -109,13 +109,13 @@ static struct atoms repeated_over(struct schedule *s, const struct group *g,
                                   const struct constraint *c, struct atoms points)
 {
     const struct constraint *outer = c->outer == IR_NONE ? NULL : find_reduce(g, c->outer);
-    struct atoms loops = axes_minus(s, outer ? outer->kept : c->context, points);
-    bool is_inner = axes_overlap(s, c->kept, loops);
-    if (outer && axes_overlap(s, c->kept, outer->folded)) {
-        loops = axes_concat(s, loops, outer->folded);
+    struct atoms loops = axes_minus(&s->axes, outer ? outer->kept : c->context, points);
+    bool is_inner = axes_overlap(&s->axes, c->kept, loops);
+    if (outer && axes_overlap(&s->axes, c->kept, outer->folded)) {
+        loops = axes_concat(&s->axes, loops, outer->folded);
         is_inner = true;
     }
-    return is_inner && c->kind != CONSTRAINT_ROOT ? axes_minus(s, loops, c->kept)
+    return is_inner && c->kind != CONSTRAINT_ROOT ? axes_minus(&s->axes, loops, c->kept)
                                                   : (struct atoms){0};
 }
 
@@ -133,12 +133,13 @@ static bool find_unrolled(struct schedule *s, const struct group *g, struct atom
     for (uint32_t i = 0; i < g->constraints.count; i++) {
         const struct constraint *c = &g->constraints.at[i];
         struct atoms over = repeated_over(s, g, c, points);
-        if (!over.count || count_times(dear_work_of(s, c), axes_product(s, over)) <= s->tiny)
+        if (!over.count ||
+            count_times(dear_work_of(s, c), axes_product(&s->axes, over)) <= s->tiny)
             continue;
         const struct constraint *outer = c->outer == IR_NONE ? NULL : find_reduce(g, c->outer);
-        *out = axes_concat(s, *out, axes_minus(s, over, *out));
-        if (!outer || axes_product(s, *out) > most_unrolled(s) ||
-            axes_overlap(s, over, outer->folded))
+        *out = axes_concat(&s->axes, *out, axes_minus(&s->axes, over, *out));
+        if (!outer || axes_product(&s->axes, *out) > most_unrolled(s) ||
+            axes_overlap(&s->axes, over, outer->folded))
             return false;
     }
     return true;
@@ -152,11 +153,11 @@ static bool is_terminal(struct schedule *s, const struct constraint *c, struct a
     if (s->options->no_accumulation || c->kind != CONSTRAINT_REDUCE || !c->is_root ||
         c->is_used || dtype_is_half(d) ||
         ir_op_class((enum ir_op)ir_node_of(s->g, c->value)->op) == IR_CLASS_ARG ||
-        !axes_equal(s, c->folded, fold))
+        !axes_equal(&s->axes, c->folded, fold))
         return false;
-    struct atoms inner = axes_minus(s, c->kept, points);
-    *bytes = count_times(*bytes, 1) +
-             count_times(axes_product(s, inner), COST_ACCUMULATORS * dtype_get(d)->bytes);
+    struct atoms inner = axes_minus(&s->axes, c->kept, points);
+    *bytes = count_times(*bytes, 1) + count_times(axes_product(&s->axes, inner),
+                                                  COST_ACCUMULATORS * dtype_get(d)->bytes);
     return inner.count && *bytes <= COST_LOCAL_BYTES;
 }
 
@@ -167,17 +168,17 @@ static bool fits_fold(struct schedule *s, const struct group *g, struct atoms po
     int64_t bytes = 0;
     for (uint32_t i = 0; i < g->constraints.count; i++) {
         const struct constraint *c = &g->constraints.at[i];
-        if (!axes_include(s, c->kept, points) && !is_scalar_work(c))
+        if (!axes_include(&s->axes, c->kept, points) && !is_scalar_work(c))
             return false;
-        if (axes_include(s, c->kept, fold))
+        if (axes_include(&s->axes, c->kept, fold))
             continue;
-        if (axes_overlap(s, c->kept, fold))
+        if (axes_overlap(&s->axes, c->kept, fold))
             return false;
-        bool is_whole = axes_include(s, points, c->kept);
+        bool is_whole = axes_include(&s->axes, points, c->kept);
         if (c->kind != CONSTRAINT_REDUCE && is_whole)
             continue; // before or after the fold
         if (c->kind == CONSTRAINT_REDUCE && is_whole &&
-            ((axes_equal(s, c->folded, fold) && !c->is_inside) || points.count))
+            ((axes_equal(&s->axes, c->folded, fold) && !c->is_inside) || points.count))
             continue;
         if (is_terminal(s, c, points, fold, &bytes))
             continue;
@@ -195,20 +196,22 @@ static bool fits_fold(struct schedule *s, const struct group *g, struct atoms po
 static bool makes_terms_alone(struct schedule *s, const struct group *g, struct atoms points,
                               struct atoms fold)
 {
-    struct atoms around = axes_concat(s, points, axes_minus(s, fold, points));
+    struct atoms around = axes_concat(&s->axes, points, axes_minus(&s->axes, fold, points));
     int64_t work = 0, bytes = 0; // of terms; of what is summed
     for (uint32_t i = 0; i < g->constraints.count; i++) {
         const struct constraint *c = &g->constraints.at[i];
         int64_t type_bytes = dtype_get(ir_dtype_of(s->g, c->value))->bytes;
-        bool is_term = fold.count && axes_include(s, c->kept, fold);
-        if (!is_term && axes_product(s, axes_minus(s, c->kept, points)) > COST_UNROLL)
+        bool is_term = fold.count && axes_include(&s->axes, c->kept, fold);
+        if (!is_term &&
+            axes_product(&s->axes, axes_minus(&s->axes, c->kept, points)) > COST_UNROLL)
             bytes = count_plus(bytes, count_times(work_of(s, c), type_bytes));
         if (is_term && c->kind == CONSTRAINT_REDUCE)
             return false;
-        if (is_term && c->kind == CONSTRAINT_EXPENSIVE && axes_include(s, around, c->kept))
+        if (is_term && c->kind == CONSTRAINT_EXPENSIVE &&
+            axes_include(&s->axes, around, c->kept))
             work = count_plus(work, dear_work_of(s, c));
     }
-    bool is_large = bytes > count_times(axes_product(s, points), COST_LARGE_BYTES);
+    bool is_large = bytes > count_times(axes_product(&s->axes, points), COST_LARGE_BYTES);
     if (is_large && bytes / COST_VECTOR_BYTES >= work)
         return false;
     return bytes && work > s->tiny && !s->options->no_accumulation;
@@ -218,7 +221,7 @@ static bool is_fold_candidate(const struct constraint *c, struct atoms points,
                               const struct schedule *s)
 {
     return c->kind == CONSTRAINT_REDUCE && c->folded.count &&
-           ((c->is_root && !c->is_used) || axes_include(s, points, c->kept));
+           ((c->is_root && !c->is_used) || axes_include(&s->axes, points, c->kept));
 }
 
 // A fold over which all results that need one accumulate.
@@ -247,7 +250,7 @@ static bool are_folds_of_points(const struct schedule *s, const struct group *g,
 {
     for (uint32_t i = 0; i < g->constraints.count; i++)
         if (g->constraints.at[i].kind == CONSTRAINT_REDUCE &&
-            !axes_include(s, points, g->constraints.at[i].kept))
+            !axes_include(&s->axes, points, g->constraints.at[i].kept))
             return false;
     return true;
 }
@@ -264,11 +267,11 @@ static bool choose_loops(struct schedule *s, struct group *g, const char **reaso
         if (!are_loops_distinct(c))
             return false;
         work = work_of(s, c) > work ? work_of(s, c) : work;
-        is_nested |=
-            c->outer != IR_NONE && c->kept.count && axes_product(s, c->folded) > FOLD_LANES;
+        is_nested |= c->outer != IR_NONE && c->kept.count &&
+                     axes_product(&s->axes, c->folded) > FOLD_LANES;
     }
     struct atoms points = common_loops(s, g);
-    int64_t n_points = axes_product(s, points);
+    int64_t n_points = axes_product(&s->axes, points);
     int64_t enough = s->options->large ? 2 : COST_POINTS;
     bool is_single = g->constraints.count == 1;
     bool is_split_later = s->options->one_loop && s->options->no_accumulation && points.count &&
@@ -283,7 +286,7 @@ static bool choose_loops(struct schedule *s, struct group *g, const char **reaso
         } else if (!points.count && !is_single) {
             return false;
         } else if (n_points < enough && !is_single && !is_split_later &&
-                   !axes_equal(s, points, axes_leaves(s, g->points))) {
+                   !axes_equal(&s->axes, points, axes_leaves(&s->axes, g->points))) {
             *reason = "too few parallel points";
             return false;
         }

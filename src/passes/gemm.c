@@ -9,48 +9,6 @@
 #include "passes/schedule_internal.h"
 #include "passes/transform.h"
 
-bool node_is_folding(const struct ir_node *n)
-{
-    enum ir_class c = ir_op_class((enum ir_op)n->op);
-    return c == IR_CLASS_REDUCE || c == IR_CLASS_ARG || c == IR_CLASS_CONTRACT;
-}
-
-bool node_is_index(const struct ir_node *n)
-{
-    enum ir_class c = ir_op_class((enum ir_op)n->op);
-    return c == IR_CLASS_LAYOUT || c == IR_CLASS_INDEX || c == IR_CLASS_CONST ||
-           c == IR_CLASS_HINT || n->op == IR_dynamic_update_slice;
-}
-
-const int64_t *node_folded_axes(const struct ir_node *n, uint32_t i, int *count)
-{
-    if (ir_op_class((enum ir_op)n->op) == IR_CLASS_CONTRACT)
-        return ir_attr_ints(n->attrs, i ? IR_KEY_rhs_contract : IR_KEY_lhs_contract, count);
-    if (ir_op_class((enum ir_op)n->op) == IR_CLASS_REDUCE)
-        return ir_attr_ints(n->attrs, IR_KEY_axes, count);
-    return ir_attr_ints(n->attrs, IR_KEY_axis, count);
-}
-
-struct dot_shape dot_shape_of(const struct schedule *s, const struct ir_node *n)
-{
-    static const enum ir_key batch_keys[2] = {IR_KEY_lhs_batch, IR_KEY_rhs_batch};
-    static const enum ir_key contract_keys[2] = {IR_KEY_lhs_contract, IR_KEY_rhs_contract};
-    struct dot_shape d = {0};
-    for (uint32_t i = 0; i < 2; i++) {
-        uint32_t set = 0;
-        d.batch[i] = ir_attr_ints(n->attrs, batch_keys[i], &d.n_batch);
-        d.contract[i] = ir_attr_ints(n->attrs, contract_keys[i], &d.n_contract);
-        for (int k = 0; k < d.n_batch; k++)
-            set |= UINT32_C(1) << d.batch[i][k];
-        for (int k = 0; k < d.n_contract; k++)
-            set |= UINT32_C(1) << d.contract[i][k];
-        for (int a = 0; a < ir_rank_of(s->g, ir_operand(s->g, n, i)); a++)
-            if (!(set >> a & 1))
-                d.free[i][d.n_free[i]++] = a;
-    }
-    return d;
-}
-
 // A value as strided memory of another value.
 struct strided {
     ir_id base;
@@ -269,7 +227,7 @@ static bool is_taken(const struct nest_gemm *g, uint32_t i)
 static bool gemm_of_operands(const struct schedule *s, const struct ir_node *n,
                              jot_dtype operands, struct nest_gemm *out, ir_id base[2])
 {
-    struct dot_shape d = dot_shape_of(s, n);
+    struct dot_shape d = dot_shape_of(s->g, n);
     struct strided x[2];
     struct nest_gemm g = {.dtype = ir_dtype_of(s->g, n->out),
                           .operands = operands,
@@ -325,7 +283,7 @@ bool dot_rereads_matrix(const struct schedule *s, ir_id v, const struct demand *
     int64_t least = s->options->many_lanes ? COST_LARGE_BYTES : COST_NEAR_BYTES;
     if (n->op != IR_dot_general || d->outer == IR_NONE)
         return false;
-    struct dot_shape shape = dot_shape_of(s, n);
+    struct dot_shape shape = dot_shape_of(s->g, n);
     struct atoms folded = s->folded_of[d->outer];
     for (uint32_t i = 0; i < 2; i++) {
         ir_id x = ir_operand(s->g, n, i);
@@ -334,7 +292,7 @@ bool dot_rereads_matrix(const struct schedule *s, ir_id v, const struct demand *
         bool all = shape.n_free[i] > 0 && uses_of(s, n, &shape, i) > 1;
         for (int k = 0; k < shape.n_free[i]; k++) {
             bytes *= ir_dims_of(s->g, x)[shape.free[i][k]];
-            all &= axes_include(s, folded, d->view.dims[first + k]);
+            all &= axes_include(&s->axes, folded, d->view.dims[first + k]);
         }
         for (int k = 0; k < shape.n_contract; k++)
             terms *= ir_dims_of(s->g, x)[shape.contract[i][k]];
@@ -364,7 +322,7 @@ static void find_packed(const struct schedule *s, const struct ir_node *n, bool 
     struct nest_gemm g = {.operands = operands_of(s, n)};
     bool is_product = dtype_multiplies(g.operands, ir_dtype_of(s->g, n->out)) &&
                       cost_is_product(s->g, n, g.operands, s->options->rich_gemm);
-    struct dot_shape d = dot_shape_of(s, n);
+    struct dot_shape d = dot_shape_of(s->g, n);
     struct strided x;
     bool lies[2];
     for (uint32_t i = 0; i < 2; i++)
@@ -398,7 +356,7 @@ static ir_id pack(struct ir_builder *b, ir_id x, jot_dtype operands, const struc
 static ir_id multiply_packed(struct schedule *s, struct ir_builder *b, const struct ir_node *n,
                              const ir_id *map, const bool packed[2])
 {
-    struct dot_shape shape = dot_shape_of(s, n);
+    struct dot_shape shape = dot_shape_of(s->g, n);
     int64_t batch[2][IR_MAX_RANK], contract[2][IR_MAX_RANK];
     ir_id in[2];
     for (uint32_t i = 0; i < 2; i++) {

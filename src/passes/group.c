@@ -51,9 +51,9 @@ static bool is_new_demand(struct schedule *s, const demand_list *l, const struct
     for (uint32_t i = 0; i < l->count; i++)
         if (l->at[i].group == d->group && l->at[i].outer == d->outer &&
             l->at[i].is_repeated == d->is_repeated &&
-            axes_view_equal(s, l->at[i].view, d->view) &&
-            axes_equal(s, l->at[i].context, d->context) &&
-            axes_equal(s, l->at[i].stored, d->stored))
+            axes_view_equal(&s->axes, l->at[i].view, d->view) &&
+            axes_equal(&s->axes, l->at[i].context, d->context) &&
+            axes_equal(&s->axes, l->at[i].stored, d->stored))
             return false;
     return true;
 }
@@ -72,7 +72,7 @@ demand_list group_demands_on(struct schedule *s, ir_id v)
 
 static struct atoms join_sets(struct schedule *s, struct atoms a, struct atoms b)
 {
-    return axes_concat(s, a, axes_minus(s, b, a));
+    return axes_concat(&s->axes, a, axes_minus(&s->axes, b, a));
 }
 
 // Whether it gives windows of its operand, which overlap: a broadcast that is sheared.
@@ -110,10 +110,10 @@ static void pass_on(struct schedule *s, ir_id v, const struct demand *d)
         return;
     }
     if (!node_is_index(n))
-        to.context = axes_of_view(s, d->view);
+        to.context = axes_of_view(&s->axes, d->view);
     for (uint32_t i = 0; i < n->n_in; i++) {
-        to.view =
-            n->op == IR_pad && i == 1 ? (struct view){0} : axes_operand_view(s, n, i, d->view);
+        to.view = n->op == IR_pad && i == 1 ? (struct view){0}
+                                            : axes_operand_view(&s->axes, n, i, d->view);
         to.is_repeated = d->is_repeated || repeats_operand(s, n, i);
         group_want(s, ir_operand(s->g, n, i), to);
     }
@@ -132,8 +132,8 @@ static void pass_on_fold(struct schedule *s, ir_id v, uint32_t group, struct vie
     const struct ir_node *n = ir_node_of(s->g, v);
     for (uint32_t i = 0; i < n->n_in; i++) {
         struct demand to = {.group = group, .outer = v};
-        to.view = axes_folded_view(s, n, i, view, s->folded_of[v]);
-        to.context = to.around = join_sets(s, axes_of_view(s, view), s->folded_of[v]);
+        to.view = axes_folded_view(&s->axes, n, i, view, s->folded_of[v]);
+        to.context = to.around = join_sets(s, axes_of_view(&s->axes, view), s->folded_of[v]);
         s->is_forced[ir_operand(s->g, n, i)] |= is_packed(s, n, ir_operand(s->g, n, i));
         group_want(s, ir_operand(s->g, n, i), to);
     }
@@ -206,7 +206,7 @@ static bool merge_groups(struct schedule *s, const struct demand *x, const struc
     const char *reason;
     if (a->kind != GROUP_KERNEL || b->kind != GROUP_KERNEL || s->options->separate ||
         a->is_alone || b->is_alone || a->ops + b->ops > COST_KERNEL_OPS ||
-        !align_ranks(a, b, &rank) || !axes_unify(s, x->view, y->view, &united))
+        !align_ranks(a, b, &rank) || !axes_unify(&s->axes, x->view, y->view, &united))
         return false;
     struct group merged = *a;
     memset(&merged.constraints, 0, sizeof merged.constraints);
@@ -215,7 +215,7 @@ static bool merge_groups(struct schedule *s, const struct demand *x, const struc
     add_list(s, &merged, b);
     merged.work += b->work;
     if (!group_frame(s, &merged, &reason)) {
-        axes_separate(s, united);
+        axes_separate(&s->axes, united);
         return false;
     }
     merged.rank = rank;
@@ -237,11 +237,11 @@ static bool unite_in_group(struct schedule *s, const struct demand *x, const str
     struct group *g = group_at(s, x->group);
     struct atoms united;
     const char *reason;
-    if (g->kind != GROUP_KERNEL || !axes_unify(s, x->view, y->view, &united))
+    if (g->kind != GROUP_KERNEL || !axes_unify(&s->axes, x->view, y->view, &united))
         return false;
     if (group_frame(s, g, &reason))
         return true;
-    axes_separate(s, united);
+    axes_separate(&s->axes, united);
     group_frame(s, g, &reason);
     return false;
 }
@@ -261,7 +261,7 @@ static demand_list gather(struct schedule *s, ir_id v, bool reads)
             x.group = a;
             y.group = b;
             if (a != b ? merge_groups(s, &x, &y)
-                       : !reads && !axes_view_equal(s, x.view, y.view) &&
+                       : !reads && !axes_view_equal(&s->axes, x.view, y.view) &&
                              unite_in_group(s, &x, &y))
                 changed = true;
         }
@@ -274,7 +274,7 @@ static struct constraint constraint_of(struct schedule *s, ir_id v, const struct
 {
     const struct ir_node *n = ir_node_of(s->g, v);
     struct constraint c = {.kind = CONSTRAINT_EXPENSIVE, .value = v, .outer = d->outer};
-    c.kept = axes_dependence(s, axes_of_view(s, d->view));
+    c.kept = axes_dependence(&s->axes, axes_of_view(&s->axes, d->view));
     c.context = d->context;
     c.around = d->around;
     c.stored = d->stored;
@@ -282,7 +282,8 @@ static struct constraint constraint_of(struct schedule *s, ir_id v, const struct
         c.kind = CONSTRAINT_REDUCE;
         c.is_used = true;
         c.folded = s->folded_of[v];
-        c.is_inside = !axes_include(s, c.kept, axes_leaves(s, axes_dependence(s, d->context)));
+        c.is_inside = !axes_include(
+            &s->axes, c.kept, axes_leaves(&s->axes, axes_dependence(&s->axes, d->context)));
     }
     return c;
 }
@@ -293,7 +294,8 @@ static bool is_constrained(struct schedule *s, struct group *g, const struct con
     for (uint32_t i = 0; i < g->constraints.count; i++) {
         const struct constraint *old = &g->constraints.at[i];
         if (old->kind == CONSTRAINT_EXPENSIVE && old->outer == c->outer &&
-            axes_equal(s, old->kept, c->kept) && axes_equal(s, old->context, c->context))
+            axes_equal(&s->axes, old->kept, c->kept) &&
+            axes_equal(&s->axes, old->context, c->context))
             return true;
     }
     return false;
@@ -301,9 +303,9 @@ static bool is_constrained(struct schedule *s, struct group *g, const struct con
 
 static bool is_plain(struct schedule *s, struct view v)
 {
-    struct atoms a = axes_of_view(s, v);
+    struct atoms a = axes_of_view(&s->axes, v);
     for (uint32_t i = 0; i < a.count; i++) {
-        if (s->atoms.at[a.at[i]].is_derived)
+        if (s->axes.atoms.at[a.at[i]].is_derived)
             return false;
         for (uint32_t k = 0; k < i; k++)
             if (a.at[i] == a.at[k])
@@ -317,7 +319,7 @@ static bool are_one_place(struct schedule *s, const demand_list *l)
 {
     for (uint32_t i = 1; i < l->count; i++)
         if (l->at[i].group != l->at[0].group ||
-            !axes_view_equal(s, l->at[i].view, l->at[0].view))
+            !axes_view_equal(&s->axes, l->at[i].view, l->at[0].view))
             return false;
     return l->count > 0;
 }
@@ -363,7 +365,7 @@ static bool join(struct schedule *s, ir_id v, const demand_list *l, uint32_t n_s
     bool folds = node_is_folding(n);
     bool is_expensive = cost_is_expensive((enum ir_op)n->op, ir_dtype_of(s->g, v));
     if (folds)
-        s->folded_of[v] = axes_fold_atoms(s, n);
+        s->folded_of[v] = axes_fold_atoms(&s->axes, n);
     for (uint32_t i = 0; i < n_same; i++) {
         struct constraint c = constraint_of(s, v, &l->at[i]);
         if (folds || (is_expensive && !is_constrained(s, g, &c)))
@@ -377,9 +379,9 @@ static bool join(struct schedule *s, ir_id v, const demand_list *l, uint32_t n_s
                  (struct constraint){.kind = CONSTRAINT_ROOT,
                                      .value = v,
                                      .outer = IR_NONE,
-                                     .kept = axes_of_view(s, l->at[0].view),
-                                     .context = axes_of_view(s, l->at[0].view),
-                                     .around = axes_of_view(s, l->at[0].view)});
+                                     .kept = axes_of_view(&s->axes, l->at[0].view),
+                                     .context = axes_of_view(&s->axes, l->at[0].view),
+                                     .around = axes_of_view(&s->axes, l->at[0].view)});
     bool asks = g->constraints.count != before || g->arithmetic.count != before_arithmetic;
     uint32_t ops = g->ops;
     int64_t work = g->work;
@@ -406,7 +408,7 @@ static bool join(struct schedule *s, ir_id v, const demand_list *l, uint32_t n_s
         }
         struct demand d = l->at[i];
         if (as_root)
-            d.stored = axes_of_view(s, d.view);
+            d.stored = axes_of_view(&s->axes, d.view);
         pass_on(s, v, &d);
     }
     return true;
@@ -423,7 +425,7 @@ static uint32_t sort_out(struct schedule *s, demand_list *l, uint32_t g)
             l->at[i] = d;
         }
     for (uint32_t i = 1; i < n; i++)
-        if (!axes_view_equal(s, l->at[i].view, l->at[0].view))
+        if (!axes_view_equal(&s->axes, l->at[i].view, l->at[0].view))
             return 0;
     return n;
 }
@@ -461,9 +463,9 @@ static void store_alone(struct schedule *s, ir_id v, const demand_list *l, const
 {
     const struct ir_node *n = ir_node_of(s->g, v);
     uint32_t g = group_make(s, GROUP_KERNEL, l);
-    struct demand d = {.group = g, .outer = IR_NONE, .view = axes_fresh_view(s, v)};
+    struct demand d = {.group = g, .outer = IR_NONE, .view = axes_fresh_view(&s->axes, v)};
     struct constraint c = {.kind = CONSTRAINT_ROOT, .value = v, .outer = IR_NONE};
-    d.context = d.around = axes_of_view(s, d.view);
+    d.context = d.around = axes_of_view(&s->axes, d.view);
     c.kept = c.context = c.around = d.context;
     s->decision[v] = DECIDE_MEMBER;
     s->group_of[v] = g;
@@ -472,11 +474,11 @@ static void store_alone(struct schedule *s, ir_id v, const demand_list *l, const
     if (node_is_folding(n)) {
         c.kind = CONSTRAINT_REDUCE;
         c.is_root = true;
-        c.folded = s->folded_of[v] = axes_fold_atoms(s, n);
+        c.folded = s->folded_of[v] = axes_fold_atoms(&s->axes, n);
         vec_push(s->scratch, &group_at(s, g)->reduced, v);
     } else if (node_is_scan(n)) {
         c.folded = d.view.dims[ir_attr_int(n->attrs, IR_KEY_axis)];
-        c.kept = axes_minus(s, c.kept, c.folded);
+        c.kept = axes_minus(&s->axes, c.kept, c.folded);
     }
     struct group *group = group_at(s, g);
     vec_push(s->scratch, &group->constraints, c);
@@ -551,7 +553,7 @@ static bool repeat_expanded(struct schedule *s, ir_id v, const demand_list *l)
     for (uint32_t i = 0; i < l->count; i++) {
         struct group *g = group_at(s, l->at[i].group);
         if (node_is_folding(n))
-            s->folded_of[v] = folded[i] = axes_fold_atoms(s, n);
+            s->folded_of[v] = folded[i] = axes_fold_atoms(&s->axes, n);
         struct constraint c = constraint_of(s, v, &l->at[i]);
         if (s->cheap[v] != COST_NEVER || (!node_is_folding(n) && is_constrained(s, g, &c)))
             continue;
@@ -719,7 +721,7 @@ static void count_cones(struct schedule *s)
             ops = 0;
             bytes = value_count(s, n->out) * dtype_get(ir_dtype_of(s->g, n->out))->bytes;
         } else if (node_is_folding(n)) {
-            int64_t folded = axes_product(s, axes_fold_atoms(s, n));
+            int64_t folded = axes_product(&s->axes, axes_fold_atoms(&s->axes, n));
             ops = folded > COST_REPEAT_EXPANDED ? COST_NEVER : ops * folded;
         } else if (node_is_scan(n) || node_is_update(n) || node_is_steps(n)) {
             ops = COST_NEVER;

@@ -13,7 +13,7 @@ void group_store_update(struct schedule *s, ir_id v, const demand_list *l)
     ir_id x = ir_operand(s->g, n, 0);
     struct demand d = {.group = group_make(s, GROUP_UPDATE, l),
                        .outer = IR_NONE,
-                       .view = axes_fresh_view(s, x)};
+                       .view = axes_fresh_view(&s->axes, x)};
     struct group *g = group_at(s, d.group);
     uint32_t updates = n->op == IR_dynamic_update_slice ? 1 : 2;
     vec_push(s->scratch, &g->roots, v);
@@ -24,8 +24,8 @@ void group_store_update(struct schedule *s, ir_id v, const demand_list *l)
     s->is_stored[v] = true;
     s->is_forced[x] = true;
     group_want(s, x, d);
-    s->view_of[v] = d.view = axes_fresh_view(s, ir_operand(s->g, n, updates));
-    d.context = axes_of_view(s, d.view);
+    s->view_of[v] = d.view = axes_fresh_view(&s->axes, ir_operand(s->g, n, updates));
+    d.context = axes_of_view(&s->axes, d.view);
     struct update_frame f = write_update_frame(s, n, d.view);
     g->points = f.points;
     d.is_repeated = f.is_by_element;
@@ -33,7 +33,7 @@ void group_store_update(struct schedule *s, ir_id v, const demand_list *l)
         ir_id y = ir_operand(s->g, n, i);
         struct demand to = d;
         if (i != updates)
-            to.view = axes_operand_view(s, n, i, d.view);
+            to.view = axes_operand_view(&s->axes, n, i, d.view);
         group_want(s, y, to);
     }
 }
@@ -85,7 +85,8 @@ bool group_has_few_terms(struct schedule *s, ir_id v, const demand_list *l)
         return false;
     int64_t most = l->at[0].outer == IR_NONE ? COST_FEW_TERMS : COST_FOLD_TERMS;
     return gemm_of_dot(s, ir_node_of(s->g, v), &gemm, base) && gemm.k <= most &&
-           are_enough_rows(axes_product(s, group_at(s, l->at[0].group)->points), FOLD_LANES);
+           are_enough_rows(axes_product(&s->axes, group_at(s, l->at[0].group)->points),
+                           FOLD_LANES);
 }
 
 // Whether a processor makes the product in a kernel, although the library could.  Layers of networks over points have
@@ -126,9 +127,10 @@ bool group_store_library(struct schedule *s, ir_id v, const demand_list *l)
     s->is_stored[v] = true;
     for (int i = 0; i < 2; i++) {
         s->is_forced[base[i]] = true;
-        group_want(
-            s, base[i],
-            (struct demand){.group = g, .outer = IR_NONE, .view = axes_fresh_view(s, base[i])});
+        group_want(s, base[i],
+                   (struct demand){.group = g,
+                                   .outer = IR_NONE,
+                                   .view = axes_fresh_view(&s->axes, base[i])});
     }
     return true;
 }
@@ -193,7 +195,7 @@ void group_store_steps(struct schedule *s, const struct ir_node *n)
     group_at(s, g)->operands = operands;
     for (uint32_t i = 0; i < n->n_in; i++) {
         ir_id x = ir_operand(s->g, n, i);
-        operands[i] = axes_fresh_view(s, x);
+        operands[i] = axes_fresh_view(&s->axes, x);
         bool is_map = ir_op_class((enum ir_op)ir_node_of(s->g, x)->op) == IR_CLASS_MAP;
         s->is_forced[x] |= !group_at(s, g)->resident || (is_taken[i] && is_map);
         group_want(s, x, (struct demand){.group = g, .outer = IR_NONE, .view = operands[i]});

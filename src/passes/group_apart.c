@@ -53,7 +53,8 @@ static double price_of_kernels(struct schedule *of, struct schedule trial, bool 
     options.donated = NULL;
     struct nest_program program = {.arena = of->arena, .name = "trial"};
     trial.arena = of->arena;
-    trial.scratch = of->scratch;
+    trial.scratch = trial.axes.scratch = of->scratch;
+    trial.axes.g = trial.g;
     trial.options = &options;
     trial.program = &program;
     trial.kernels = arena_new(of->arena, struct hash_table);
@@ -86,7 +87,7 @@ static double price_of(const struct trial *t)
     struct schedule trial = {.g = t->g, .is_apart = t->is_apart};
     if (t->is_all) {
         trial.residents = t->s->residents;
-        trial.loops = t->s->loops;
+        trial.axes.loops = t->s->axes.loops;
     }
     return price_of_kernels(t->s, trial, t->is_all);
 }
@@ -96,7 +97,7 @@ double group_price_of_order(struct schedule *s, int64_t block)
     struct schedule trial = {.g = s->g,
                              .is_apart = s->is_apart,
                              .residents = s->residents,
-                             .loops = s->loops,
+                             .axes.loops = s->axes.loops,
                              .apart = s->apart,
                              .has_loops = true,
                              .wanted_block = block};

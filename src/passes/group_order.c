@@ -20,6 +20,7 @@
 //     par i < 32, l < 8 { seq t { load a[32*T*i + 32*t + 8*k + l] ... } }
 #include "passes/group.h"
 #include "passes/lanes.h"
+#include "passes/schedule_internal.h"
 
 #define LEAST_BLOCK 4 // lanes
 
@@ -34,7 +35,7 @@ struct voting {
     int64_t *votes; // by atom, which is a loop of one group
 };
 
-static struct atoms last_leaf(struct schedule *s, struct atoms a)
+static struct atoms last_leaf(struct axes *s, struct atoms a)
 {
     a = axes_leaves(s, a);
     return a.count > 1 ? (struct atoms){1, a.at + a.count - 1} : a;
@@ -43,7 +44,7 @@ static struct atoms last_leaf(struct schedule *s, struct atoms a)
 // The loops that go from one element of the axis to the next, seen from the view.
 static struct atoms loops_along(struct schedule *s, struct view view, uint32_t axis)
 {
-    return axes_dependence(s, last_leaf(s, view.dims[axis]));
+    return axes_dependence(&s->axes, last_leaf(&s->axes, view.dims[axis]));
 }
 
 // The last axis that has more than one element; the rank when there is none.
@@ -179,7 +180,7 @@ struct lane_order {
 };
 
 // 1 + the axis of the value whose neighbours are neighbouring atoms that are marked, or 0.
-static uint8_t axis_along(struct schedule *s, struct view view, const bool *marked)
+static uint8_t axis_along(struct axes *s, struct view view, const bool *marked)
 {
     for (uint32_t axis = view.rank; axis-- > 0;) {
         struct atoms last = last_leaf(s, view.dims[axis]);
@@ -205,8 +206,8 @@ static void look_at_loop(struct lane_order *o, const struct group *g)
     for (uint32_t i = 0; i < n->n_in; i++) {
         uint8_t axis = axis_along(&l->space, l->operands[i], is_lane);
         struct atoms own =
-            axis ? last_leaf(s, g->operands[i].dims[axis - 1]) : (struct atoms){0};
-        if (own.count && s->atoms.at[own.at[0]].extent == extent)
+            axis ? last_leaf(&s->axes, g->operands[i].dims[axis - 1]) : (struct atoms){0};
+        if (own.count && s->axes.atoms.at[own.at[0]].extent == extent)
             o->runs[own.at[0]] = true;
     }
     for (ir_id v = n->out; v < n->out + n->n_out; v++)
@@ -218,18 +219,18 @@ static void look_at_loop(struct lane_order *o, const struct group *g)
 static uint8_t axis_wanted(struct lane_order *o, ir_id v)
 {
     struct schedule *s = o->s;
-    uint8_t axis =
-        is_kernel(s, s->group_of[v]) ? axis_along(s, s->view_of[v], o->runs) : o->left[v];
+    uint8_t axis = is_kernel(s, s->group_of[v]) ? axis_along(&s->axes, s->view_of[v], o->runs)
+                                                : o->left[v];
     for (uint32_t d = s->first_demand[v]; d != NONE && !axis; d = s->demands.at[d].next)
-        axis = axis_along(s, s->demands.at[d].view, o->runs);
+        axis = axis_along(&s->axes, s->demands.at[d].view, o->runs);
     return axis;
 }
 
 // Whether the atoms of the axis end with whole blocks.
 static bool has_blocks(const struct lane_order *o, struct view view, uint8_t axis)
 {
-    struct atoms last = last_leaf(o->s, view.dims[axis - 1]);
-    const struct atom *a = last.count ? &o->s->atoms.at[last.at[0]] : NULL;
+    struct atoms last = last_leaf(&o->s->axes, view.dims[axis - 1]);
+    const struct atom *a = last.count ? &o->s->axes.atoms.at[last.at[0]] : NULL;
     return a && !a->is_derived && a->extent > o->block && a->extent % o->block == 0;
 }
 
@@ -251,9 +252,9 @@ static void mark_loops(struct lane_order *o, ir_id v)
     struct schedule *s = o->s;
     uint32_t axis = o->axis[v] - 1u;
     if (is_kernel(s, s->group_of[v]))
-        o->runs[last_leaf(s, s->view_of[v].dims[axis]).at[0]] = true;
+        o->runs[last_leaf(&s->axes, s->view_of[v].dims[axis]).at[0]] = true;
     for (uint32_t d = s->first_demand[v]; d != NONE; d = s->demands.at[d].next)
-        o->runs[last_leaf(s, s->demands.at[d].view.dims[axis]).at[0]] = true;
+        o->runs[last_leaf(&s->axes, s->demands.at[d].view.dims[axis]).at[0]] = true;
 }
 
 // How many neighbours are a vector of what the loops that are one kernel read and leave.
@@ -293,7 +294,7 @@ static void find_axes(struct lane_order *o)
 
 static bool find_blocks(struct schedule *s, struct lane_order *o, int64_t block)
 {
-    *o = (struct lane_order){s, arena_array(s->scratch, bool, s->atoms.count + 1),
+    *o = (struct lane_order){s, arena_array(s->scratch, bool, s->axes.atoms.count + 1),
                              arena_array(s->scratch, uint8_t, s->g->values.count + 1),
                              arena_array(s->scratch, uint8_t, s->g->values.count + 1), block};
     find_axes(o);
@@ -305,9 +306,9 @@ static bool find_blocks(struct schedule *s, struct lane_order *o, int64_t block)
 
 static void split_loop(struct schedule *s, struct view view, uint32_t axis)
 {
-    atom_id a = last_leaf(s, view.dims[axis]).at[0];
-    if (s->atoms.at[a].extent > s->lane_block)
-        axes_split(s, a, s->lane_block);
+    atom_id a = last_leaf(&s->axes, view.dims[axis]).at[0];
+    if (s->axes.atoms.at[a].extent > s->lane_block)
+        axes_split(&s->axes, a, s->lane_block);
 }
 
 // Puts blocks of lanes together in memory, and splits the loops that go through them.
@@ -331,7 +332,8 @@ static void put_blocks(struct schedule *s, int64_t block)
 
 void group_order_axes(struct schedule *s)
 {
-    struct voting q = {.s = s, .votes = arena_array(s->scratch, int64_t, s->atoms.count + 1)};
+    struct voting q = {.s = s,
+                       .votes = arena_array(s->scratch, int64_t, s->axes.atoms.count + 1)};
     if (s->options->separate)
         return;
     vote_all(&q);

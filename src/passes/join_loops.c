@@ -13,6 +13,7 @@
 // lanes that are on their way, and stay in the nearest caches.  That is possible when the lanes
 // of the two are the same and what is between them mixes none.
 #include "passes/lanes.h"
+#include "passes/schedule_internal.h"
 #include "passes/transform.h"
 
 #include <string.h>
@@ -279,7 +280,7 @@ static struct schedule over(const struct schedule *s, const struct ir_graph *g)
 {
     struct schedule t = *s;
     t.g = g;
-    t.loops = NULL;
+    t.axes = (struct axes){.scratch = s->scratch, .g = g};
     t.residents = arena_array(s->scratch, const struct resident *, g->nodes.count + 1);
     return t;
 }
@@ -453,7 +454,7 @@ const struct ir_graph *schedule_join_loops(struct schedule *s, const struct ir_g
         find_joins(&j);
         s->apart = j.refused;
         s->residents = j.s.residents;
-        s->loops = j.s.loops;
+        s->axes.loops = j.s.axes.loops;
         const struct ir_graph *joined =
             j.outlines.count && i < MOST_ROUNDS ? with_calls(&j) : NULL;
         if (!joined)

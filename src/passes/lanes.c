@@ -98,7 +98,7 @@ static bool list_view(struct lanes *l, const struct ir_node *n, struct view v)
 // Makes a the same as b, unless some value has both.
 static bool unite(struct lanes *l, atom_id a, atom_id b)
 {
-    struct schedule *s = &l->space;
+    struct axes *s = &l->space;
     if (!l->uses) {
         l->uses = arena_array(s->scratch, struct lane_uses, s->atoms.count);
         any_view(l, l->top, list_view);
@@ -119,7 +119,7 @@ static bool unite(struct lanes *l, atom_id a, atom_id b)
 // the same, unless some value has both.
 static void align(struct lanes *l, struct view v)
 {
-    struct schedule *s = &l->space;
+    struct axes *s = &l->space;
     struct atoms missing = axes_minus(s, l->lanes, axes_of_view(s, v));
     for (uint32_t i = 0; i < missing.count; i++) {
         struct atoms own = unmixed(l, axes_minus(s, axes_of_view(s, v), l->lanes));
@@ -149,7 +149,7 @@ static void choose_lanes(struct lanes *l)
 }
 
 // Loops of one graph have their results in the same lists.
-static struct lane_graph *top_of(struct schedule *s, const struct ir_node *n)
+static struct lane_graph *top_of(struct axes *s, const struct ir_node *n)
 {
     struct lane_graph *top = arena_new(s->scratch, struct lane_graph);
     const struct ir_graph *g = s->g;
@@ -166,7 +166,7 @@ static struct lane_graph *top_of(struct schedule *s, const struct ir_node *n)
     return top;
 }
 
-struct lanes *lanes_of(struct schedule *s, const struct ir_node *n)
+struct lanes *lanes_of(struct axes *s, const struct ir_node *n)
 {
     struct arena *scratch = s->scratch;
     const struct ir_graph *g = s->g;
@@ -203,7 +203,7 @@ bool lanes_keep_tested(struct lanes *l, const struct ir_node *n)
 
 bool lanes_lead(const struct ir_graph *g, const struct ir_node *n)
 {
-    struct schedule s = {.scratch = g->module->arena, .g = g};
+    struct axes s = {.scratch = g->module->arena, .g = g};
     struct lanes *l = lanes_of(&s, n);
     bool lead = true;
     for (uint32_t k = 0; k < l->subjects.count; k++)
@@ -239,7 +239,7 @@ bool lanes_only_move(struct lanes *l, const struct lane_graph *f, ir_id v)
     const struct ir_node *n = ir_node_of(f->g, v);
     if (n->op != IR_transpose && n->op != IR_reshape)
         return false;
-    struct schedule *s = &l->space;
+    struct axes *s = &l->space;
     struct view x = f->view[ir_operand(f->g, n, 0)], y = f->view[v];
     struct atoms a = axes_leaves(s, lanes_inner(l, axes_of_view(s, x)));
     struct atoms b = axes_leaves(s, lanes_inner(l, axes_of_view(s, y)));

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Along which axes a loop is many loops side by side.
 //
-// Axes are sequences of atoms (schedule_internal.h).  Atoms that an op keeps in step are united,
+// Axes are sequences of atoms (axes.h).  Atoms that an op keeps in step are united,
 // those that an op mixes (folds, slices, reverses, gathers along) are marked, through all bodies: a
 // carry has the same view before a step and after it.  What is not marked and belongs to every
 // carry, but for those without axes, are the lanes.
 #ifndef PASSES_LANES_H
 #define PASSES_LANES_H
 
-#include "passes/schedule_internal.h"
+#include "passes/axes.h"
 
 // A graph as it is used at one place: bodies that two nodes share have two.  Of the graph around a
 // loop there is the loop alone.
@@ -25,7 +25,7 @@ struct lane_use {
 };
 
 struct lanes {
-    struct schedule space; // of atoms; a mixed one is_derived
+    struct axes space; // a mixed atom is_derived
     struct ir_module *module;
     struct lane_graph *top;      // has the loop as one of its nodes
     const struct view *operands; // of the loop
@@ -45,7 +45,7 @@ void lanes_mix(struct lanes *l, const struct ir_node *n, struct atoms a);
 
 // The lanes of node n, a scan, while or cond, or a call of a function that has some.  Memory is the
 // scratch arena's; views of the results are forgotten when it is called again for n.
-struct lanes *lanes_of(struct schedule *s, const struct ir_node *n);
+struct lanes *lanes_of(struct axes *s, const struct ir_node *n);
 // Whether the test of the while has fewer lanes, but for short axes: then these are no lanes any more.
 bool lanes_keep_tested(struct lanes *l, const struct ir_node *n);
 // Whether the first axes of all carries of a batched while, the only node of a graph, are lanes indeed.

@@ -14,7 +14,7 @@ struct step {
     const struct view *in; // of its operands; NULL: those of their values
 };
 
-static struct schedule *space_of(struct step *t) { return &t->l->space; }
+static struct axes *space_of(struct step *t) { return &t->l->space; }
 
 static struct view view_in(const struct step *t, uint32_t i)
 {
@@ -30,7 +30,7 @@ static const int64_t *dims_in(const struct step *t, uint32_t i)
 
 static void mix(struct step *t, struct atoms a)
 {
-    struct schedule *s = space_of(t);
+    struct axes *s = space_of(t);
     a = axes_leaves(s, a);
     for (uint32_t i = 0; i < a.count; i++) {
         struct atom *atom = &s->atoms.at[a.at[i]];
@@ -54,7 +54,7 @@ static void mix_view(struct step *t, struct view v)
 
 static void unite(struct step *t, struct atoms a, struct atoms b)
 {
-    struct schedule *s = space_of(t);
+    struct axes *s = space_of(t);
     if (!axes_refine(s, a, b)) {
         mix(t, a);
         mix(t, b);
@@ -91,7 +91,7 @@ static struct atoms *dims_of_view(struct view v) { return (struct atoms *)(uintp
 
 static struct atoms fresh(struct step *t, int64_t extent)
 {
-    struct schedule *s = space_of(t);
+    struct axes *s = space_of(t);
     if (extent == 1)
         return (struct atoms){0};
     atom_id *at = arena_array(s->scratch, atom_id, 1);
@@ -179,12 +179,12 @@ static void step_transpose(struct step *t)
 // In blocks of equal products the atoms of the operand are dealt out to the axes of the result.
 static void step_reshape(struct step *t)
 {
-    struct schedule *s = space_of(t);
+    struct axes *s = space_of(t);
     struct view x = view_in(t, 0);
     const int64_t *dims = dims_in(t, 0), *result = ir_dims_of(t->f->g, t->n->out);
     struct view out = axes_fresh_view(s, t->n->out);
     uint32_t i = 0, k = 0;
-    if (value_count(s, t->n->out) == 0) {
+    if (ir_count_of(s->g, t->n->out) == 0) {
         mix_all(t);
         return;
     }
@@ -272,7 +272,7 @@ static void step_axes(struct step *t)
 // What is folded is mixed, what is kept goes on.
 static void step_fold(struct step *t)
 {
-    struct schedule *s = space_of(t);
+    struct axes *s = space_of(t);
     const struct ir_node *n = t->n;
     struct view out = blank_view(t, (uint32_t)ir_rank_of(t->f->g, n->out));
     for (uint32_t i = 0; i < n->n_in; i++) {
@@ -290,7 +290,7 @@ static void step_fold(struct step *t)
                     dims_of_view(out)[next++] = x.dims[d];
             continue;
         }
-        struct dot_shape shape = dot_shape_of(s, n);
+        struct dot_shape shape = dot_shape_of(s->g, n);
         int next = shape.n_batch + (i ? shape.n_free[0] : 0);
         for (int k = 0; k < shape.n_batch; k++) {
             if (i)

@@ -152,32 +152,15 @@ static void tell_triangular_solve(struct routine *r, const struct ir_graph *g,
 // By op of the class; pass_expand leaves none of those that are told nothing.
 static const struct {
     void (*tell)(struct routine *, const struct ir_graph *, const struct ir_node *);
-    int inner; // of the axes of operand 0 are the routine's, the last ones; ALL_SIZES: as many as it has sizes
     bool gains_lanes; // a GPU does several in less time than one after the other
 } routines[IR_OP_COUNT] = {
-    [IR_conv] = {tell_conv, NO_BATCH},
-    [IR_exchange] = {NULL, NO_BATCH},
-    [IR_fft] = {tell_fft, ALL_SIZES, true},
-    [IR_qr] = {tell_matrices, 2, true},
-    [IR_eigh] = {tell_matrices, 2, true},
-    [IR_svd] = {tell_matrices, 2, true},
-    [IR_eig] = {tell_matrices, 2},
-    [IR_schur] = {tell_matrices, 2},
-    [IR_cholesky] = {tell_matrices, 2, true},
-    [IR_lu] = {tell_matrices, 2, true},
-    [IR_triangular_solve] = {tell_triangular_solve, 2, true},
-    [IR_tridiagonal_solve] = {NULL, 1},
-    [IR_sort] = {tell_sort, 1},
-    [IR_top_k] = {tell_top_k, 1},
+    [IR_conv] = {tell_conv},          [IR_fft] = {tell_fft, true},
+    [IR_qr] = {tell_matrices, true},  [IR_eigh] = {tell_matrices, true},
+    [IR_svd] = {tell_matrices, true}, [IR_eig] = {tell_matrices},
+    [IR_schur] = {tell_matrices},     [IR_cholesky] = {tell_matrices, true},
+    [IR_lu] = {tell_matrices, true},  [IR_triangular_solve] = {tell_triangular_solve, true},
+    [IR_sort] = {tell_sort},          [IR_top_k] = {tell_top_k},
 };
-
-int node_routine_axes(const struct ir_node *n)
-{
-    int inner = routines[n->op].inner;
-    if (inner == ALL_SIZES)
-        ir_attr_ints(n->attrs, IR_KEY_sizes, &inner);
-    return inner;
-}
 
 bool node_routine_gains_lanes(const struct ir_node *n) { return routines[n->op].gains_lanes; }
 

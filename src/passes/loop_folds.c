@@ -22,7 +22,7 @@ static bool mixes_lanes(const struct loop *l)
     for (uint32_t i = 0; i < l->n_in; i++)
         in[i] = ir_param(&b, ir_type_in(l->b, l->in[i]));
     const struct ir_node *n = ir_node_in(&b, ir_scan(&b, &l->s, (int)l->n_in, in));
-    struct schedule space = {.scratch = l->m->arena, .g = b.graph};
+    struct axes space = {.scratch = l->m->arena, .g = b.graph};
     return lanes_lost_to(lanes_of(&space, n));
 }
 

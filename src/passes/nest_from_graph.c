@@ -36,7 +36,7 @@ static void put_terminal(struct writer *w, ir_id v, nest_id fold)
     write_form_of_view(w, s->view_of[v], at);
     int count;
     const int64_t *axes = node_folded_axes(n, 0, &count);
-    struct view operand = axes_folded_view(s, n, 0, s->view_of[v], s->folded_of[v]);
+    struct view operand = axes_folded_view(&s->axes, n, 0, s->view_of[v], s->folded_of[v]);
     for (int i = 0; i < count; i++)
         write_form_of_atoms(w, operand.dims[axes[i]], &folded[i]);
     struct nest_combine c = write_combine_of(w, v, at, NEST_NONE, folded);
@@ -46,8 +46,8 @@ static void put_terminal(struct writer *w, ir_id v, nest_id fold)
 // Loops that are not written for each result.
 static struct atoms outer_loops(struct writer *w)
 {
-    struct atoms around = axes_concat(w->s, w->g->points, w->g->fold);
-    return axes_concat(w->s, around, w->g->unrolled);
+    struct atoms around = axes_concat(&w->s->axes, w->g->points, w->g->fold);
+    return axes_concat(&w->s->axes, around, w->g->unrolled);
 }
 
 // The results of a group that have the same inner loops, in those loops.
@@ -55,17 +55,19 @@ static void put_roots(struct writer *w, uint32_t n, const ir_id *roots, nest_id 
 {
     struct schedule *s = w->s;
     struct atoms outer = outer_loops(w);
-    struct atoms inner = axes_minus(s, axes_of_view(s, s->view_of[roots[0]]), outer);
+    struct atoms inner =
+        axes_minus(&s->axes, axes_of_view(&s->axes, s->view_of[roots[0]]), outer);
     scope_id back = w->e.at;
     nest_id *axes = arena_array(s->scratch, nest_id, inner.count);
     form_id *loop = arena_array(s->scratch, form_id, inner.count);
     struct binding *undo = arena_array(s->scratch, struct binding, inner.count * n);
-    write_open_map(w, s, inner, axes);
+    write_open_map(w, &s->axes, inner, axes);
     for (uint32_t i = 0; i < inner.count; i++)
         loop[i] = emit_form_axis(&w->e, axes[i]);
     uint32_t n_bound = 0;
     for (uint32_t i = 0; i < n; i++) {
-        struct atoms own = axes_minus(s, axes_of_view(s, s->view_of[roots[i]]), outer);
+        struct atoms own =
+            axes_minus(&s->axes, axes_of_view(&s->axes, s->view_of[roots[i]]), outer);
         // Roots of the same atoms are bound once.
         if (own.count && s->bound[own.at[0]] == loop[0])
             continue;
@@ -77,8 +79,8 @@ static void put_roots(struct writer *w, uint32_t n, const ir_id *roots, nest_id 
         write_bind_unrolled(w, place, undo_place);
         for (uint32_t i = 0; i < n; i++) {
             const struct ir_node *node = ir_node_of(s->g, roots[i]);
-            struct atoms view = axes_of_view(s, s->view_of[roots[i]]);
-            struct atoms own = axes_concat(s, view, axes_dependence(s, view));
+            struct atoms view = axes_of_view(&s->axes, s->view_of[roots[i]]);
+            struct atoms own = axes_concat(&s->axes, view, axes_dependence(&s->axes, view));
             if (!write_is_first_place(w, own, place))
                 continue;
             if (fold != NEST_NONE && node_is_folding(node) && write_is_terminal(w, roots[i]))
@@ -96,8 +98,9 @@ static void put_roots(struct writer *w, uint32_t n, const ir_id *roots, nest_id 
 // Whether the value is computed after the fold of the group, not in it.
 static bool is_after(struct writer *w, ir_id v)
 {
-    struct atoms depends = axes_dependence(w->s, axes_of_view(w->s, w->s->view_of[v]));
-    return !axes_include(w->s, axes_leaves(w->s, depends), w->g->fold) &&
+    struct atoms depends =
+        axes_dependence(&w->s->axes, axes_of_view(&w->s->axes, w->s->view_of[v]));
+    return !axes_include(&w->s->axes, axes_leaves(&w->s->axes, depends), w->g->fold) &&
            !write_is_terminal(w, v);
 }
 
@@ -109,9 +112,9 @@ static bool may_share(struct schedule *s, struct atoms own, struct atoms *bound)
         if (!own.count || !memcmp(bound->at + i, own.at, own.count * sizeof *own.at))
             return true;
     for (uint32_t i = 0; i < own.count; i++)
-        if (axes_contain(s, *bound, own.at[i]))
+        if (axes_contain(&s->axes, *bound, own.at[i]))
             return false;
-    *bound = axes_concat(s, *bound, own);
+    *bound = axes_concat(&s->axes, *bound, own);
     return true;
 }
 
@@ -128,9 +131,12 @@ static void put_all(struct writer *w, uint32_t count, const ir_id *roots, nest_i
             continue;
         if (write_is_put(w, roots[i]))
             continue;
-        struct atoms a = axes_minus(s, axes_of_view(s, s->view_of[roots[i]]), outer), bound = a;
+        struct atoms a = axes_minus(&s->axes, axes_of_view(&s->axes, s->view_of[roots[i]]),
+                                    outer),
+                     bound = a;
         for (uint32_t k = i; k < count; k++) {
-            struct atoms b = axes_minus(s, axes_of_view(s, s->view_of[roots[k]]), outer);
+            struct atoms b =
+                axes_minus(&s->axes, axes_of_view(&s->axes, s->view_of[roots[k]]), outer);
             if (done[k] || write_is_put(w, roots[k]) || !write_same_extents(s, a, b) ||
                 !may_share(s, b, &bound))
                 continue;
@@ -164,13 +170,13 @@ static void emit_point_folds(struct writer *w)
 static void emit_group_fold(struct writer *w, uint32_t n_inside, const ir_id *inside)
 {
     struct schedule *s = w->s;
-    struct atoms leaves = axes_leaves(s, w->g->fold);
+    struct atoms leaves = axes_leaves(&s->axes, w->g->fold);
     nest_id axes[MAX_LEAVES];
     form_id *loop = arena_array(s->scratch, form_id, leaves.count);
     struct binding *undo = arena_array(s->scratch, struct binding, leaves.count);
     scope_id scope = w->e.at;
     for (uint32_t i = 0; i < leaves.count; i++)
-        axes[i] = emit_axis(&w->e, s->atoms.at[leaves.at[i]].extent);
+        axes[i] = emit_axis(&w->e, s->axes.atoms.at[leaves.at[i]].extent);
     scope_id body = emit_open(&w->e, scope, NEST_FOLD, (int)leaves.count, axes);
     for (uint32_t i = 0; i < leaves.count; i++)
         loop[i] = emit_form_axis(&w->e, axes[i]);
@@ -183,7 +189,7 @@ static void emit_group_fold(struct writer *w, uint32_t n_inside, const ir_id *in
         ir_id v = w->g->reduced.at[i];
         form_id at[IR_MAX_RANK], folded[IR_MAX_RANK];
         const struct ir_node *n = ir_node_of(s->g, v);
-        if (write_is_terminal(w, v) || !axes_equal(s, s->folded_of[v], w->g->fold))
+        if (write_is_terminal(w, v) || !axes_equal(&s->axes, s->folded_of[v], w->g->fold))
             continue;
         write_form_of_view(w, s->view_of[v], at);
         write_deal_axes(w, n, leaves.count, axes, folded);
@@ -208,14 +214,14 @@ static void emit_scan(struct writer *w, ir_id v)
     const struct ir_node *n = ir_node_of(s->g, v);
     int64_t axis = ir_attr_int(n->attrs, IR_KEY_axis);
     int rank = ir_rank_of(s->g, v);
-    struct atoms all = axes_of_view(s, s->view_of[v]);
-    struct atoms along = axes_leaves(s, s->view_of[v].dims[axis]);
-    struct atoms inner = axes_minus(s, axes_minus(s, all, w->g->points), along);
+    struct atoms all = axes_of_view(&s->axes, s->view_of[v]);
+    struct atoms along = axes_leaves(&s->axes, s->view_of[v].dims[axis]);
+    struct atoms inner = axes_minus(&s->axes, axes_minus(&s->axes, all, w->g->points), along);
     nest_id axes[MAX_LEAVES];
     form_id loop[MAX_LEAVES], at[IR_MAX_RANK];
     struct binding undo[MAX_LEAVES];
     scope_id back = w->e.at;
-    write_open_map(w, s, inner, axes);
+    write_open_map(w, &s->axes, inner, axes);
     for (uint32_t i = 0; i < inner.count; i++)
         loop[i] = emit_form_axis(&w->e, axes[i]);
     write_bind(w, inner, loop, undo);
@@ -229,7 +235,7 @@ static void emit_scan(struct writer *w, ir_id v)
     for (uint32_t i = along.count; i-- > 0;) {
         along_forms[i] = place;
         if (i)
-            emit_form_divide(&w->e, place, s->atoms.at[along.at[i]].extent, &place,
+            emit_form_divide(&w->e, place, s->axes.atoms.at[along.at[i]].extent, &place,
                              &along_forms[i]);
     }
     write_bind(w, along, along_forms, undo_scan);
@@ -269,12 +275,12 @@ static void emit_roots(struct writer *w)
 static void emit_kernel(struct writer *w)
 {
     struct schedule *s = w->s;
-    struct atoms points = axes_leaves(s, w->g->points);
+    struct atoms points = axes_leaves(&s->axes, w->g->points);
     nest_id axes[MAX_LEAVES];
     form_id loop[MAX_LEAVES];
     struct binding undo[MAX_LEAVES];
     for (uint32_t i = 0; i < points.count; i++)
-        axes[i] = emit_axis(&w->e, s->atoms.at[points.at[i]].extent);
+        axes[i] = emit_axis(&w->e, s->axes.atoms.at[points.at[i]].extent);
     if (points.count)
         emit_open(&w->e, 0, NEST_PAR, (int)points.count, axes);
     for (uint32_t i = 0; i < points.count; i++)
@@ -300,22 +306,23 @@ static struct writer writer_make(struct schedule *s, uint32_t group, const char 
 // The points with those last that the first result runs along in memory.
 static struct atoms points_in_memory(struct schedule *s, const struct group *g)
 {
-    struct atoms points = axes_leaves(s, g->points);
+    struct atoms points = axes_leaves(&s->axes, g->points);
     ir_id v = g->roots.at[0];
     if (!s->axis_last[v] || g->kind != GROUP_KERNEL)
         return points;
-    struct atoms last = axes_leaves(s, s->view_of[v].dims[s->axis_last[v] - 1]);
+    struct atoms last = axes_leaves(&s->axes, s->view_of[v].dims[s->axis_last[v] - 1]);
     if (s->last_block[v])
         last = (struct atoms){1, last.at + last.count - 1};
-    return axes_concat(s, axes_minus(s, points, last), axes_intersect(s, points, last));
+    return axes_concat(&s->axes, axes_minus(&s->axes, points, last),
+                       axes_intersect(&s->axes, points, last));
 }
 
 struct kernel nest_from_group(struct schedule *s, uint32_t group, const char *name)
 {
     struct group *g = &s->groups.at[group];
     g->points = points_in_memory(s, g);
-    g->fold = axes_leaves(s, g->fold);
-    g->unrolled = axes_leaves(s, g->unrolled);
+    g->fold = axes_leaves(&s->axes, g->fold);
+    g->unrolled = axes_leaves(&s->axes, g->unrolled);
     struct writer last = writer_make(s, group, name), next = writer_make(s, group, name);
     emit_kernel(&last);
     write_choose_rows(&last, &next);

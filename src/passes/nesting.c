@@ -59,7 +59,7 @@ static uint32_t add_loop(struct nesting *n, struct loop l)
     for (uint32_t i = 0; i < n->loops.count; i++) {
         const struct loop *x = &n->loops.at[i];
         if (x->depth == l.depth && x->own.count == l.own.count &&
-            axes_include(n->s, x->own, l.own) && x->up.count == l.up.count &&
+            axes_include(&n->s->axes, x->own, l.own) && x->up.count == l.up.count &&
             (!l.up.count || !memcmp(x->up.at, l.up.at, l.up.count * sizeof *l.up.at)))
             return i;
     }
@@ -71,7 +71,7 @@ static uint32_t add_loop(struct nesting *n, struct loop l)
 static struct places climb(struct nesting *n, struct places p, uint32_t loop, struct atoms kept)
 {
     struct loop l = n->loops.at[loop];
-    if (!l.up.count || axes_intersect(n->s, kept, l.own).count)
+    if (!l.up.count || axes_intersect(&n->s->axes, kept, l.own).count)
         return add_place(n, p, loop);
     for (uint32_t i = 0; i < l.up.count; i++)
         p = climb(n, p, l.up.at[i], kept);
@@ -82,15 +82,16 @@ static struct places climb(struct nesting *n, struct places p, uint32_t loop, st
 static uint32_t loop_of_result(struct nesting *n, struct atoms around)
 {
     const struct group *g = n->g;
-    uint32_t up = g->fold.count && axes_include(n->s, around, g->fold);
-    struct atoms own = axes_minus(n->s, axes_minus(n->s, around, g->points), g->fold);
-    own = axes_minus(n->s, own, g->unrolled);
+    uint32_t up = g->fold.count && axes_include(&n->s->axes, around, g->fold);
+    struct atoms own =
+        axes_minus(&n->s->axes, axes_minus(&n->s->axes, around, g->points), g->fold);
+    own = axes_minus(&n->s->axes, own, g->unrolled);
     if (!own.count)
         return up;
-    return add_loop(
-        n, (struct loop){.own = own,
-                         .up = add_place(n, (struct places){0}, up),
-                         .runs = count_times(n->loops.at[up].runs, axes_product(n->s, own))});
+    return add_loop(n, (struct loop){.own = own,
+                                     .up = add_place(n, (struct places){0}, up),
+                                     .runs = count_times(n->loops.at[up].runs,
+                                                         axes_product(&n->s->axes, own))});
 }
 
 // The loop that a reduction is: that of the group, unless it is wanted in there.  All of it that is
@@ -98,12 +99,12 @@ static uint32_t loop_of_result(struct nesting *n, struct atoms around)
 static uint32_t loop_of_reduction(struct nesting *n, const struct constraint *c,
                                   const struct placed *p)
 {
-    if (n->g->fold.count && !c->is_inside && axes_equal(n->s, c->folded, n->g->fold))
-        return loop_of_result(n, axes_concat(n->s, c->kept, c->folded));
+    if (n->g->fold.count && !c->is_inside && axes_equal(&n->s->axes, c->folded, n->g->fold))
+        return loop_of_result(n, axes_concat(&n->s->axes, c->kept, c->folded));
     struct loop l = {.own = c->folded, .depth = p->depth, .up = p->places};
     for (uint32_t i = 0; i < p->places.count; i++)
         l.runs = count_plus(l.runs, n->loops.at[p->places.at[i]].runs);
-    l.runs = count_times(l.runs, axes_product(n->s, c->folded));
+    l.runs = count_times(l.runs, axes_product(&n->s->axes, c->folded));
     return add_loop(n, l);
 }
 
@@ -141,8 +142,9 @@ static struct placed place(struct nesting *n, uint32_t count, const struct const
 // there (write_row.c).
 static int64_t runs_of(struct nesting *n, const struct placed *p, struct atoms kept)
 {
-    int64_t runs = 0, elements = axes_product(n->s, kept);
-    int64_t written_out = axes_product(n->s, axes_intersect(n->s, n->g->unrolled, kept));
+    int64_t runs = 0, elements = axes_product(&n->s->axes, kept);
+    int64_t written_out =
+        axes_product(&n->s->axes, axes_intersect(&n->s->axes, n->g->unrolled, kept));
     bool has_row = false;
     for (uint32_t i = 0; i < p->places.count; i++) {
         int64_t r = count_times(n->loops.at[p->places.at[i]].runs, written_out);
@@ -175,14 +177,14 @@ static bool is_stored_and_made_again(const struct nesting *n, const struct place
                                      uint32_t count, const struct constraint *const *c)
 {
     enum { VISITS = 64 }; // of values that it is made of
-    int64_t elements = axes_product(n->s, c[0]->kept), loops = 0;
+    int64_t elements = axes_product(&n->s->axes, c[0]->kept), loops = 0;
     int visits = VISITS;
-    int64_t row = axes_product(n->s, axes_minus(n->s, c[0]->kept, n->g->points));
+    int64_t row = axes_product(&n->s->axes, axes_minus(&n->s->axes, c[0]->kept, n->g->points));
     bool is_stored = false;
     // Columns, whose points come last, are cut apart by fission.c.
     for (uint32_t i = 0; i < count; i++)
         is_stored |= c[i]->kind == CONSTRAINT_ROOT && c[i]->around.count &&
-                     !axes_contain(n->s, axes_leaves(n->s, n->g->points),
+                     !axes_contain(&n->s->axes, axes_leaves(&n->s->axes, n->g->points),
                                    c[i]->around.at[c[i]->around.count - 1]);
     for (uint32_t i = 0; i < p->places.count; i++)
         loops += n->loops.at[p->places.at[i]].runs == elements;
@@ -220,7 +222,7 @@ static const struct constraint **in_order(struct schedule *s, const struct group
 // of windows do.
 static int64_t elements_of(const struct schedule *s, const struct constraint *c)
 {
-    int64_t wanted = axes_product(s, c->kept), all = value_count(s, c->value);
+    int64_t wanted = axes_product(&s->axes, c->kept), all = value_count(s, c->value);
     return c->kind != CONSTRAINT_CHEAP && all < wanted ? all : wanted;
 }
 
@@ -229,10 +231,10 @@ bool group_repeats(struct schedule *s, const struct group *g)
     struct nesting n = {.s = s, .g = g};
     uint32_t count = g->constraints.count + g->arithmetic.count;
     const struct constraint **c = in_order(s, g, count);
-    struct loop points = {.own = g->points, .runs = axes_product(s, g->points)};
+    struct loop points = {.own = g->points, .runs = axes_product(&s->axes, g->points)};
     struct loop fold = {.own = g->fold,
                         .up = {1, &(uint32_t){0}},
-                        .runs = count_times(points.runs, axes_product(s, g->fold))};
+                        .runs = count_times(points.runs, axes_product(&s->axes, g->fold))};
     vec_push(s->scratch, &n.loops, points);
     if (g->fold.count)
         vec_push(s->scratch, &n.loops, fold);
@@ -246,12 +248,12 @@ bool group_repeats(struct schedule *s, const struct group *g)
         if (is_stored_and_made_again(&n, &p, end - i, c + i))
             return true;
         int64_t price = cost_of_op((enum ir_op)ir_node_of(s->g, v)->op, ir_dtype_of(s->g, v));
-        price = count_times(price, axes_product(s, c[i]->folded));
+        price = count_times(price, axes_product(&s->axes, c[i]->folded));
         int64_t own = elements_of(s, c[i]), runs = runs_of(&n, &p, c[i]->kept);
         once = count_plus(once, count_times(price, own));
         done = count_plus(done, count_times(price, runs));
-        if (axes_product(s, c[i]->folded) >= COST_LONG_FOLD && runs / COST_FOLD_AGAIN >= own &&
-            count_times(price, runs - own) > s->tiny)
+        if (axes_product(&s->axes, c[i]->folded) >= COST_LONG_FOLD &&
+            runs / COST_FOLD_AGAIN >= own && count_times(price, runs - own) > s->tiny)
             return true;
     }
     int64_t again = done - once;

@@ -70,7 +70,7 @@ static bool begin_with(struct atoms a, uint32_t at, struct atoms b)
 // another part of it than the first.
 static bool read_dim(struct look *k, struct atoms dim, int64_t *out, uint16_t *seen)
 {
-    struct schedule *s = &k->p->lanes.space;
+    struct axes *s = &k->p->lanes.space;
     int n_axes = k->p->mesh->n_axes;
     uint32_t at = 0;
     out[0] = 0;
@@ -136,7 +136,7 @@ static bool is_mixed(const struct look *k, struct atoms a)
 // Has an axis split what comes first of `rest`, which loses it, if the node allows that.
 static bool split_atoms(struct look *k, struct atoms *rest, int64_t place, struct part *part)
 {
-    struct schedule *s = &k->p->lanes.space;
+    struct axes *s = &k->p->lanes.space;
     struct atoms *by = &k->by[place], taken;
     int64_t lanes = ir_axis_size(k->p->m, k->p->mesh->grid[place]);
     if (!axes_take(s, rest, lanes, &taken) || !taken.count)
@@ -213,9 +213,8 @@ static uint32_t largest(const struct parts *p, const struct ir_node *n, const bo
     const struct ir_graph *g = p->graph.g;
     uint32_t best = IR_NONE;
     for (uint32_t i = 0; i < n->n_in; i++)
-        if (!done[i] &&
-            (best == IR_NONE || value_count(&p->lanes.space, ir_operand(g, n, i)) >
-                                    value_count(&p->lanes.space, ir_operand(g, n, best))))
+        if (!done[i] && (best == IR_NONE || ir_count_of(g, ir_operand(g, n, i)) >
+                                                ir_count_of(g, ir_operand(g, n, best))))
             best = i;
     return best;
 }

@@ -5,10 +5,11 @@
 //                                                  y = x + ((p0 + p1) + (p2 + p3))
 //
 // The value of scatter_add says so already (ir_scatter_parts): nothing is rounded differently.
-#include "ir/indexing.h"
-#include "passes/schedule_internal.h"
+#include "passes/scatter_parts.h"
 
-ir_id schedule_cut(struct ir_builder *b, ir_id x, int axis, int64_t start, int64_t limit)
+#include "ir/indexing.h"
+
+ir_id scatter_cut(struct ir_builder *b, ir_id x, int axis, int64_t start, int64_t limit)
 {
     int64_t starts[IR_MAX_RANK] = {0}, limits[IR_MAX_RANK];
     if (x == IR_NONE)
@@ -31,17 +32,17 @@ static ir_id in_parts(struct ir_builder *b, ir_id x, int axis, int64_t parts, in
         dims[i] = i == axis       ? parts
                   : i == axis + 1 ? length
                                   : ir_dims(b->module, t)[i - (i > axis)];
-    return ir_reshape(b, schedule_cut(b, x, axis, 0, parts * length), t.rank + 1, dims);
+    return ir_reshape(b, scatter_cut(b, x, axis, 0, parts * length), t.rank + 1, dims);
 }
 
-ir_id schedule_sum_pairs(struct ir_builder *b, ir_id x, int64_t parts)
+ir_id scatter_sum_pairs(struct ir_builder *b, ir_id x, int64_t parts)
 {
     ir_id sum[64];
     if (x == IR_NONE)
         return IR_NONE;
     struct ir_type t = ir_type_in(b, x);
     for (int64_t p = 0; p < parts; p++)
-        sum[p] = ir_reshape(b, schedule_cut(b, x, 0, p, p + 1), t.rank - 1,
+        sum[p] = ir_reshape(b, scatter_cut(b, x, 0, p, p + 1), t.rank - 1,
                             ir_dims(b->module, t) + 1);
     for (; parts > 1; parts /= 2)
         for (int64_t p = 0; p < parts / 2; p++)
@@ -49,8 +50,8 @@ ir_id schedule_sum_pairs(struct ir_builder *b, ir_id x, int64_t parts)
     return sum[0];
 }
 
-ir_id schedule_scatter_parts(struct ir_builder *b, const struct ir_node *n, const ir_id *in,
-                             int64_t parts)
+ir_id scatter_in_parts(struct ir_builder *b, const struct ir_node *n, const ir_id *in,
+                       int64_t parts)
 {
     struct ir_type x = ir_type_in(b, in[0]);
     struct ir_gather g = ir_gather_of(n->attrs);
@@ -78,9 +79,9 @@ ir_id schedule_scatter_parts(struct ir_builder *b, const struct ir_node *n, cons
     ir_id sums =
         ir_scatter(b, IR_scatter_add, ir_full(b, t, -0.0), in_parts(b, in[1], 0, parts, length),
                    in_parts(b, in[2], axis, parts, length), &of_parts);
-    ir_id y = ir_add(b, in[0], schedule_sum_pairs(b, sums, parts));
+    ir_id y = ir_add(b, in[0], scatter_sum_pairs(b, sums, parts));
     if (parts * length == total)
         return y;
-    return ir_scatter(b, IR_scatter_add, y, schedule_cut(b, in[1], 0, parts * length, total),
-                      schedule_cut(b, in[2], axis, parts * length, total), &g);
+    return ir_scatter(b, IR_scatter_add, y, scatter_cut(b, in[1], 0, parts * length, total),
+                      scatter_cut(b, in[2], axis, parts * length, total), &g);
 }

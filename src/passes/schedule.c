@@ -14,6 +14,7 @@
 #include "passes/pipeline.h"
 #include "passes/plan.h"
 #include "passes/points.h"
+#include "passes/scatter_parts.h"
 #include "passes/transform.h"
 #include "passes/write.h"
 
@@ -79,7 +80,7 @@ static struct ir_graph *inline_level(const struct ir_graph *g, const struct sche
         } else if (is_spread(g, n, o)) {
             add_spread(&b, n, in.at, map + n->out);
         } else if (parts_of(g, n) > 1) {
-            map[n->out] = schedule_scatter_parts(&b, n, in.at, parts_of(g, n));
+            map[n->out] = scatter_in_parts(&b, n, in.at, parts_of(g, n));
         } else {
             ir_id first = ir_rebuild(&b, g, n, in.at);
             for (uint32_t k = 0; k < n->n_out; k++)
@@ -301,19 +302,19 @@ static void add_steps(struct schedule *s)
 {
     uint32_t n;
     const uint32_t *order = schedule_order(s, &n);
-    s->n_bound = s->atoms.count;
+    s->n_bound = s->axes.atoms.count;
     s->bound = arena_array(s->scratch, uint32_t, s->n_bound);
     memset(s->bound, 0xff, s->n_bound * sizeof *s->bound);
     for (uint32_t i = 0; i < n; i++) {
         // Of what a step needs nothing but atoms is left.
         struct arena_mark mark = arena_mark(s->scratch);
-        struct lane_graph *loops = s->loops;
-        uint32_t n_atoms = s->atoms.count;
+        struct lane_graph *loops = s->axes.loops;
+        uint32_t n_atoms = s->axes.atoms.count;
         add_step(s, order[i]);
-        if (s->atoms.count != n_atoms)
+        if (s->axes.atoms.count != n_atoms)
             continue;
         arena_rewind(s->scratch, mark);
-        s->loops = loops;
+        s->axes.loops = loops;
     }
 }
 
@@ -433,6 +434,7 @@ static void schedule(struct schedule *s, const uint32_t *in, const uint32_t *out
     s->g = schedule_part_concatenations(s);
     s->g = schedule_overlap_exchanges(s);
     s->g = schedule_join_loops(s, s->g);
+    s->axes.g = s->g;
     if (!s->options->separate && !s->options->no_gemm && !s->options->no_accumulation)
         find_points(s);
     group(s);
@@ -462,6 +464,7 @@ void schedule_body(struct schedule *s, const struct ir_graph *g, const bool *die
     struct schedule body = {.arena = s->arena,
                             .scratch = s->scratch,
                             .g = g,
+                            .axes.scratch = s->scratch,
                             .options = &options,
                             .program = s->program,
                             .kernels = s->kernels,
@@ -495,7 +498,7 @@ void schedule_trial(struct schedule *s)
 static jot_status schedule_program(struct arena *scratch, void *ctx)
 {
     struct schedule *s = ctx;
-    s->scratch = scratch;
+    s->scratch = s->axes.scratch = scratch;
     uint32_t *in, *out;
     add_arguments(s, &in, &out);
     schedule(s, in, out);

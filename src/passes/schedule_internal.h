@@ -1,40 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the parts of the scheduler share: axes.c, group.c, emit.c, nest_from_graph.c, schedule.c.
+// What the parts of the scheduler share: group.c, emit.c, nest_from_graph.c, schedule.c.
 #ifndef PASSES_SCHEDULE_INTERNAL_H
 #define PASSES_SCHEDULE_INTERNAL_H
 
-#include "ir/build.h"
+#include "passes/axes.h"
 #include "passes/cost.h"
 #include "passes/schedule.h"
 
-#define NONE UINT32_MAX
 #define COST_NEVER 255
-
-// ---- Axes (axes.c)
-//
-// An axis of a value is a sequence of atoms, slowest first; an axis of extent 1 has none.  Each
-// atom is a loop of one group, or derived: a coordinate that is another function of such loops.
-typedef uint32_t atom_id;
-
-struct atom {
-    int64_t extent;
-    atom_id same;      // the atom it was united with, or itself
-    atom_id high, low; // its parts when it was split, or NONE
-    bool is_derived;
-    uint32_t n_from;
-    const atom_id *from; // derived: what it depends on
-};
-
-struct atoms {
-    uint32_t count;
-    const atom_id *at;
-};
-
-// The coordinates at which a value is wanted.
-struct view {
-    uint32_t rank;
-    const struct atoms *dims;
-};
 
 // ---- Groups (group.c, frame.c, nesting.c)
 
@@ -121,6 +94,7 @@ struct schedule {
     struct arena *arena;   // of the program
     struct arena *scratch; // goes when the schedule is done
     const struct ir_graph *g;
+    struct axes axes; // of the same graph
     const struct schedule_options *options;
     struct nest_program *program;
     struct hash_table *kernels; // of the program's nests by content
@@ -138,7 +112,6 @@ struct schedule {
     bool is_refused;  // something has neither a kernel nor steps
     const struct ir_node *refused; // a node whose op nothing here computes, or NULL
     uint32_t effect_rank;          // larger than that of the groups with effects so far
-    VEC(struct atom) atoms;
     VEC(struct group) groups;
     VEC(struct demand) demands;
     uint32_t *first_demand;  // by value
@@ -166,7 +139,6 @@ struct schedule {
     ir_id *stored_as;      // by value: the transpose that is stored instead of it, or IR_NONE
     ir_id *part_of;        // by value: the concatenation in whose memory it is, or IR_NONE
     const struct resident **residents; // by node that is a loop or branch, once asked for
-    struct lane_graph *loops;          // what lanes.c keeps of all of them
     struct frame_tables *results;      // what write_frame.c keeps of them
     const char **apart; // by node: why it is not in one kernel with a loop whose rows it reads
     // Of the kernel that is being written; see nest_from_graph.c.
@@ -176,88 +148,14 @@ struct schedule {
     uint32_t n_bound;
 };
 
-atom_id axes_atom(struct schedule *s, int64_t extent);
-atom_id axes_root(const struct schedule *s, atom_id a);
-// The parts of the atoms, in order.
-struct atoms axes_leaves(struct schedule *s, struct atoms x);
-// All atoms of a view, in the order of its axes.
-struct atoms axes_of_view(struct schedule *s, struct view v);
-// What the leaves of the atoms depend on: derived atoms replaced by what they come from.
-struct atoms axes_dependence(struct schedule *s, struct atoms x);
-struct atoms axes_concat(struct schedule *s, struct atoms a, struct atoms b);
-struct atoms axes_intersect(struct schedule *s, struct atoms a, struct atoms b);
-struct atoms axes_minus(struct schedule *s, struct atoms a, struct atoms b);
-bool axes_contain(const struct schedule *s, struct atoms set, atom_id a);
-bool axes_include(const struct schedule *s, struct atoms set, struct atoms part);
-bool axes_overlap(const struct schedule *s, struct atoms a, struct atoms b);
-bool axes_equal(struct schedule *s, struct atoms a, struct atoms b); // as sequences
-// Splits until the two sequences have the same extents; false when they do not divide so.
-bool axes_refine(struct schedule *s, struct atoms a, struct atoms b);
-// Takes atoms whose product is `extent` from the front; false when they do not divide so.
-bool axes_take(struct schedule *s, struct atoms *from, int64_t extent, struct atoms *out);
-int64_t axes_product(const struct schedule *s, struct atoms a);
-
-// A view of new atoms, one for each axis longer than 1.
-struct view axes_fresh_view(struct schedule *s, ir_id v);
-bool axes_view_equal(struct schedule *s, struct view a, struct view b);
-// Splits a leaf, so that its lower part has the extent.
-void axes_split(struct schedule *s, atom_id a, int64_t extent);
-// Makes the atoms of b those of a; false, and nothing is done, when they do not fit.
-// axes_separate takes it back, last unions first.
-bool axes_unify(struct schedule *s, struct view a, struct view b, struct atoms *out_united);
-void axes_separate(struct schedule *s, struct atoms united);
-// Operand i of an index-only or elementwise node seen from a view of its result.  *plain says that
-// every element of the operand's view is an atom again.
-struct view axes_operand_view(struct schedule *s, const struct ir_node *n, uint32_t i,
-                              struct view result);
-// The operand of a node that folds, with `folded` along the folded axes.
-struct view axes_folded_view(struct schedule *s, const struct ir_node *n, uint32_t i,
-                             struct view result, struct atoms folded);
-// The atoms of the folded axes, new.
-struct atoms axes_fold_atoms(struct schedule *s, const struct ir_node *n);
-
 // ---- Facts about nodes
 
 static inline int64_t value_count(const struct schedule *s, ir_id v)
 {
     return ir_count_of(s->g, v);
 }
-static inline bool node_is_update(const struct ir_node *n)
-{
-    return ir_op_class((enum ir_op)n->op) == IR_CLASS_UPDATE;
-}
-// A loop, a branch, or several that become one kernel (join_loops.c).
-static inline bool node_is_control(const struct ir_node *n)
-{
-    enum ir_class c = ir_op_class((enum ir_op)n->op);
-    return c == IR_CLASS_CONTROL || c == IR_CLASS_CALL;
-}
-// Number i of an attribute.
-static inline int64_t node_int_at(const struct ir_node *n, enum ir_key key, uint32_t i)
-{
-    int count;
-    return ir_attr_ints(n->attrs, key, &count)[i];
-}
-static inline bool node_is_scan(const struct ir_node *n)
-{
-    return ir_op_class((enum ir_op)n->op) == IR_CLASS_CUMULATIVE;
-}
-bool node_is_folding(const struct ir_node *n); // REDUCE, ARG, CONTRACT
-bool node_is_index(const struct ir_node *n);   // a change of index, const, iota, hint
-// The axes of operand i that a folding node folds, in the order of the sequence.
-const int64_t *node_folded_axes(const struct ir_node *n, uint32_t i, int *count);
-// How many of the last axes of operand 0 are the routine's, of a node of class LIBRARY that repeats what it
-// does over the axes before them; -1 of any other (library.c).
-int node_routine_axes(const struct ir_node *n);
 // Whether a GPU does several calls of the node's routine in less time than one after the other.
 bool node_routine_gains_lanes(const struct ir_node *n);
-
-struct dot_shape {
-    int n_batch, n_contract, n_free[2];
-    const int64_t *batch[2], *contract[2];
-    int64_t free[2][IR_MAX_RANK];
-};
-struct dot_shape dot_shape_of(const struct schedule *s, const struct ir_node *n);
 // Whether the product is for rows of which each would read a large matrix where the demand wants it: a fold takes all
 // elements of a row.  By itself its points are those of all rows, which read the matrix together.
 bool dot_rereads_matrix(const struct schedule *s, ir_id v, const struct demand *d);
@@ -433,15 +331,6 @@ bool gemm_of_dot(const struct schedule *s, const struct ir_node *n, struct nest_
                  ir_id base[2]);
 // s->g with copies, as transposes behind barriers, of operands that lie wrong for the library or a kernel.
 const struct ir_graph *schedule_pack_operands(struct schedule *s);
-
-// ---- Scatters in parts (scatter_parts.c)
-
-// A scatter_add node over the operands `in`, in that many parts.
-// x from start to limit along the axis, and a sum over the leading axis, neighbours first.
-ir_id schedule_cut(struct ir_builder *b, ir_id x, int axis, int64_t start, int64_t limit);
-ir_id schedule_sum_pairs(struct ir_builder *b, ir_id x, int64_t parts);
-ir_id schedule_scatter_parts(struct ir_builder *b, const struct ir_node *n, const ir_id *in,
-                             int64_t parts);
 
 // ---- What products do to their results (epilogue.c)
 

@@ -157,7 +157,7 @@ bool group_store_parts(struct schedule *s, ir_id v, const demand_list *l)
         // The same groups wait for the part.
         for (uint32_t k = 0; k < l->count; k++) {
             struct demand d = l->at[k];
-            d.view = axes_operand_view(s, n, i, d.view);
+            d.view = axes_operand_view(&s->axes, n, i, d.view);
             group_want(s, x, d);
         }
     }

@@ -539,7 +539,11 @@ static jot_status ask(struct arena *scratch, void *ctx)
 {
     struct question *q = ctx;
     struct nest_program program = {.arena = scratch};
-    struct schedule s = {.arena = scratch, .scratch = scratch, .g = q->g, .program = &program};
+    struct schedule s = {.arena = scratch,
+                         .scratch = scratch,
+                         .g = q->g,
+                         .axes = {.scratch = scratch, .g = q->g},
+                         .program = &program};
     s.residents = arena_array(scratch, const struct resident *, q->g->nodes.count + 1);
     q->is_resident = !schedule_residence(&s, q->n)->reason;
     return JOT_OK;
@@ -557,7 +561,7 @@ static bool keep_tested(struct schedule *s, const struct ir_node *n, struct resi
 {
     if (n->op != IR_while || (s->options && s->options->many_lanes))
         return false;
-    r->lanes = lanes_of(s, n);
+    r->lanes = lanes_of(&s->axes, n);
     return lanes_keep_tested(r->lanes, n) && !refusal(s, n, r) && r->is_expanded;
 }
 
@@ -570,7 +574,7 @@ const struct resident *schedule_residence(struct schedule *s, const struct ir_no
         if (ir_control_depth_of(s->g, n) > COST_STEP_DEPTH) {
             r->reason = schedule_reason(s, too_deep, n);
         } else if (!keep_tested(s, n, r)) {
-            *r = (struct resident){.lanes = lanes_of(s, n)};
+            *r = (struct resident){.lanes = lanes_of(&s->axes, n)};
             r->reason = refusal(s, n, r);
         }
         s->residents[number] = r;

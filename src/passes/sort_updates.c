@@ -15,7 +15,7 @@
 #include "ir/indexing.h"
 #include "passes/body.h"
 #include "passes/cost.h"
-#include "passes/schedule_internal.h"
+#include "passes/scatter_parts.h"
 
 enum {
     MOST_OPS = 16,   // of an element of an update that are done where it is added
@@ -492,11 +492,11 @@ static ir_id add_pieces(struct updates *u, ir_id sums)
     int64_t total = ir_dims(b->module, ir_type_in(b, at))[0];
     memcpy(dims + 1, ir_dims(b->module, t), (size_t)t.rank * sizeof *dims);
     sums = ir_reshape(b, sums, t.rank + 1, dims);
-    x = ir_add(b, x, schedule_sum_pairs(b, sums, u->pieces));
+    x = ir_add(b, x, scatter_sum_pairs(b, sums, u->pieces));
     if (end == total)
         return x;
-    return ir_scatter(b, (enum ir_op)u->n->op, x, schedule_cut(b, at, 0, end, total),
-                      schedule_cut(b, y, 0, end, total), &of);
+    return ir_scatter(b, (enum ir_op)u->n->op, x, scatter_cut(b, at, 0, end, total),
+                      scatter_cut(b, y, 0, end, total), &of);
 }
 
 static ir_id run_updates(struct updates *u)

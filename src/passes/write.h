@@ -93,7 +93,7 @@ bool write_is_natural(struct writer *w, ir_id v, const form_id *at);
 void write_bind(struct writer *w, struct atoms leaves, const form_id *forms,
                 struct binding *undo);
 // A loop over atoms of s, where there are any; its axes go to axes[].
-void write_open_map(struct writer *w, const struct schedule *s, struct atoms a, nest_id *axes);
+void write_open_map(struct writer *w, const struct axes *s, struct atoms a, nest_id *axes);
 // The loop of a prefix fold.
 void write_open_scan(struct writer *w, const struct ir_node *n, nest_id axis);
 void write_unbind(struct writer *w, uint32_t n, const struct binding *undo);

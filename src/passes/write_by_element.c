@@ -24,9 +24,9 @@ bool write_is_by_element(const struct schedule *s, const struct ir_node *n,
 {
     ir_id x = ir_operand(s->g, n, 0);
     double elements = (double)ir_count_of(s->g, x), rank = ir_rank_of(s->g, x);
-    double points = (double)axes_product(s, f->points),
-           windows = (double)axes_product(s, f->order);
-    double turns = windows * (double)axes_product(s, f->window);
+    double points = (double)axes_product(&s->axes, f->points),
+           windows = (double)axes_product(&s->axes, f->order);
+    double turns = windows * (double)axes_product(&s->axes, f->window);
     double bytes = (double)jot_dtype_size(ir_dtype_of(s->g, x));
     if (!s->options->one_loop || rank == 0 || windows < 2)
         return false;

@@ -43,15 +43,16 @@ scope_id write_scope_of(const struct writer *w, ir_id v, const form_id *at, nest
 bool write_same_extents(const struct schedule *s, struct atoms a, struct atoms b)
 {
     for (uint32_t i = 0; i < a.count && i < b.count; i++)
-        if (s->atoms.at[a.at[i]].extent != s->atoms.at[b.at[i]].extent)
+        if (s->axes.atoms.at[a.at[i]].extent != s->axes.atoms.at[b.at[i]].extent)
             return false;
     return a.count == b.count;
 }
 
 bool write_is_terminal(const struct writer *w, ir_id v)
 {
-    return w->g->fold.count && axes_equal(w->s, w->s->folded_of[v], w->g->fold) &&
-           axes_minus(w->s, axes_of_view(w->s, w->s->view_of[v]), w->g->points).count;
+    return w->g->fold.count && axes_equal(&w->s->axes, w->s->folded_of[v], w->g->fold) &&
+           axes_minus(&w->s->axes, axes_of_view(&w->s->axes, w->s->view_of[v]), w->g->points)
+               .count;
 }
 
 static bool folds_one(const struct writer *w, ir_id v)
@@ -91,7 +92,7 @@ static void add_sibling(struct writer *w, fold_parts *parts, scope_id scope, ir_
                         uint32_t place)
 {
     struct schedule *s = w->s;
-    struct atoms leaves = axes_leaves(s, s->folded_of[v]);
+    struct atoms leaves = axes_leaves(&s->axes, s->folded_of[v]);
     form_id *at = arena_array(s->scratch, form_id, IR_MAX_RANK);
     if (!write_same_extents(s, leaves, parts->at[0].leaves) ||
         !write_form_of_view(w, s->view_of[v], at))
@@ -129,7 +130,7 @@ static void operand_coordinates(struct writer *w, const struct ir_node *n, uint3
     int count, rank = ir_rank_of(s->g, ir_operand(s->g, n, i));
     const int64_t *axes = node_folded_axes(n, i, &count);
     if (ir_op_class((enum ir_op)n->op) == IR_CLASS_CONTRACT) {
-        struct dot_shape d = dot_shape_of(s, n);
+        struct dot_shape d = dot_shape_of(s->g, n);
         int next = d.n_batch + (i ? d.n_free[0] : 0);
         for (int k = 0; k < d.n_batch; k++)
             out[d.batch[i][k]] = at[k];
@@ -256,7 +257,7 @@ static uint32_t fold_axes(struct writer *w, ir_id v, struct atoms leaves, bool h
     uint32_t count = 0;
     if (has_leaves) {
         for (uint32_t i = 0; i < leaves.count; i++)
-            axes[count++] = emit_axis(&w->e, w->s->atoms.at[leaves.at[i]].extent);
+            axes[count++] = emit_axis(&w->e, w->s->axes.atoms.at[leaves.at[i]].extent);
     } else {
         int n_folded;
         const int64_t *folded = node_folded_axes(n, 0, &n_folded);
@@ -299,7 +300,7 @@ nest_id write_fold(struct writer *w, ir_id v, const form_id *at, nest_id guard)
     if (one != NEST_NONE)
         return one;
     bool natural = guard == NEST_NONE && write_is_natural(w, v, at);
-    struct atoms leaves = natural ? axes_leaves(s, s->folded_of[v]) : (struct atoms){0};
+    struct atoms leaves = natural ? axes_leaves(&s->axes, s->folded_of[v]) : (struct atoms){0};
     scope_id scope = write_scope_of(w, v, at, guard), back = w->e.at;
     if (w->frame)
         scope = emit_deeper(&w->e, scope, w->frame->scope);

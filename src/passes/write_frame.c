@@ -188,7 +188,7 @@ struct view write_view(const struct writer *w, ir_id v) { return w->frame->lanes
 
 // ---- Coordinates
 
-static struct schedule *space(const struct writer *w) { return &w->lanes->space; }
+static struct axes *space(const struct writer *w) { return &w->lanes->space; }
 
 // The loop of an atom that is a lane, or NONE.
 static form_id lane_form(const struct writer *w, atom_id a)
@@ -215,7 +215,7 @@ form_id write_form_of_lanes(struct writer *w, struct atoms a)
 // Coordinates from those along the atoms that are no lanes, in order.
 static void join_forms(struct writer *w, struct view view, const form_id *inner, form_id *at)
 {
-    struct schedule *s = space(w);
+    struct axes *s = space(w);
     for (uint32_t d = 0; d < view.rank; d++) {
         struct atoms a = axes_leaves(s, view.dims[d]);
         at[d] = 0;
@@ -234,7 +234,7 @@ static struct atoms inner_of(struct writer *w, struct view view)
 
 void write_forms_of_place(struct writer *w, struct view view, int64_t place, form_id *at)
 {
-    struct schedule *s = space(w);
+    struct axes *s = space(w);
     struct atoms inner = inner_of(w, view);
     form_id *forms = arena_array(s->scratch, form_id, inner.count + 1);
     for (uint32_t i = inner.count; i-- > 0;) {
@@ -247,7 +247,7 @@ void write_forms_of_place(struct writer *w, struct view view, int64_t place, for
 
 form_id write_inner_place(struct writer *w, struct view view, const form_id *at)
 {
-    struct schedule *s = space(w);
+    struct axes *s = space(w);
     form_id place = 0;
     for (uint32_t d = 0; d < view.rank; d++) {
         struct atoms a = axes_leaves(s, view.dims[d]);
@@ -331,7 +331,7 @@ static void put_element(struct writer *w, ir_id v, const struct sink *to, const 
 
 form_id write_open_inner(struct writer *w, struct view view, enum nest_kind kind, form_id *at)
 {
-    struct schedule *s = space(w);
+    struct axes *s = space(w);
     struct atoms inner = inner_of(w, view);
     nest_id *axes = arena_array(s->scratch, nest_id, inner.count + 1);
     form_id *forms = arena_array(s->scratch, form_id, inner.count + 1), place = 0;
@@ -392,7 +392,7 @@ void write_copy_local(struct writer *w, nest_id to, nest_id from)
 // in the view, for one atom may be several axes.
 static void write_prefix(struct writer *w, ir_id v, nest_id local)
 {
-    struct schedule *s = space(w);
+    struct axes *s = space(w);
     const struct ir_node *n = ir_node_of(w->s->g, v);
     struct view view = write_view(w, v), before = view;
     int64_t axis = ir_attr_int(n->attrs, IR_KEY_axis);

@@ -66,13 +66,13 @@ nest_id write_zero_of(struct writer *w, jot_dtype d)
 bool write_form_of_atoms(struct writer *w, struct atoms a, form_id *out)
 {
     struct schedule *s = w->s;
-    a = axes_leaves(s, a);
+    a = axes_leaves(&s->axes, a);
     form_id f = 0;
     for (uint32_t i = 0; i < a.count; i++) {
         uint32_t bound = a.at[i] < s->n_bound ? s->bound[a.at[i]] : NONE;
         if (bound == NONE)
             return false;
-        f = i == 0 ? bound : emit_form_add(&w->e, f, s->atoms.at[a.at[i]].extent, bound);
+        f = i == 0 ? bound : emit_form_add(&w->e, f, s->axes.atoms.at[a.at[i]].extent, bound);
     }
     *out = f;
     return true;
@@ -117,7 +117,7 @@ void write_unbind(struct writer *w, uint32_t n, const struct binding *undo)
         w->s->bound[undo[i].atom] = undo[i].before;
 }
 
-void write_open_map(struct writer *w, const struct schedule *s, struct atoms a, nest_id *axes)
+void write_open_map(struct writer *w, const struct axes *s, struct atoms a, nest_id *axes)
 {
     for (uint32_t i = 0; i < a.count; i++)
         axes[i] = emit_axis(&w->e, s->atoms.at[a.at[i]].extent);
@@ -135,7 +135,7 @@ void write_open_scan(struct writer *w, const struct ir_node *n, nest_id axis)
 // Places of the loops that are written out, counted in row-major order.
 uint32_t write_unrolled_places(const struct writer *w)
 {
-    return (uint32_t)axes_product(w->s, w->g->unrolled);
+    return (uint32_t)axes_product(&w->s->axes, w->g->unrolled);
 }
 
 void write_bind_unrolled(struct writer *w, uint32_t place, struct binding *undo)
@@ -143,7 +143,7 @@ void write_bind_unrolled(struct writer *w, uint32_t place, struct binding *undo)
     struct atoms a = w->g->unrolled;
     form_id forms[COST_THREAD_UNROLL];
     for (uint32_t i = a.count; i-- > 0;) {
-        int64_t extent = w->s->atoms.at[a.at[i]].extent;
+        int64_t extent = w->s->axes.atoms.at[a.at[i]].extent;
         forms[i] = emit_form_constant(&w->e, place % extent);
         place /= (uint32_t)extent;
     }
@@ -154,8 +154,8 @@ bool write_is_first_place(const struct writer *w, struct atoms own, uint32_t pla
 {
     struct atoms a = w->g->unrolled;
     for (uint32_t i = a.count; i-- > 0;) {
-        uint32_t extent = (uint32_t)w->s->atoms.at[a.at[i]].extent;
-        if (place % extent && !axes_contain(w->s, own, a.at[i]))
+        uint32_t extent = (uint32_t)w->s->axes.atoms.at[a.at[i]].extent;
+        if (place % extent && !axes_contain(&w->s->axes, own, a.at[i]))
             return false;
         place /= extent;
     }

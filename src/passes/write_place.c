@@ -184,7 +184,7 @@ struct update_frame write_update_frame(struct schedule *s, const struct ir_node 
 {
     struct update_frame f = {.updates = write_updates_of(s->g, n)};
     if (n->op == IR_dynamic_update_slice) {
-        f.points = axes_of_view(s, view);
+        f.points = axes_of_view(&s->axes, view);
         return f;
     }
     struct ir_type x = ir_type_of(s->g, ir_operand(s->g, n, 0));
@@ -193,13 +193,13 @@ struct update_frame write_update_frame(struct schedule *s, const struct ir_node 
         ir_window_of(s->g->module, n->attrs, x, indices, ir_type_of(s->g, f.updates));
     uint32_t counts = write_counting_axes(&v);
     for (uint32_t d = 0; d < view.rank; d++) {
-        struct atoms a = axes_leaves(s, view.dims[d]);
+        struct atoms a = axes_leaves(&s->axes, view.dims[d]);
         if (is_free(n, &v, (int)d))
-            f.points = axes_concat(s, f.points, a);
+            f.points = axes_concat(&s->axes, f.points, a);
         else if (counts >> d & 1)
-            f.order = axes_concat(s, f.order, a);
+            f.order = axes_concat(&s->axes, f.order, a);
         else
-            f.window = axes_concat(s, f.window, a);
+            f.window = axes_concat(&s->axes, f.window, a);
     }
     f.is_by_element = write_is_by_element(s, n, &f);
     if (f.is_by_element)
@@ -256,14 +256,14 @@ void write_update(struct writer *w, ir_id v)
     }
     // On a GPU the elements of windows are turns of one loop, which threads share by places (gpu/updates.c).
     bool is_sequence = s->options->one_loop && f.order.count;
-    struct atoms inner = axes_concat(s, f.order, f.window);
+    struct atoms inner = axes_concat(&s->axes, f.order, f.window);
     scope_id back = w->e.at, scopes[MAX_LEAVES];
     nest_id axes[MAX_LEAVES];
     form_id loop[MAX_LEAVES], at[IR_MAX_RANK];
     struct binding undo[MAX_LEAVES];
     uint32_t depth = 0;
     for (uint32_t i = 0; i < inner.count; i++)
-        axes[i] = emit_axis(&w->e, s->atoms.at[inner.at[i]].extent);
+        axes[i] = emit_axis(&w->e, s->axes.atoms.at[inner.at[i]].extent);
     uint32_t turns = is_sequence ? inner.count : f.order.count;
     for (uint32_t i = 0; i < turns; i++) {
         scopes[depth++] = w->e.at;

@@ -12,7 +12,7 @@ static struct row *row_of(struct writer *w, ir_id v)
 
 static struct atoms inner_atoms(struct writer *w, ir_id v)
 {
-    return axes_minus(w->s, axes_of_view(w->s, w->s->view_of[v]), w->g->points);
+    return axes_minus(&w->s->axes, axes_of_view(&w->s->axes, w->s->view_of[v]), w->g->points);
 }
 
 static bool uses_axis(const struct writer *w, ir_id v, const form_id *at, nest_id axis)
@@ -39,15 +39,15 @@ bool write_is_home(struct writer *w, ir_id v, const form_id *at, scope_id scope)
             runs *= n->axes.at[loop->axes[i]].extent;
         }
     }
-    struct atoms own = axes_minus(w->s, inner_atoms(w, v), w->g->unrolled);
-    return runs == axes_product(w->s, own);
+    struct atoms own = axes_minus(&w->s->axes, inner_atoms(w, v), w->g->unrolled);
+    return runs == axes_product(&w->s->axes, own);
 }
 
 bool write_is_inner(struct writer *w, ir_id v, const form_id *at, nest_id result)
 {
     scope_id scope = w->e.value_scope.at[result];
     return scope == write_scope_of(w, v, at, NEST_NONE) && scope != w->point &&
-           !axes_overlap(w->s, inner_atoms(w, v), w->g->unrolled) &&
+           !axes_overlap(&w->s->axes, inner_atoms(w, v), w->g->unrolled) &&
            write_is_home(w, v, at, scope);
 }
 
@@ -87,7 +87,7 @@ void write_choose_rows(struct writer *w, struct writer *again)
         if (!wanted)
             continue;
         jot_dtype d = ir_dtype_of(s->g, v);
-        int64_t count = axes_product(s, inner_atoms(w, v));
+        int64_t count = axes_product(&s->axes, inner_atoms(w, v));
         if (count > room / dtype_get(d)->bytes)
             continue;
         room -= count * dtype_get(d)->bytes;
@@ -149,7 +149,7 @@ void write_fill_row(struct writer *w, ir_id v, const form_id *at, nest_id guard,
         return;
     if (r->local == NEST_NONE)
         r->local = nest_local(&w->e.b, "row", ir_dtype_of(s->g, v),
-                              axes_product(s, inner_atoms(w, v)));
+                              axes_product(&s->axes, inner_atoms(w, v)));
     r->loop = w->e.value_scope.at[value];
     r->at = arena_copy(s->scratch, at, (size_t)ir_rank_of(s->g, v) * sizeof *at);
     w->e.at = r->loop;
