@@ -2,7 +2,22 @@
 // Loads and stores: an affine index becomes a plain, contiguous, strided or gathered access by its
 // factor along the vector axis.
 #include "codegen/access.h"
-#include "codegen/gpu/gpu.h"
+#include "codegen/branch.h"
+#include "codegen/emit.h"
+#include "codegen/gpu/kept.h"
+#include "codegen/gpu/neighbours.h"
+#include "codegen/gpu/points.h"
+#include "codegen/gpu/statement.h"
+#include "codegen/gpu/tile.h"
+#include "codegen/index.h"
+#include "codegen/loop.h"
+#include "codegen/lower.h"
+#include "codegen/own.h"
+#include "codegen/prefetch.h"
+#include "codegen/records.h"
+#include "codegen/slide.h"
+#include "codegen/stack.h"
+#include "codegen/turn.h"
 #include "passes/cost.h"
 
 #define SMALL_BYTES 8192                   // what may live in the frame

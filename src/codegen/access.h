@@ -1,23 +1,48 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pieces of loads and stores: index.c, access.c, own.c.
+// Loads and stores, and the memory that they go to.
 #ifndef CODEGEN_ACCESS_H
 #define CODEGEN_ACCESS_H
 
 #include "codegen/lower.h"
 
-// An index split into what is the same in all lanes, the factor along the vector axis, and what
-// differs otherwise (a vector of i64, or NULL).
-struct cg_parts {
-    LLVMValueRef uniform;
-    int64_t factor;
-    LLVMValueRef varying;
-};
+LLVMValueRef cg_wide(struct cg_lowering *l, LLVMValueRef v); // splat to the lanes now
+struct cg_value cg_wide_value(struct cg_lowering *l, struct cg_value v);
+struct cg_value cg_load(struct cg_lowering *l, const struct nest_statement *s);
+void cg_store(struct cg_lowering *l, const struct nest_statement *s, struct cg_value v);
+// Whether puts of the buffer go past the caches: the buffer is larger than they, or the puts, one
+// after the other, are far apart.
+bool cg_is_streamed(const struct cg_lowering *l, nest_id buffer, bool far_apart);
+// A vector in memory; the store goes past the caches when it streams, at the start of a cache line.
+LLVMValueRef cg_load_row(struct cg_lowering *l, LLVMTypeRef vector, LLVMValueRef at,
+                         unsigned align, LLVMValueRef mask);
+void cg_store_row(struct cg_lowering *l, LLVMValueRef v, LLVMValueRef at, unsigned align,
+                  LLVMValueRef mask, bool streams);
+// Ends a function that may have streamed: other threads see what it stored.
+void cg_end_streams(struct cg_lowering *l);
+// The same on memory at base with elements of dtype d.  `all`: what the guard says of all lanes at once, or NULL.
+struct cg_value cg_load_at(struct cg_lowering *l, LLVMValueRef base, jot_dtype d,
+                           const struct nest_index *x, LLVMValueRef guard, LLVMValueRef all);
+void cg_store_at(struct cg_lowering *l, LLVMValueRef base, jot_dtype d,
+                 const struct nest_index *x, LLVMValueRef guard, LLVMValueRef all,
+                 struct cg_value v);
+// Of real numbers of an operand, at a place that no guard and no value decides.
+bool cg_is_plain_load(const struct cg_lowering *l, const struct nest_statement *s);
 
-struct cg_parts cg_split_index(struct cg_lowering *l, const struct nest_index *x);
-// The index of each lane, as a vector of i64.
-LLVMValueRef cg_lane_offsets(struct cg_lowering *l, const struct cg_parts *p);
-LLVMValueRef cg_add(struct cg_lowering *l, LLVMValueRef a, LLVMValueRef b);
-LLVMValueRef cg_times(struct cg_lowering *l, LLVMValueRef a, int64_t factor);
+// Copies what a transposed load reads in a tile to memory where it is close together: row i is what
+// lane i reads.  cg_load then takes it from there.
+#define CG_TILE 64
+bool cg_may_stage(const struct cg_lowering *l, const struct nest_statement *s, nest_id across);
+void cg_stage(struct cg_lowering *l, nest_id statement);
+
+// A bool is a byte in memory, a bit elsewhere.
+LLVMValueRef cg_from_memory(struct cg_lowering *l, LLVMValueRef v, jot_dtype d);
+LLVMValueRef cg_to_memory(struct cg_lowering *l, LLVMValueRef v, jot_dtype d);
+LLVMValueRef cg_buffer_base(struct cg_lowering *l, nest_id buffer);
+// Memory of this worker; of the function's frame when it is small.
+LLVMValueRef cg_scratch(struct cg_lowering *l, uint64_t bytes);
+LLVMValueRef cg_alloca(struct cg_lowering *l, LLVMTypeRef type, uint64_t count);
+// Element i of the array of `type` at base.
+LLVMValueRef cg_at(struct cg_lowering *l, LLVMTypeRef type, LLVMValueRef base, LLVMValueRef i);
 
 // The lanes of both; NULL is all.
 LLVMValueRef cg_and_masks(struct cg_lowering *l, LLVMValueRef a, LLVMValueRef b);
@@ -27,10 +52,5 @@ LLVMValueRef cg_gather(struct cg_lowering *l, LLVMTypeRef lane, LLVMValueRef bas
                        LLVMValueRef offsets, unsigned align, LLVMValueRef mask);
 void cg_scatter(struct cg_lowering *l, LLVMTypeRef lane, LLVMValueRef base,
                 LLVMValueRef offsets, unsigned align, LLVMValueRef mask, LLVMValueRef v);
-
-// A local that every lane has one of.
-bool cg_is_own(struct cg_lowering *l, nest_id buffer);
-struct cg_value cg_own_load(struct cg_lowering *l, const struct nest_statement *s);
-void cg_own_store(struct cg_lowering *l, const struct nest_statement *s, struct cg_value v);
 
 #endif

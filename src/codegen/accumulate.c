@@ -5,7 +5,12 @@
 // Memory that only constant offsets reach is promoted to registers by LLVM, so a fold along the
 // vector axis keeps its accumulators in vector registers.
 #include "codegen/accumulate.h"
+#include "codegen/access.h"
+#include "codegen/emit.h"
+#include "codegen/index.h"
 #include "codegen/layers.h"
+#include "codegen/loop.h"
+#include "codegen/lower.h"
 
 #include <llvm-c/Target.h>
 

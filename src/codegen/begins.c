@@ -3,8 +3,8 @@
 // function, which gets the addresses: those of layers, each of which has its part of an array of weights.
 //
 //     load w[i + 16*j + 512]     =>     load w[i + 16*j], of w + 512 elements
+#include "codegen/begins.h"
 #include "base/hash.h"
-#include "codegen/lower.h"
 
 // The least element that the index may be.
 static int64_t least_of(const struct nest *n, const struct nest_index *x)

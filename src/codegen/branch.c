@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Branches.  One predicate for all lanes is a branch.  Where lanes differ, cheap branches are both
 // computed and chosen from; of others those are skipped that no lane takes.
+#include "codegen/branch.h"
+#include "codegen/access.h"
+#include "codegen/emit.h"
+#include "codegen/loop.h"
 #include "codegen/lower.h"
+#include "codegen/turn.h"
 
 #include "passes/cost.h"
 

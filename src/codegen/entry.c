@@ -3,10 +3,16 @@
 #include "base/built.h"
 #include "base/hash.h"
 #include "base/status.h"
+#include "codegen/begins.h"
 #include "codegen/codegen.h"
-#include "codegen/gpu/gpu.h"
+#include "codegen/emit.h"
+#include "codegen/gpu/kernel.h"
+#include "codegen/kernel.h"
 #include "codegen/module.h"
+#include "codegen/phases.h"
 #include "codegen/plan.h"
+#include "map/gpu.h"
+#include "map/map.h"
 #include "passes/cost.h"
 
 JOT_API void jot_codegen_entry(const struct cg_request *request, struct cg_response *response);

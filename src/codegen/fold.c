@@ -4,9 +4,22 @@
 // When the fold's own last axis is the vector axis, lane l of a window of `rows` elements is
 // accumulator l.  A window that several rows of the last axis share is visited once for each of
 // them, under a mask.  Otherwise elements come one by one, element i to accumulator i mod 64.
+#include "codegen/fold.h"
+#include "codegen/access.h"
 #include "codegen/accumulate.h"
-#include "codegen/gpu/gpu.h"
+#include "codegen/emit.h"
+#include "codegen/fold_group.h"
+#include "codegen/fold_rows.h"
+#include "codegen/gpu/scan.h"
+#include "codegen/gpu/statement.h"
+#include "codegen/index.h"
+#include "codegen/loop.h"
+#include "codegen/lower.h"
 #include "codegen/module.h"
+#include "codegen/points.h"
+#include "codegen/pressure.h"
+#include "codegen/size.h"
+#include "codegen/turn.h"
 
 #include <stdlib.h>
 

@@ -9,7 +9,13 @@
 //
 // The 64 accumulators of a lane fold by halves, so those that are 8 apart come together first.  A term costs no
 // access of an accumulator in memory, and an eighth of the rows is left.
+#include "codegen/fold_group.h"
 #include "codegen/accumulate.h"
+#include "codegen/emit.h"
+#include "codegen/fold.h"
+#include "codegen/loop.h"
+#include "codegen/lower.h"
+#include "codegen/size.h"
 #include "passes/cost.h"
 
 // Memory that the terms walk through in one piece, and that no cache holds, is read faster in order.

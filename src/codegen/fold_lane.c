@@ -7,6 +7,11 @@
 //       fold k < 256 { w[256*i + k] }        16 times: a row, 16 elements at a time
 //       tanh, put                            tanh, put, 16 at a time
 //     }
+#include "codegen/fold_lane.h"
+#include "codegen/access.h"
+#include "codegen/emit.h"
+#include "codegen/fold.h"
+#include "codegen/loop.h"
 #include "codegen/lower.h"
 
 // How many lanes count.

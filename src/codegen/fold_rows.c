@@ -6,6 +6,12 @@
 // The elements of an accumulator are 64 apart.  When numbers between the loops inside (e) are
 // expensive, a tile of 16 elements goes through the body in three stages: what comes before them
 // for each element, the numbers for all 16 at once, then the rest for each element.
+#include "codegen/fold_rows.h"
+#include "codegen/access.h"
+#include "codegen/accumulate.h"
+#include "codegen/emit.h"
+#include "codegen/fold.h"
+#include "codegen/loop.h"
 #include "codegen/lower.h"
 #include "passes/cost.h"
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is the same in all iterations of a loop is lowered before it.
+#include "codegen/hoist.h"
 #include "codegen/lower.h"
+#include "codegen/turn.h"
 
 struct loop {
     const nest_id *axes;

@@ -11,6 +11,7 @@
 //
 // So one comparison says that all of a wrapped, clipped and tested place is what was loaded.
 #include "codegen/inside.h"
+#include "codegen/lower.h"
 
 static int64_t most_of(jot_dtype d)
 {

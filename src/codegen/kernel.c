@@ -5,11 +5,22 @@
 // split over its blocks: each chunk leaves the results of its blocks in memory, and a
 // second function of one chunk combines them in the fixed tree and goes on with what follows, so
 // the bits do not depend on how many threads there are.  Anything else is one function, run once.
+#include "codegen/kernel.h"
+#include "codegen/access.h"
+#include "codegen/accumulate.h"
+#include "codegen/emit.h"
+#include "codegen/fold.h"
+#include "codegen/loop.h"
 #include "codegen/lower.h"
+#include "codegen/module.h"
+#include "codegen/points.h"
+#include "codegen/prefetch.h"
+#include "codegen/pressure.h"
+#include "codegen/size.h"
+#include "codegen/stack.h"
+#include "map/map.h"
 
 #include "base/status.h"
-#include "codegen/module.h"
-#include "map/map.h"
 #include "passes/cost.h"
 
 #include <math.h>

@@ -10,6 +10,7 @@
 // All addresses that go with the index of a loop LLVM compares with each other, to keep few of them from
 // turn to turn.  So those that go with the index of a loop around others are made of it in each turn.
 #include "base/vec.h"
+#include "codegen/emit.h"
 #include "codegen/module.h"
 #include "passes/cost.h"
 

@@ -4,6 +4,8 @@
 //
 // One shape: small matrices at many points (docs/nests.md).
 #include "codegen/layers.h"
+#include "codegen/emit.h"
+#include "codegen/lower.h"
 
 #include <stdio.h>
 

@@ -4,7 +4,12 @@
 // A store across two lines dirties both, and each is fetched and written back twice when lanes are
 // many.  So a row keeps what its last line lacks until the next tile: of the two places of a row, a
 // line takes the end of the lower one and the beginning of the higher one.
+#include "codegen/line.h"
+#include "codegen/access.h"
+#include "codegen/emit.h"
+#include "codegen/loop.h"
 #include "codegen/lower.h"
+#include "codegen/prefetch.h"
 #include "passes/cost.h"
 
 #define UNROLL 4

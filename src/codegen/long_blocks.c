@@ -8,6 +8,7 @@
 //                                         b: 464 instructions; br c
 //
 // LLVM would put them together again, but for those whose address is in memory.
+#include "codegen/emit.h"
 #include "codegen/module.h"
 
 enum {

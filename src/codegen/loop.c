@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "codegen/loop.h"
 #include "codegen/lower.h"
-
 #include "codegen/module.h"
 
 // Known to turn exactly once: no loop then, so that its index is a constant.

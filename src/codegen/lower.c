@@ -1,6 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 // Statements and loops over points.
-#include "codegen/gpu/gpu.h"
+#include "codegen/lower.h"
+#include "codegen/access.h"
+#include "codegen/accumulate.h"
+#include "codegen/branch.h"
+#include "codegen/emit.h"
+#include "codegen/fold.h"
+#include "codegen/fold_lane.h"
+#include "codegen/gpu/statement.h"
+#include "codegen/hoist.h"
+#include "codegen/index.h"
+#include "codegen/loop.h"
+#include "codegen/onehot.h"
+#include "codegen/points.h"
+#include "codegen/pressure.h"
+#include "codegen/records.h"
+#include "codegen/segments.h"
+#include "codegen/seq.h"
+#include "codegen/size.h"
+#include "codegen/slide.h"
+#include "codegen/turn.h"
+#include "codegen/while.h"
 
 #include "ir/type.h"
 

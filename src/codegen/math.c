@@ -5,7 +5,9 @@
 // vector again through the scalar functions of the library, lane by lane.  Lanes in range have the
 // same bits either way.
 #include "codegen/emit.h"
-#include "codegen/gpu/gpu.h"
+#include "codegen/gpu/functions.h"
+#include "codegen/gpu/quotient.h"
+#include "codegen/gpu/ranges.h"
 
 #include <math.h>
 #include <stdio.h>

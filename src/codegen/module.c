@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codegen/module.h"
+#include "codegen/codegen.h"
+#include "codegen/emit.h"
+#include "codegen/gpu/bytes.h"
+#include "codegen/gpu/text.h"
+#include "map/map.h"
 
 #include "base/memory.h"
 #include "base/status.h"
-#include "codegen/codegen.h"
-#include "codegen/gpu/gpu.h"
 
 #include <llvm-c/Analysis.h>
 #include <llvm-c/Error.h>

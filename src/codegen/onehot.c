@@ -6,6 +6,10 @@
 //
 // Where p is false for all lanes of a vector, f is one number that is computed before the loop, and
 // what is left of the body are its stores.
+#include "codegen/onehot.h"
+#include "codegen/emit.h"
+#include "codegen/index.h"
+#include "codegen/loop.h"
 #include "codegen/lower.h"
 
 #define MAX_MARKS 8

@@ -3,6 +3,7 @@
 // (COST_CODE): equal ones are compiled once.
 //
 //     %y = ... 40 operations of a sine ...    becomes    %y = call <16 x float> @op_sin_f32_f32_16(%x)
+#include "codegen/emit.h"
 #include "codegen/module.h"
 #include "passes/cost.h"
 

@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Locals of which every lane has one: contiguous along the lanes whatever the index says.  Where
 // only constant places are used LLVM makes registers of them.
+#include "codegen/own.h"
 #include "codegen/access.h"
+#include "codegen/branch.h"
+#include "codegen/emit.h"
+#include "codegen/index.h"
+#include "codegen/lower.h"
 
 bool cg_is_own(struct cg_lowering *l, nest_id buffer)
 {

@@ -3,6 +3,9 @@
 // where a step does the same with all elements of a row they are one vector.
 //
 //     x0' = sin(x0) + a   x1' = sin(x1) + b   ...        x' = sin(x) + (a, b, ...)
+#include "codegen/pack.h"
+#include "codegen/branch.h"
+#include "codegen/emit.h"
 #include "codegen/lower.h"
 
 #include "base/hash.h"

@@ -14,6 +14,12 @@
 // What is too much code for one function (COST_CODE) is cut into pieces, functions that do some steps each
 // and find out where these have their memories.
 #include "codegen/phases.h"
+#include "codegen/emit.h"
+#include "codegen/gpu/gpu.h"
+#include "codegen/gpu/resident.h"
+#include "codegen/kernel.h"
+#include "codegen/pieces.h"
+#include "map/gpu.h"
 
 #include "passes/cost.h"
 

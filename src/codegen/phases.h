@@ -4,8 +4,29 @@
 #ifndef CODEGEN_PHASES_H
 #define CODEGEN_PHASES_H
 
-#include "codegen/gpu/gpu.h"
-#include "codegen/module.h"
+#include "base/vec.h"
+#include "codegen/kernel.h"
+
+struct gpu_resident;
+
+// The loop that a step opens, with all its steps, as one function over memories.
+struct cg_phases {
+    const char *symbol;     // NULL: there is none
+    bool *owns;             // by loop: it is in the function
+    VEC(uint32_t) operands; // memories; then one of partial_bytes, if any
+    uint64_t partial_bytes, scratch_bytes;
+    bool parallel; // some phase is
+    // A kernel of a GPU: one operand more, of counters that are 0 before and after; the blocks that it
+    // wants, the threads of each, and the trips that its turns are left as after.
+    uint32_t counters; // CG_COUNTERS_OF_GRID of the kernel itself and those of phases, or 0
+    int64_t blocks, trips;
+    uint32_t block;
+};
+void cg_phases_lower(struct cg_module *module, struct arena *arena, struct nest_program *p,
+                     uint32_t step, const struct cg_kernel *kernels, struct cg_phases *out);
+// The same as one kernel of a GPU; the kernels are phases.
+void cg_resident_lower(struct cg_module *module, struct arena *arena, struct nest_program *p,
+                       uint32_t step, const struct cg_kernel *kernels, struct cg_phases *out);
 
 // Who writes a function.
 struct phases {
@@ -62,22 +83,5 @@ LLVMValueRef phases_add_loop(struct phases *w, uint32_t first);
 // Of a GPU: n memories like m from their places to others.
 void phases_copy(struct phases *w, unsigned n, const LLVMValueRef *to, const LLVMValueRef *from,
                  const struct nest_memory *m);
-
-// ---- pieces.c
-
-// Of a GPU: what all threads do for a step is one function of the loop, however often it comes.
-void phases_call_kernel(struct phases *w, const struct cg_kernel_step *k,
-                        LLVMValueRef *operands, uint32_t n);
-// How much code a kernel is that becomes part of the function that has it, as short ones do on the host, and
-// all on a GPU unless equal ones are functions; 0 for others.
-int64_t phases_code_in_place(const struct phases *w, const struct cg_kernel_step *k);
-// How much code the steps are.
-int64_t phases_code(const struct phases *w, uint32_t first, uint32_t end);
-// The step behind step i and its body.
-uint32_t phases_after(const struct nest_program *p, uint32_t i);
-// The steps from the first on, before `end` or a test, which leaves the loop around it, that are a piece: no
-// more than one function may be, or one step alone.
-uint32_t phases_end_of_piece(const struct phases *w, uint32_t first, uint32_t end);
-void phases_add_piece(struct phases *w, uint32_t first, uint32_t end);
 
 #endif

@@ -1,6 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is too much code for one function of a loop (COST_CODE) is cut into pieces, functions that do some
 // steps each and find out where these have their memories.
+#include "codegen/pieces.h"
+#include "codegen/emit.h"
+#include "codegen/gpu/gpu.h"
+#include "codegen/gpu/resident.h"
+#include "codegen/kernel.h"
+#include "codegen/module.h"
 #include "codegen/phases.h"
 
 #include "passes/cost.h"

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // From the steps of a scheduled program to the launch plan of the runtime.
 #include "codegen/plan.h"
+#include "codegen/kernel.h"
+#include "codegen/phases.h"
 
 #include "base/launch.h"
 #include "base/status.h"

@@ -3,7 +3,7 @@
 #define CODEGEN_PLAN_H
 
 #include "base/arena.h"
-#include "codegen/lower.h"
+#include "codegen/phases.h"
 
 // The launch plan of a scheduled program, as bytes: its nests were lowered to these kernels, the
 // loops that some of its steps open (phases, by step) to functions.

@@ -8,7 +8,9 @@
 // Lorenz by Runge-Kutta .84, 1.4, 1.7, 1.2; pendulum with its sine .74, 1.4, 2.3, 3.2.  On one with
 // 16 registers of 8 lanes, in cycles for a step of a vector, for 4, 5, 6, 7 and 8: spring 2.9, 2.4,
 // 2.1, 1.9, 3.9; its gradient 8.4, 7.1, 7.1, 8.3, 9.8; Lorenz 23, 22, 23, 23, 22.
+#include "codegen/pressure.h"
 #include "codegen/lower.h"
+#include "codegen/size.h"
 #include "passes/cost.h"
 
 #define SLOTS 384.0       // operations that the processor looks ahead by

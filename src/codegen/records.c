@@ -7,9 +7,15 @@
 // Elements go by tiles, a row for each lane, that are transposed in registers: an access of one
 // element for all lanes touches as many cache lines as there are lanes.  On a GPU, where a thread has
 // a lane, the rows of a warp go through shared memory.
+#include "codegen/records.h"
 #include "base/vec.h"
 #include "codegen/access.h"
-#include "codegen/gpu/gpu.h"
+#include "codegen/emit.h"
+#include "codegen/gpu/points.h"
+#include "codegen/gpu/records.h"
+#include "codegen/index.h"
+#include "codegen/lower.h"
+#include "codegen/stack.h"
 #include "passes/cost.h"
 
 #include <stdlib.h>

@@ -4,7 +4,9 @@
 // No fast-math flag is ever set, so every operation is the IEEE one and nothing is contracted.
 #include "ir/scalar.h"
 #include "codegen/emit.h"
-#include "codegen/gpu/gpu.h"
+#include "codegen/gpu/functions.h"
+#include "codegen/gpu/halves.h"
+#include "codegen/gpu/quotient.h"
 #include "ir/attr.h"
 
 #include <assert.h>

@@ -9,6 +9,9 @@
 //       ...
 //
 // Borders of stencils, padding and concatenations are such comparisons.
+#include "codegen/segments.h"
+#include "codegen/emit.h"
+#include "codegen/loop.h"
 #include "codegen/lower.h"
 
 #define MOST_CUTS 16

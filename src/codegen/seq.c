@@ -1,7 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // Loops over a known number of times: what is carried stands in registers.
-#include "codegen/gpu/gpu.h"
+#include "codegen/seq.h"
+#include "codegen/access.h"
+#include "codegen/branch.h"
+#include "codegen/emit.h"
+#include "codegen/gpu/early.h"
+#include "codegen/gpu/rows.h"
+#include "codegen/hoist.h"
+#include "codegen/loop.h"
 #include "codegen/lower.h"
+#include "codegen/stack.h"
+#include "codegen/turn.h"
+#include "codegen/updates.h"
+#include "map/gpu.h"
 
 #define WRITTEN_OUT 8 // steps of a tile of a GPU that are written out
 

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // How much code there is.  One bound (COST_CODE) is for all of a kernel: inner loops are written out
 // before those around them, and where all together would be too much code, shorter ones only.
+#include "codegen/size.h"
+#include "codegen/emit.h"
 #include "codegen/lower.h"
-
 #include "codegen/module.h"
 #include "map/map.h"
+
 #include "passes/cost.h"
 
 int64_t cg_registers_of(const struct cg_module *m, LLVMValueRef v)

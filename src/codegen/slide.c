@@ -10,6 +10,10 @@
 //
 // Only where vectors are cache lines: there each such load reads two lines, and one instruction
 // shuffles across all lanes.
+#include "codegen/slide.h"
+#include "codegen/access.h"
+#include "codegen/emit.h"
+#include "codegen/index.h"
 #include "codegen/lower.h"
 
 #include "base/vec.h"

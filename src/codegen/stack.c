@@ -9,7 +9,17 @@
 //
 // A thread of a GPU writes a strip of a few steps out: what it puts in them goes to memory 16 bytes at
 // once, and what it reads in them is on its way at once.
+#include "codegen/stack.h"
+#include "codegen/access.h"
+#include "codegen/emit.h"
 #include "codegen/gpu/gpu.h"
+#include "codegen/gpu/points.h"
+#include "codegen/index.h"
+#include "codegen/line.h"
+#include "codegen/loop.h"
+#include "codegen/lower.h"
+#include "codegen/turn.h"
+#include "map/gpu.h"
 #include "passes/cost.h"
 
 #define SHORTEST 8 // loops that are worth it

@@ -5,7 +5,10 @@
 //
 // The state of each vector stands in registers of its own.  What is the same for all lanes is
 // computed in the first turn.
-#include "codegen/gpu/gpu.h"
+#include "codegen/turn.h"
+#include "codegen/emit.h"
+#include "codegen/fold.h"
+#include "codegen/gpu/ranges.h"
 #include "codegen/lower.h"
 
 #include <string.h>

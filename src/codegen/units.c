@@ -7,7 +7,13 @@
 //     }                                              }
 //
 // One shape: small matrices at many points (docs/nests.md).
+#include "codegen/units.h"
 #include "codegen/access.h"
+#include "codegen/emit.h"
+#include "codegen/index.h"
+#include "codegen/loop.h"
+#include "codegen/lower.h"
+#include "codegen/stack.h"
 #include "map/map.h"
 
 #include <stdio.h>

@@ -16,7 +16,15 @@
 //
 //     for (n = 0; n < N;)
 //       all of i[n] < M: y[i[n]] += u[n] 16 times, n += 16; else n .. n + 255 as above, n += 256
+#include "codegen/updates.h"
+#include "codegen/access.h"
+#include "codegen/emit.h"
+#include "codegen/gpu/kept.h"
+#include "codegen/index.h"
 #include "codegen/inside.h"
+#include "codegen/loop.h"
+#include "codegen/lower.h"
+#include "codegen/prefetch.h"
 
 #define STEPS 16
 #define MOST_UPDATES 8 // statements that are written out for each step

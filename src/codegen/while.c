@@ -10,7 +10,16 @@
 //       for each vector: if (any active) { active &= test; if (any active) carry = step(carry) }
 //     } while (any active of any vector, and, asked now and then, more than one lane)
 //     if (one lane is active) while (test) carry[lane] = step(carry[lane])
+#include "codegen/while.h"
+#include "codegen/access.h"
+#include "codegen/alone.h"
+#include "codegen/branch.h"
+#include "codegen/emit.h"
+#include "codegen/hoist.h"
+#include "codegen/loop.h"
 #include "codegen/lower.h"
+#include "codegen/pack.h"
+#include "codegen/turn.h"
 
 // One vector's part of the loop.
 struct part {

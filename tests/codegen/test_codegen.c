@@ -3,7 +3,7 @@
 // to vector lanes.
 #include "nest_check.h"
 
-#include "codegen/lower.h"
+#include "codegen/kernel.h"
 #include "codegen/module.h"
 
 #include <inttypes.h>

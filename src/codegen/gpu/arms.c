@@ -2,7 +2,12 @@
 // Arms of a select: operations that nothing else takes.  An arm with a function that has a branch of
 // its own cannot be moved behind another branch by LLVM: here it is skipped where no thread of the
 // warp chooses it.
+#include "codegen/gpu/arms.h"
+#include "codegen/emit.h"
+#include "codegen/gpu/common.h"
+#include "codegen/gpu/device.h"
 #include "codegen/gpu/gpu.h"
+#include "codegen/lower.h"
 
 #include "passes/cost.h"
 

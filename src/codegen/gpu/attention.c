@@ -15,7 +15,18 @@
 // are not divided by their sum before they are rounded, but the result is.
 //
 // One shape: attention (docs/nests.md).
+#include "codegen/gpu/attention.h"
+#include "codegen/access.h"
+#include "codegen/emit.h"
+#include "codegen/gpu/device.h"
+#include "codegen/gpu/entry.h"
+#include "codegen/gpu/gpu.h"
 #include "codegen/gpu/tensor.h"
+#include "codegen/index.h"
+#include "codegen/kernel.h"
+#include "codegen/loop.h"
+#include "codegen/lower.h"
+#include "map/gpu.h"
 
 #include "passes/attention.h"
 

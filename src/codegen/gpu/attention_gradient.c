@@ -3,6 +3,17 @@
 //
 // One shape: attention (docs/nests.md).
 #include "codegen/gpu/attention_gradient.h"
+#include "codegen/access.h"
+#include "codegen/gpu/attention.h"
+#include "codegen/gpu/device.h"
+#include "codegen/gpu/entry.h"
+#include "codegen/gpu/gpu.h"
+#include "codegen/gpu/tensor.h"
+#include "codegen/index.h"
+#include "codegen/kernel.h"
+#include "codegen/loop.h"
+#include "codegen/lower.h"
+#include "map/gpu.h"
 
 LLVMValueRef *gpu_gradient_room(struct gpu_gradient *c, int64_t count)
 {

@@ -15,6 +15,7 @@
 #define CODEGEN_GPU_ATTENTION_GRADIENT_H
 
 #include "codegen/gpu/tensor.h"
+#include "codegen/kernel.h"
 #include "passes/attention.h"
 
 #include <math.h>

@@ -2,7 +2,17 @@
 // The second function of the gradient of attention: rows are keys.
 //
 // One shape: attention (docs/nests.md).
+#include "codegen/access.h"
 #include "codegen/gpu/attention_gradient.h"
+#include "codegen/gpu/device.h"
+#include "codegen/gpu/entry.h"
+#include "codegen/gpu/gpu.h"
+#include "codegen/gpu/tensor.h"
+#include "codegen/index.h"
+#include "codegen/kernel.h"
+#include "codegen/loop.h"
+#include "codegen/lower.h"
+#include "map/gpu.h"
 
 #define DQ_KEYS 64 // that sums of dq take in one turn
 

@@ -2,7 +2,16 @@
 // The first function of the gradient of attention: statistics of rows.
 //
 // One shape: attention (docs/nests.md).
+#include "codegen/access.h"
 #include "codegen/gpu/attention_gradient.h"
+#include "codegen/gpu/device.h"
+#include "codegen/gpu/entry.h"
+#include "codegen/gpu/gpu.h"
+#include "codegen/gpu/tensor.h"
+#include "codegen/kernel.h"
+#include "codegen/loop.h"
+#include "codegen/lower.h"
+#include "map/gpu.h"
 
 struct statistics {
     bool is_grouped;             // products by warpgroups, of queries that are in shared memory

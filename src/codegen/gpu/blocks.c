@@ -8,7 +8,20 @@
 // Where the elements are dear and the blocks few, the terms are computed first, a thread each, so that
 // all threads have a share of that work: in shared memory by who has the block of the fold, or by a
 // function before, where the blocks would keep too few multiprocessors busy.
+#include "codegen/gpu/blocks.h"
+#include "codegen/access.h"
+#include "codegen/accumulate.h"
+#include "codegen/emit.h"
+#include "codegen/gpu/device.h"
+#include "codegen/gpu/entry.h"
+#include "codegen/gpu/fold.h"
 #include "codegen/gpu/gpu.h"
+#include "codegen/gpu/points.h"
+#include "codegen/gpu/tree.h"
+#include "codegen/kernel.h"
+#include "codegen/loop.h"
+#include "codegen/lower.h"
+#include "map/gpu.h"
 
 #include "passes/cost.h"
 

@@ -3,7 +3,12 @@
 // the maximum of the row that it is in is not above 0 (or it is NaN), and its exponential not above 1.
 //
 // One shape: rows of a softmax (docs/nests.md).
-#include "codegen/gpu/gpu.h"
+#include "codegen/gpu/bounds.h"
+#include "codegen/emit.h"
+#include "codegen/gpu/intervals.h"
+#include "codegen/gpu/points.h"
+#include "codegen/gpu/quotient.h"
+#include "codegen/lower.h"
 
 #include <string.h>
 

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Loads of 16 bytes.  The back end of LLVM 19 makes one access of any load of <16 x i8>, as if it were aligned
 // to 16 bytes.  Those that are aligned to less are loads of their halves, which it takes apart as they need.
-#include "codegen/gpu/gpu.h"
+#include "codegen/gpu/bytes.h"
+
+#include <stdbool.h>
 
 enum { BYTES = 16, HALF = BYTES / 2 };
 

@@ -11,7 +11,19 @@
 // A thread has as many units of the fold in a row as make one of the tree: blocks of it or, of parts,
 // eighths of blocks, which are eight accumulators each, or less where that keeps few threads busy.  What they give goes through shared memory,
 // and every thread brings its column together.
+#include "codegen/gpu/columns.h"
+#include "codegen/accumulate.h"
+#include "codegen/emit.h"
+#include "codegen/gpu/device.h"
+#include "codegen/gpu/entry.h"
+#include "codegen/gpu/fold_alone.h"
 #include "codegen/gpu/gpu.h"
+#include "codegen/gpu/points.h"
+#include "codegen/gpu/tree.h"
+#include "codegen/kernel.h"
+#include "codegen/loop.h"
+#include "codegen/lower.h"
+#include "map/gpu.h"
 
 #include <string.h>
 

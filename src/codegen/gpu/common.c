@@ -10,7 +10,15 @@
 //
 // Shared memory holds two chunks, the carries of the steps of one, and at the end the last ones.  Blocks
 // are as large as leaves one for a multiprocessor, which then has one such warp.
+#include "codegen/gpu/common.h"
+#include "codegen/access.h"
+#include "codegen/emit.h"
+#include "codegen/gpu/device.h"
 #include "codegen/gpu/gpu.h"
+#include "codegen/hoist.h"
+#include "codegen/loop.h"
+#include "codegen/lower.h"
+#include "map/gpu.h"
 
 #include "passes/cost.h"
 

@@ -6,8 +6,13 @@
 //     a = load x[0]; b = load x[1]; seq j { c = load x[j + 2]; ...; a = b; b = c }
 //
 // The last steps read the last one's again.
+#include "codegen/gpu/early.h"
+#include "codegen/branch.h"
+#include "codegen/emit.h"
 #include "codegen/gpu/gpu.h"
+#include "codegen/lower.h"
 #include "codegen/module.h"
+#include "map/gpu.h"
 
 struct gpu_early gpu_early_of(struct cg_lowering *l, const struct nest_statement *seq,
                               int64_t strip)

@@ -1,7 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // A function of a kernel: its parameters and what is known of them, where its threads are, the blocks
 // that take turns in it, and the memory that it has.
+#include "codegen/gpu/entry.h"
+#include "codegen/emit.h"
+#include "codegen/gpu/device.h"
 #include "codegen/gpu/gpu.h"
+#include "codegen/kernel.h"
+#include "codegen/loop.h"
+#include "codegen/lower.h"
+#include "codegen/stack.h"
+#include "map/gpu.h"
 
 #include <assert.h>
 #include <llvm-c/DebugInfo.h>

@@ -3,6 +3,20 @@
 // block, where what thread t of it reads of each window of 64 elements goes to accumulators of
 // its own, which fold by halves through shuffles.
 #include "codegen/gpu/fold.h"
+#include "codegen/accumulate.h"
+#include "codegen/emit.h"
+#include "codegen/gpu/blocks.h"
+#include "codegen/gpu/device.h"
+#include "codegen/gpu/fold_alone.h"
+#include "codegen/gpu/gpu.h"
+#include "codegen/gpu/kept.h"
+#include "codegen/gpu/points.h"
+#include "codegen/gpu/row.h"
+#include "codegen/gpu/scan.h"
+#include "codegen/gpu/tree.h"
+#include "codegen/loop.h"
+#include "codegen/lower.h"
+#include "map/gpu.h"
 
 #include "passes/cost.h"
 

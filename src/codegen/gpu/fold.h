@@ -3,7 +3,26 @@
 #ifndef CODEGEN_GPU_FOLD_H
 #define CODEGEN_GPU_FOLD_H
 
-#include "codegen/gpu/gpu.h"
+#include "codegen/accumulate.h"
+#include "map/gpu.h"
+
+void gpu_fold_together(struct cg_lowering *l, nest_id fold);
+// The axes from a place in the sequence of a fold.
+void gpu_fold_set(struct cg_lowering *l, nest_id fold, LLVMValueRef at);
+struct gpu_fold {
+    nest_id statement;
+    struct map_row row;
+    uint32_t n;                          // combines
+    struct cg_accumulator *accumulators; // of a thread
+    struct cg_results *rows;             // shared: results of blocks
+};
+struct gpu_fold gpu_fold_make(struct cg_lowering *l, nest_id fold, const struct map_row *row,
+                              int64_t rows);
+// Blocks first .. first + count - 1 of the fold, those of them that there are, to the rows.
+void gpu_fold_blocks(struct cg_lowering *l, struct gpu_fold *f, LLVMValueRef first,
+                     int64_t count);
+void gpu_fold_define(struct cg_lowering *l, const struct gpu_fold *f,
+                     const struct cg_element *results);
 
 // For each combination: with a place for each of `rows` accumulators where the axis is their
 // own.

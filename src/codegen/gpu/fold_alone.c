@@ -1,7 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // Folds in the order that docs/numerics.md fixes, by one thread: it takes the 64 accumulators
 // one after the other, so that it needs no more than one and what waits of the tree.
+#include "codegen/gpu/fold_alone.h"
+#include "codegen/accumulate.h"
+#include "codegen/emit.h"
+#include "codegen/fold.h"
+#include "codegen/gpu/device.h"
 #include "codegen/gpu/fold.h"
+#include "codegen/gpu/tree.h"
+#include "codegen/loop.h"
+#include "codegen/lower.h"
+#include "codegen/size.h"
+#include "map/gpu.h"
 
 #define AT_ONCE 8 // windows that are read at once
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a GPU has no library for: reduction modulo pi/2 (base/math/reduce.c) and the remainder of
 // floating-point numbers, as functions of the module that are kept out of line.
-#include "codegen/gpu/gpu.h"
+#include "codegen/gpu/functions.h"
+#include "codegen/emit.h"
 
 #include "base/math/reduce.h"
 

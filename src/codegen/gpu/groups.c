@@ -1,7 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // Points that several threads share: groups of threads along an axis inside, each with a point, and
 // columns, neighbouring points of neighbouring threads.
+#include "codegen/gpu/groups.h"
+#include "codegen/emit.h"
+#include "codegen/gpu/device.h"
+#include "codegen/gpu/entry.h"
 #include "codegen/gpu/gpu.h"
+#include "codegen/gpu/points.h"
+#include "codegen/kernel.h"
+#include "codegen/loop.h"
+#include "codegen/lower.h"
+#include "map/gpu.h"
 
 // Marks the statements that stand in loops over time or branches.
 static void mark(struct cg_lowering *l, uint32_t block, bool inside)

@@ -3,7 +3,8 @@
 //
 // The results are those of f32 rounded once: f32 has more than twice the digits of a half type and two more, so that
 // rounding a sum or a product twice is rounding it once.
-#include "codegen/gpu/gpu.h"
+#include "codegen/gpu/halves.h"
+#include "codegen/emit.h"
 
 #include <string.h>
 

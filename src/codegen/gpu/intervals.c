@@ -2,7 +2,9 @@
 // Quotients that need no look at their operands.  What is made of one random mantissa, a float in
 // [1, 2), by sums and products is bounded by interval arithmetic over pieces of that mantissa: those
 // on which the arm of a select that has the quotient may be chosen.
-#include "codegen/gpu/gpu.h"
+#include "codegen/gpu/intervals.h"
+#include "codegen/gpu/arms.h"
+#include "codegen/lower.h"
 
 #include <math.h>
 #include <string.h>

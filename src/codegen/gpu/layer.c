@@ -7,7 +7,14 @@
 // code that is written out for each of them takes longer to compile, and threads wait for more of it.
 //
 // One shape: small matrices at many points (docs/nests.md).
+#include "codegen/gpu/layer.h"
+#include "codegen/access.h"
+#include "codegen/emit.h"
 #include "codegen/gpu/gpu.h"
+#include "codegen/gpu/points.h"
+#include "codegen/loop.h"
+#include "codegen/lower.h"
+#include "map/gpu.h"
 
 #include <stdio.h>
 

@@ -2,7 +2,13 @@
 // Loads a few places beside those that a thread owns: of x[i - 1] for i, ..., i + 3 the vectors are
 // read that x[i - 4] and x[i] begin, 16 bytes each, and lanes of both taken.  A vector that no lane
 // counts of may lie outside of the buffer, and is read elsewhere.
-#include "codegen/gpu/gpu.h"
+#include "codegen/gpu/neighbours.h"
+#include "codegen/access.h"
+#include "codegen/emit.h"
+#include "codegen/gpu/device.h"
+#include "codegen/gpu/points.h"
+#include "codegen/index.h"
+#include "codegen/lower.h"
 
 // How far x is behind the start of its vector.
 static int64_t rest_of(int64_t x, int64_t lanes) { return (x % lanes + lanes) % lanes; }

@@ -14,6 +14,18 @@
 //
 // One shape: small matrices at many points (docs/nests.md).
 #include "codegen/gpu/network.h"
+#include "codegen/access.h"
+#include "codegen/emit.h"
+#include "codegen/fold.h"
+#include "codegen/gpu/device.h"
+#include "codegen/gpu/entry.h"
+#include "codegen/gpu/gpu.h"
+#include "codegen/gpu/kept.h"
+#include "codegen/index.h"
+#include "codegen/kernel.h"
+#include "codegen/loop.h"
+#include "codegen/lower.h"
+#include "map/gpu.h"
 
 #include "base/status.h"
 

@@ -3,7 +3,8 @@
 #ifndef CODEGEN_GPU_NETWORK_H
 #define CODEGEN_GPU_NETWORK_H
 
-#include "codegen/gpu/gpu.h"
+#include "codegen/kernel.h"
+#include "codegen/loop.h"
 
 #include "base/vec.h"
 
@@ -31,6 +32,11 @@ struct gpu_network {
     LLVMValueRef memory, point;
     struct squads *squads; // or NULL: a point is a thread's
 };
+
+// The steps of a kernel whose only loop is statement `at` of its body, such a one.
+void gpu_network_lower(struct cg_lowering *l, uint32_t at, struct cg_kernel *out);
+// A put of its points; false: as on the host.
+bool gpu_network_put(struct cg_lowering *l, const struct nest_statement *put);
 
 // Element `row` of what the point has in memory.
 LLVMValueRef gpu_network_term(struct cg_lowering *l, const struct gpu_network *w,

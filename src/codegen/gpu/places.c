@@ -6,7 +6,17 @@
 // of its place come before it, so that the order is that of the turns.  What the updates take of
 // their turns is stored in that order.  In a second function a thread has a place, and makes its
 // updates one after the other in a register.
+#include "codegen/access.h"
+#include "codegen/emit.h"
+#include "codegen/gpu/device.h"
+#include "codegen/gpu/entry.h"
+#include "codegen/gpu/gpu.h"
+#include "codegen/gpu/scan.h"
 #include "codegen/gpu/updates.h"
+#include "codegen/kernel.h"
+#include "codegen/loop.h"
+#include "codegen/lower.h"
+#include "map/gpu.h"
 
 #define BATCH                                                                                  \
     4 // turns that a thread reads together, in the 32 registers that two blocks leave it

@@ -1,7 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // Loops over points: a few neighbouring points for a thread, so that it reads and writes 16
 // bytes at once.
+#include "codegen/gpu/points.h"
+#include "codegen/emit.h"
+#include "codegen/gpu/device.h"
 #include "codegen/gpu/gpu.h"
+#include "codegen/gpu/row.h"
+#include "codegen/gpu/statement.h"
+#include "codegen/loop.h"
+#include "codegen/lower.h"
+#include "codegen/records.h"
+#include "codegen/turn.h"
+#include "map/gpu.h"
 
 #include "passes/cost.h"
 

@@ -2,7 +2,9 @@
 // Quotients and square roots of f32s, rounded correctly: an approximation and corrections that are
 // exact while nothing comes near the ends of the range.  Beside several lanes of that there is one
 // branch, which an instruction of PTX that does the same would have for each.
-#include "codegen/gpu/gpu.h"
+#include "codegen/gpu/quotient.h"
+#include "codegen/emit.h"
+#include "codegen/gpu/ranges.h"
 
 #include <stdio.h>
 #include <string.h>

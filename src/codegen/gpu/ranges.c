@@ -3,7 +3,13 @@
 // function there is one behind the run, to a block that does all of it again for numbers of any
 // size.  Numbers in range have the same bits either way.  In the first of the two a product of a
 // sine and a cosine needs no more of the quadrant than its sign.
-#include "codegen/gpu/gpu.h"
+#include "codegen/gpu/ranges.h"
+#include "codegen/branch.h"
+#include "codegen/emit.h"
+#include "codegen/gpu/arms.h"
+#include "codegen/gpu/points.h"
+#include "codegen/gpu/sizes.h"
+#include "codegen/lower.h"
 
 #include "base/vec.h"
 #include "passes/cost.h"

@@ -3,7 +3,13 @@
 // neighbouring places of a few rows, where that of each thread to its own row would be to 32 lines.
 // Between, rows are in shared memory, 16 bytes further apart than they are long, so that threads that
 // read their own meet in no bank.
+#include "codegen/gpu/records.h"
+#include "codegen/access.h"
+#include "codegen/emit.h"
+#include "codegen/gpu/device.h"
 #include "codegen/gpu/gpu.h"
+#include "codegen/lower.h"
+#include "map/gpu.h"
 
 #define PITCH (GPU_ROW_BYTES + 16)
 #define MOST 32 // accesses of a thread

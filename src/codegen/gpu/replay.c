@@ -5,7 +5,14 @@
 // registers.  Nothing is computed otherwise, so the bits are the same.
 //
 //     seq t < T { put x[t] = ... }  ...  seq t < T reverse { ... load x[t] ... }
+#include "codegen/gpu/replay.h"
+#include "codegen/access.h"
+#include "codegen/emit.h"
 #include "codegen/gpu/gpu.h"
+#include "codegen/gpu/kept.h"
+#include "codegen/hoist.h"
+#include "codegen/loop.h"
+#include "codegen/lower.h"
 
 struct gpu_replay {
     nest_id first, second; // the loops

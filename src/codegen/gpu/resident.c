@@ -11,9 +11,14 @@
 // is as many of these as fit, each with a barrier and shared memory of its own.  Each block has one of
 // them before any has two, for a multiprocessor reads only so much at a time.  What blocks count
 // only grows, by one for each block and wait, and goes back to 0 at the end.
-#include "codegen/gpu/gpu.h"
-
+#include "codegen/gpu/resident.h"
+#include "codegen/emit.h"
+#include "codegen/gpu/device.h"
+#include "codegen/gpu/entry.h"
+#include "codegen/kernel.h"
 #include "codegen/module.h"
+#include "map/gpu.h"
+
 #include "passes/cost.h"
 
 #include <string.h>

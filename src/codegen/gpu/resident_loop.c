@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // A loop of steps as one kernel: what stands around its steps (phases.c), which all threads go through
 // together (resident.c).
+#include "codegen/emit.h"
+#include "codegen/gpu/resident.h"
+#include "codegen/kernel.h"
 #include "codegen/phases.h"
 
 // Whether a step outside of the loop that step `first` opens has to do with the memory.

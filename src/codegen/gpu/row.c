@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where a thread is among those that share a fold.
+#include "codegen/gpu/row.h"
+#include "codegen/gpu/device.h"
 #include "codegen/gpu/gpu.h"
+#include "codegen/lower.h"
+#include "map/gpu.h"
 
 struct gpu_member gpu_member_of(struct cg_lowering *l, const struct map_row *r)
 {

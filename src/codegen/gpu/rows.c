@@ -2,7 +2,14 @@
 // What a loop over time puts is contiguous along time, and the rows of neighbouring threads are far
 // apart.  A warp keeps some steps of its rows in shared memory, where a row is longer by one so that
 // a column lies in as many banks, and stores row after row with its threads side by side.
+#include "codegen/gpu/rows.h"
+#include "codegen/access.h"
+#include "codegen/emit.h"
+#include "codegen/gpu/device.h"
 #include "codegen/gpu/gpu.h"
+#include "codegen/lower.h"
+#include "codegen/stack.h"
+#include "map/gpu.h"
 
 #define MOST_STEPS 48  // GPU_WARP and 8 or 16 more
 #define MOST_BYTES 384 // of shared memory of a thread

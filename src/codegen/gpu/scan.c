@@ -10,6 +10,16 @@
 // Where neighbouring points lie side by side in memory, a thread has a chunk, and those beside it the same chunk of the
 // points beside its own: elements go one after the other, and what comes before the chunk is added to each.
 #include "codegen/gpu/scan.h"
+#include "codegen/access.h"
+#include "codegen/accumulate.h"
+#include "codegen/emit.h"
+#include "codegen/gpu/device.h"
+#include "codegen/gpu/entry.h"
+#include "codegen/gpu/gpu.h"
+#include "codegen/kernel.h"
+#include "codegen/loop.h"
+#include "codegen/lower.h"
+#include "map/gpu.h"
 
 #define WINDOWS 4 // that are read together
 #define BLOCK GPU_BLOCK

@@ -3,7 +3,7 @@
 #ifndef CODEGEN_GPU_SCAN_H
 #define CODEGEN_GPU_SCAN_H
 
-#include "codegen/gpu/gpu.h"
+#include "codegen/kernel.h"
 
 // Of three functions that go one after the other; of one that does all, of a warp that has all of a point's.
 enum pass { PASS_FOLD, PASS_OFFSETS, PASS_STORE, PASS_ONCE, PASS_WHOLE };
@@ -28,6 +28,9 @@ struct window {
     LLVMValueRef at, is_inside;
     struct cg_value running; // what was read, then its running fold
 };
+
+// The steps of a kernel whose loops are such scans, or that has one of such loops.
+void gpu_scan_lower(struct cg_lowering *l, struct cg_kernel *out);
 
 struct scan gpu_scan_make(struct cg_lowering *l, nest_id id, enum pass pass);
 struct cg_value gpu_scan_combine(struct cg_lowering *l, const struct scan *p, struct cg_value x,

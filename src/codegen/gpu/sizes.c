@@ -2,7 +2,11 @@
 // Sizes of f32s in a run of operations (ranges.c).  The operands of a root, quotient or power are checked
 // to be in range.  That bounds what is made of them, and a value with known bounds is not checked
 // again.
+#include "codegen/gpu/sizes.h"
+#include "codegen/emit.h"
 #include "codegen/gpu/gpu.h"
+#include "codegen/gpu/ranges.h"
+#include "codegen/lower.h"
 
 #include <math.h>
 #include <string.h>

@@ -11,7 +11,18 @@
 // puts.
 //
 // One shape: small matrices at many points (docs/nests.md).
+#include "codegen/access.h"
+#include "codegen/emit.h"
+#include "codegen/fold.h"
+#include "codegen/gpu/device.h"
+#include "codegen/gpu/entry.h"
+#include "codegen/gpu/gpu.h"
+#include "codegen/gpu/kept.h"
 #include "codegen/gpu/network.h"
+#include "codegen/kernel.h"
+#include "codegen/loop.h"
+#include "codegen/lower.h"
+#include "map/gpu.h"
 
 #define VECTOR 4 // elements of 16 bytes
 

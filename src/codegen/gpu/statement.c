@@ -1,6 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 // Statements that a GPU does otherwise than the host.
+#include "codegen/gpu/statement.h"
+#include "codegen/access.h"
+#include "codegen/gpu/arms.h"
+#include "codegen/gpu/bounds.h"
+#include "codegen/gpu/columns.h"
+#include "codegen/gpu/common.h"
+#include "codegen/gpu/device.h"
+#include "codegen/gpu/fold.h"
+#include "codegen/gpu/fold_alone.h"
 #include "codegen/gpu/gpu.h"
+#include "codegen/gpu/layer.h"
+#include "codegen/gpu/network.h"
+#include "codegen/gpu/points.h"
+#include "codegen/gpu/replay.h"
+#include "codegen/loop.h"
+#include "codegen/lower.h"
+#include "map/gpu.h"
 
 static bool is_shared(const struct cg_lowering *l, nest_id buffer)
 {

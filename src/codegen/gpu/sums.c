@@ -8,7 +8,18 @@
 // of the sums.  A second function combines the results of blocks, a warp for a sum.
 //
 // One shape: small matrices at many points (docs/nests.md).
+#include "codegen/access.h"
+#include "codegen/accumulate.h"
+#include "codegen/emit.h"
+#include "codegen/gpu/device.h"
+#include "codegen/gpu/entry.h"
+#include "codegen/gpu/gpu.h"
 #include "codegen/gpu/network.h"
+#include "codegen/gpu/tree.h"
+#include "codegen/kernel.h"
+#include "codegen/loop.h"
+#include "codegen/lower.h"
+#include "map/gpu.h"
 
 #include "base/fold.h"
 

@@ -4,7 +4,7 @@
 #ifndef CODEGEN_GPU_TENSOR_H
 #define CODEGEN_GPU_TENSOR_H
 
-#include "codegen/gpu/gpu.h"
+#include "codegen/lower.h"
 
 #define GPU_TILE 16 // rows of a product
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // PTX as the device's assembler takes it: what LLVM wrote for a target, with what LLVM has no words for.
-#include "codegen/gpu/gpu.h"
-
+#include "codegen/gpu/text.h"
+#include "codegen/gpu/entry.h"
 #include "codegen/module.h"
 
 #include <stdio.h>

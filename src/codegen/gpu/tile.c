@@ -2,7 +2,15 @@
 // Transposed reads: a block of threads goes over tiles of 32 by 32 points, or of 64 by 64 where there
 // are many. What is contiguous across them is read so, and turned in shared memory, whose rows are
 // one element longer than the tile so that a column lies in as many banks.
+#include "codegen/gpu/tile.h"
+#include "codegen/access.h"
+#include "codegen/emit.h"
+#include "codegen/gpu/device.h"
 #include "codegen/gpu/gpu.h"
+#include "codegen/gpu/points.h"
+#include "codegen/loop.h"
+#include "codegen/lower.h"
+#include "map/gpu.h"
 
 #define TURNS MAP_TILE_TURNS
 

@@ -12,7 +12,16 @@
 // A thread has neighbouring columns of all rows of its tile; those of the threads beside it come through
 // shuffles.  Points near a side are computed by several warps, in the same way, so that the bits are
 // those of one trip after the other, and no warp waits for another.
+#include "codegen/gpu/trips.h"
+#include "codegen/access.h"
+#include "codegen/accumulate.h"
+#include "codegen/emit.h"
+#include "codegen/gpu/device.h"
 #include "codegen/gpu/gpu.h"
+#include "codegen/kernel.h"
+#include "codegen/loop.h"
+#include "codegen/lower.h"
+#include "map/gpu.h"
 
 #define LANES MAP_TRIPS_LANES
 #define ROWS 8 // of a tile

@@ -13,6 +13,18 @@
 // block can count the updates of every place they are sorted by place (places.c).  Neighbouring points
 // that all have the same turns in the same order are one window, and sorted once (windows.c).
 #include "codegen/gpu/updates.h"
+#include "codegen/access.h"
+#include "codegen/accumulate.h"
+#include "codegen/emit.h"
+#include "codegen/gpu/device.h"
+#include "codegen/gpu/entry.h"
+#include "codegen/gpu/gpu.h"
+#include "codegen/gpu/scan.h"
+#include "codegen/index.h"
+#include "codegen/kernel.h"
+#include "codegen/loop.h"
+#include "codegen/lower.h"
+#include "map/gpu.h"
 
 #include "passes/cost.h"
 

@@ -3,7 +3,9 @@
 #ifndef CODEGEN_GPU_UPDATES_H
 #define CODEGEN_GPU_UPDATES_H
 
-#include "codegen/gpu/gpu.h"
+#include "codegen/kernel.h"
+#include "codegen/loop.h"
+#include "map/gpu.h"
 
 #define UPDATE_BLOCK 256 // threads
 
@@ -12,7 +14,9 @@ struct updates {
     LLVMValueRef offsets, list, values[MAP_COPIES], lane; // values: of each copy
 };
 
-// updates.c
+// The steps of a kernel whose only loop is statement `at` of its body, a loop of updates.
+void gpu_updates_lower(struct cg_lowering *l, uint32_t at, struct cg_kernel *out);
+
 // The point (an i64) as axes, with the place in the window or the number of the copy; with what it knows; the turn (an
 // i64) as axes.
 void updates_set_axes(struct cg_lowering *l, const struct updates *u, LLVMValueRef point,

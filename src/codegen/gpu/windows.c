@@ -3,7 +3,17 @@
 // same order.  The turns are sorted by bin once.  A warp has a bin and 32 places of the window: it reads
 // what some turns take, and what is there, and then makes these updates one after the other, each of what
 // an earlier one of them may have left in the same place.
+#include "codegen/access.h"
+#include "codegen/emit.h"
+#include "codegen/gpu/device.h"
+#include "codegen/gpu/entry.h"
+#include "codegen/gpu/gpu.h"
 #include "codegen/gpu/updates.h"
+#include "codegen/index.h"
+#include "codegen/kernel.h"
+#include "codegen/loop.h"
+#include "codegen/lower.h"
+#include "map/gpu.h"
 #include "passes/cost.h"
 
 #define AHEAD 8 // turns that are read together

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where a thread is among those that share a fold.
+#ifndef CODEGEN_GPU_ROW_H
+#define CODEGEN_GPU_ROW_H
+
+#include "codegen/lower.h"
+#include "map/gpu.h"
+
+// A thread's place in its team, and where what it has of a window begins; i32.
+struct gpu_member {
+    LLVMValueRef team, place, offset;
+};
+struct gpu_member gpu_member_of(struct cg_lowering *l, const struct map_row *r);
+
+#endif

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a loop over time reads and puts where lanes are far apart, in tiles of so many steps.
+#ifndef CODEGEN_STACK_H
+#define CODEGEN_STACK_H
+
+#include "codegen/lower.h"
+
+#define CG_STRIP 8 // steps of a loop over time that a GPU writes out
+
+// Memory that 16 steps of a loop over time read or put one vector each in.
+struct cg_stack {
+    LLVMValueRef memory; // or NULL
+    LLVMValueRef row;    // of the step being lowered
+    bool by_chunk;       // for each of the vectors side by side
+    LLVMValueRef lines;  // of puts whose rows do not begin on cache lines (line.c), or NULL
+};
+
+// n rows of a square of n elements become its columns.
+void cg_transpose(struct cg_lowering *l, LLVMValueRef *row, unsigned n);
+
+// find says whether there is such a thing; move brings what count steps from `first` on read in, or
+// what they put out; step is called in front of each.
+bool cg_stack_find(struct cg_lowering *l, const struct nest_statement *seq);
+int64_t cg_stack_steps(const struct cg_lowering *l); // a tile ends at times that are multiples
+void cg_stack_move(struct cg_lowering *l, const struct nest_statement *seq, enum nest_kind kind,
+                   LLVMValueRef first, LLVMValueRef count);
+void cg_stack_step(struct cg_lowering *l, const struct nest_statement *seq, LLVMValueRef place,
+                   LLVMValueRef count);
+LLVMValueRef cg_stack_place(struct cg_lowering *l, nest_id statement, LLVMTypeRef vector);
+// Whether the steps load or put neighbouring elements that nothing else in the loop asks for.
+bool cg_lies_along_time(const struct cg_lowering *l, const struct nest_statement *seq,
+                        const struct nest_statement *s);
+// Where lane 0 has the element of the lowest of the steps.
+LLVMValueRef cg_stack_row(struct cg_lowering *l, const struct nest_statement *seq,
+                          const struct nest_statement *s, LLVMTypeRef lane, LLVMValueRef first,
+                          LLVMValueRef count);
+void cg_stack_end(struct cg_lowering *l, const struct nest_statement *seq);
+// Steps of a loop over time that a thread of a GPU had better write out, 1: just the one; they have
+// cg_stack_step in front of them.  store is for the puts of those from `first` on.
+int64_t cg_strip_find(struct cg_lowering *l, const struct nest_statement *seq);
+void cg_strip_store(struct cg_lowering *l, const struct nest_statement *seq, LLVMValueRef first,
+                    int64_t steps);
+void cg_strip_end(struct cg_lowering *l, const struct nest_statement *seq);
+
+#endif
