@@ -18,7 +18,7 @@
 #include "codegen/slide.h"
 #include "codegen/stack.h"
 #include "codegen/turn.h"
-#include "passes/cost.h"
+#include "ir/cost.h"
 
 #define SMALL_BYTES 8192                   // what may live in the frame
 #define STREAMED_BYTES (INT64_C(16) << 20) // arrays that leave the caches before they are read

@@ -8,7 +8,7 @@
 #include "codegen/lower.h"
 #include "codegen/turn.h"
 
-#include "passes/cost.h"
+#include "ir/cost.h"
 
 LLVMValueRef cg_any(struct cg_lowering *l, LLVMValueRef mask)
 {

@@ -11,9 +11,9 @@
 #include "codegen/module.h"
 #include "codegen/phases.h"
 #include "codegen/plan.h"
+#include "ir/cost.h"
 #include "map/gpu.h"
 #include "map/map.h"
-#include "passes/cost.h"
 
 JOT_API void jot_codegen_entry(const struct cg_request *request, struct cg_response *response);
 

@@ -16,7 +16,7 @@
 #include "codegen/loop.h"
 #include "codegen/lower.h"
 #include "codegen/size.h"
-#include "passes/cost.h"
+#include "ir/cost.h"
 
 // Memory that the terms walk through in one piece, and that no cache holds, is read faster in order.
 static bool streams(const struct cg_lowering *l, const struct nest_statement *fold,

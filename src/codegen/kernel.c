@@ -21,7 +21,7 @@
 #include "map/map.h"
 
 #include "base/status.h"
-#include "passes/cost.h"
+#include "ir/cost.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -12,7 +12,7 @@
 #include "base/vec.h"
 #include "codegen/emit.h"
 #include "codegen/module.h"
-#include "passes/cost.h"
+#include "ir/cost.h"
 
 #include <string.h>
 

@@ -10,7 +10,7 @@
 #include "codegen/loop.h"
 #include "codegen/lower.h"
 #include "codegen/prefetch.h"
-#include "passes/cost.h"
+#include "ir/cost.h"
 
 #define UNROLL 4
 

@@ -5,7 +5,7 @@
 //     %y = ... 40 operations of a sine ...    becomes    %y = call <16 x float> @op_sin_f32_f32_16(%x)
 #include "codegen/emit.h"
 #include "codegen/module.h"
-#include "passes/cost.h"
+#include "ir/cost.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -9,7 +9,7 @@
 #include "codegen/lower.h"
 
 #include "base/hash.h"
-#include "passes/cost.h"
+#include "ir/cost.h"
 
 #include <string.h>
 

@@ -21,7 +21,7 @@
 #include "codegen/pieces.h"
 #include "map/gpu.h"
 
-#include "passes/cost.h"
+#include "ir/cost.h"
 
 #include <stdio.h>
 

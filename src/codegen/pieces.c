@@ -9,7 +9,7 @@
 #include "codegen/module.h"
 #include "codegen/phases.h"
 
-#include "passes/cost.h"
+#include "ir/cost.h"
 
 #include <stdio.h>
 

@@ -7,7 +7,7 @@
 #include "base/launch.h"
 #include "base/status.h"
 #include "base/vec.h"
-#include "passes/plan.h"
+#include "schedule/plan/plan.h"
 
 // A loop or branch that is being written.
 struct body {

@@ -15,7 +15,7 @@
 #include "codegen/emit.h"
 #include "codegen/index.h"
 #include "codegen/lower.h"
-#include "passes/cost.h"
+#include "ir/cost.h"
 
 #include <stdlib.h>
 

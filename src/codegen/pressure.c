@@ -11,7 +11,7 @@
 #include "codegen/pressure.h"
 #include "codegen/lower.h"
 #include "codegen/size.h"
-#include "passes/cost.h"
+#include "ir/cost.h"
 
 #define SLOTS 384.0       // operations that the processor looks ahead by
 #define LONG_STEP 1000    // operations that have enough independent ones among them

@@ -16,7 +16,7 @@
 #include "codegen/index.h"
 #include "codegen/lower.h"
 #include "codegen/stack.h"
-#include "passes/cost.h"
+#include "ir/cost.h"
 
 #include <stdlib.h>
 

@@ -5,9 +5,10 @@
 #include "codegen/emit.h"
 #include "codegen/lower.h"
 #include "codegen/module.h"
+#include "ir/cost.h"
 #include "map/map.h"
 
-#include "passes/cost.h"
+#include "ir/cost.h"
 
 int64_t cg_registers_of(const struct cg_module *m, LLVMValueRef v)
 {

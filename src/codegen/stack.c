@@ -19,8 +19,8 @@
 #include "codegen/loop.h"
 #include "codegen/lower.h"
 #include "codegen/turn.h"
+#include "ir/cost.h"
 #include "map/gpu.h"
-#include "passes/cost.h"
 
 #define SHORTEST 8 // loops that are worth it
 #define WIDEST 16  // bytes of an access

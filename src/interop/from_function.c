@@ -7,7 +7,7 @@
 #include "base/memory.h"
 #include "base/status.h"
 #include "ir/collective.h"
-#include "passes/partition.h"
+#include "passes/mesh/partition.h"
 #include "passes/passes.h"
 #include "runtime/frames.h"
 #include "runtime/stack.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The mapping to a GPU: who has the elements of each loop, as levels in the nest's text (passes/nest.h).
+// The mapping to a GPU: who has the elements of each loop, as levels in the nest's text (nest/nest.h).
 //
 // A point of the outermost parallel loop is done by one thread, or by a group of threads.  In a
 // group all threads walk the statements together: scalar work is done by each of them, a map is
@@ -8,8 +8,8 @@
 #ifndef MAP_GPU_H
 #define MAP_GPU_H
 
+#include "ir/cost.h"
 #include "map/map.h"
-#include "passes/cost.h"
 
 #define GPU_WARP COST_WARP
 #define MAP_WARPGROUP (4 * GPU_WARP) // threads that multiply from shared memory together

@@ -3,8 +3,8 @@
 // more than the caches hold: steps are made again, a segment at a time, and the tape is that of a segment.
 //
 //     seq t < T { put x[t] = ... }  ...  seq t < T reverse { ... load x[t] ... }
+#include "ir/cost.h"
 #include "map/gpu.h"
-#include "passes/cost.h"
 
 #define MOST_TAPE 64     // values of a segment
 #define MOST_WORK 1000.0 // operations of a segment, there and back

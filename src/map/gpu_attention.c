@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The threads of attention and its gradient (passes/attention.h), which are products by tensor cores: `group` threads
+// The threads of attention and its gradient (schedule/kernels/attention.h), which are products by tensor cores: `group` threads
 // of a block multiply together, a warp or the four of a warpgroup, tiles of 16 rows, `turns` of which a group has.
 // Their emitters copy rows 16 bytes at a time.
 #include "map/gpu.h"
 
-#include "passes/attention.h"
+#include "schedule/kernels/attention.h"
 
 #define TILE 16        // rows of a product
 #define PANEL 64       // elements that warpgroups have side by side

@@ -2,8 +2,8 @@
 // Points that several threads of a GPU share: groups of threads along an axis inside, each with a point, and
 // columns, neighbouring points of neighbouring threads.
 #include "base/fold.h"
+#include "ir/cost.h"
 #include "map/gpu.h"
-#include "passes/cost.h"
 
 #define MOST_THREADS 256 // that share a fold
 #define MOST_GROUP 1024

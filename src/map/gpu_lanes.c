@@ -11,8 +11,8 @@
 // That reads of memory which nothing writes are made once is left to LLVM: the rows are one straight
 // piece of code.
 #include "base/fold.h"
+#include "ir/cost.h"
 #include "map/gpu.h"
-#include "passes/cost.h"
 
 #define BYTES 16
 #define WRITTEN_OUT 16 // turns of a thread that are written out

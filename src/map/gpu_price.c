@@ -3,8 +3,8 @@
 // multiprocessors, arithmetic, or the turns that one thread makes one after the other, each of which waits for what it
 // reads.
 #include "base/fold.h"
+#include "ir/cost.h"
 #include "map/gpu.h"
-#include "passes/cost.h"
 
 #include <math.h>
 #include <string.h>

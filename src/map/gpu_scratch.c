@@ -5,7 +5,7 @@
 #include "map/gpu.h"
 
 #include "base/fold.h"
-#include "passes/attention.h"
+#include "schedule/kernels/attention.h"
 
 #define UNITS 8        // of a block of a fold that points with columns share, at least
 #define PARTS 8        // of such a fold, of a multiprocessor at a time

@@ -2,8 +2,8 @@
 // Loops that blocks of threads of a GPU share: transposed reads by tiles, running folds, folds of which there are few,
 // and sums over the points of a network.
 #include "base/fold.h"
+#include "ir/cost.h"
 #include "map/gpu.h"
-#include "passes/cost.h"
 
 #define SIDE 32
 #define WIDE 64

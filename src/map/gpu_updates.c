@@ -3,8 +3,8 @@
 // places:
 //
 //     par p < P { seq j < n { ... %e = load y[%at]; %f = add %e, %u; put y[%at] = %f if %g } }
+#include "ir/cost.h"
 #include "map/gpu.h"
-#include "passes/cost.h"
 
 #include <string.h>
 

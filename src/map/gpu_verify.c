@@ -4,7 +4,7 @@
 // question whether an element is there.
 #include "base/fold.h"
 #include "map/gpu.h"
-#include "passes/nest_verify.h"
+#include "nest/verify.h"
 
 #define MOST_SCAN_LANES 16 // that a thread has of a running fold
 #define MOST_TILE 64       // points of a side

@@ -6,8 +6,8 @@
 // A loop has an axis of lanes where it costs less so (price.c).  In lanes nothing else has, but for
 // what one lane does by itself: a fold that stands in the loop, where each lane folds what lies
 // together, and what is inside of a while, which the last lane that goes on finishes alone.
+#include "ir/cost.h"
 #include "map/map.h"
-#include "passes/cost.h"
 
 // The widest element and the number of vector operations of a body, and of those in expensive ops.
 static void measure(const struct nest *n, uint32_t block, unsigned *bytes, double *ops,

@@ -13,8 +13,8 @@
 // It is worth it where a long fold reads much memory that is the same for all elements of the axis: a product of a
 // few rows reads its matrix once.  Few elements go in parts of a body, one behind the other; of more, groups of
 // them are a loop, and what is left is a loop behind it.  Each element keeps its operations and their order.
+#include "ir/cost.h"
 #include "map/map.h"
-#include "passes/cost.h"
 
 // ---- What depends on an axis
 

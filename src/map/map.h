@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The mapping: what is done with how many elements at once, written into a nest.
 //
-// A level of an axis says who has its elements (passes/nest.h).  The code generator reads the levels; bits do
+// A level of an axis says who has its elements (nest/nest.h).  The code generator reads the levels; bits do
 // not depend on them.
 #ifndef MAP_MAP_H
 #define MAP_MAP_H
 
-#include "passes/nest.h"
+#include "nest/nest.h"
 
 // How operations become code, of the most to the least.
 enum map_form {

@@ -2,8 +2,8 @@
 // What a loop costs on a processor, by the axis whose elements are vector lanes: an estimate of the work of
 // each choice, in scalar operations.
 #include "base/fold.h"
+#include "ir/cost.h"
 #include "map/map.h"
-#include "passes/cost.h"
 
 #include <math.h>
 

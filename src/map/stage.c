@@ -12,8 +12,8 @@
 //
 // In loops over the points of a network, whose lanes are points: a copy goes by tiles that are transposed in
 // registers (codegen/units.c), where an access of one element for all lanes touches as many cache lines.
+#include "ir/cost.h"
 #include "map/map.h"
-#include "passes/cost.h"
 
 struct stage {
     struct nest_builder b;

@@ -2,8 +2,8 @@
 // What a kernel moves between memory and the nearest caches of a processor: bytes of each buffer, once for each turn of
 // a loop whose elements do not fit the cache of a core, at the speed of the caches that hold all of the kernel's buffers.
 // What the nearest cache holds is free: operations wait for it (price.c).
+#include "ir/cost.h"
 #include "map/map.h"
-#include "passes/cost.h"
 
 #define MOST_AXES 64
 

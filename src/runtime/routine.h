@@ -14,7 +14,7 @@
 // Operands and then results, dense and row-major, each 64-byte aligned or at a multiple of its rows
 // from there.
 struct rt_routine_call {
-    const int64_t *params; // dtype, batch, and the routine's own (passes/library.c)
+    const int64_t *params; // dtype, batch, and the routine's own (schedule/library/library.c)
     uint32_t param_count, operand_count, read_count; // operands that are read come first
     uint64_t bytes[RT_ROUTINE_MOST];                 // of each operand
     void *const *operands;                           // NULL when the routine is bound

@@ -6,7 +6,7 @@
 #include "base/status.h"
 #include "ir/collective.h"
 #include "ir/eval.h"
-#include "passes/partition.h"
+#include "passes/mesh/partition.h"
 #include "passes/passes.h"
 #include "runtime/frames.h"
 #include "runtime/mesh.h"

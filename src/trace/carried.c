@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "trace/carried.h"
 
-#include "passes/cost.h"
+#include "ir/cost.h"
 #include "runtime/array.h"
 
 #include <stdlib.h>

@@ -4,9 +4,9 @@
 #define TRACE_NATIVE_INTERNAL_H
 
 #include "base/hash.h"
-#include "passes/schedule.h"
 #include "runtime/program.h"
 #include "runtime/text.h"
+#include "schedule/schedule.h"
 #include "trace/codegen_process.h"
 #include "trace/native.h"
 #include "trace/native_mesh.h"

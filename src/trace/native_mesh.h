@@ -3,7 +3,7 @@
 #ifndef TRACE_NATIVE_MESH_H
 #define TRACE_NATIVE_MESH_H
 
-#include "passes/partition.h"
+#include "passes/mesh/partition.h"
 #include "runtime/mesh.h"
 #include "runtime/team.h"
 

@@ -4,8 +4,8 @@
 #include "ir/graph.h"
 #include "map/map.h"
 #include "passes/passes.h"
-#include "passes/schedule.h"
-#include "passes/schedule_internal.h"
+#include "schedule/internal.h"
+#include "schedule/schedule.h"
 #include "support/run_native.h"
 #include "support/suite.h"
 

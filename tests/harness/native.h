@@ -12,7 +12,7 @@
 #define HARNESS_NATIVE_H
 
 #include "ir/eval.h"
-#include "passes/schedule.h"
+#include "schedule/schedule.h"
 
 struct native_how {
     bool separate, steps, gemm; // schedule options; without gemm products stay in kernels

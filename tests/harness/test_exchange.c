@@ -4,10 +4,10 @@
 #include "ir/collective.h"
 #include "jot/device.h"
 #include "passes/body.h"
-#include "passes/plan.h"
 #include "passes/rules/rules.h"
 #include "passes/schedule_support.h"
 #include "passes/transform.h"
+#include "schedule/plan/plan.h"
 #include "support/run_native.h"
 
 #define COUNT(a) (sizeof(a) / sizeof *(a))

@@ -41,7 +41,7 @@ caught()
 layering=$1
 fresh
 sh "$layering" "$tree"
-caught src/ir/graph.c '#include "passes/nest.h"'
+caught src/ir/graph.c '#include "nest/nest.h"'
 caught src/ir/graph.c '#  include <llvm-c/Core.h>'
 caught src/base/vec.h '#include "ir/graph.h"'
 caught src/passes/rules.inc '#include "codegen/codegen.h"'

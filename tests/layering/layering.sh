@@ -33,18 +33,20 @@ only include 'jot/'
 only src/base 'base/|jot/(status|dtype)\.h'
 only src/ir 'ir/|base/|jot/(status|dtype|callback)\.h'
 only src/passes 'passes/|ir/|base/|jot/(status|dtype)\.h'
-only src/map 'map/|passes/|ir/|base/|jot/(status|dtype)\.h'
+only src/nest 'nest/|ir/|base/|jot/(status|dtype)\.h'
+only src/schedule 'schedule/|nest/|passes/|ir/|base/|jot/(status|dtype)\.h'
+only src/map 'map/|schedule/kernels/attention\.h|nest/|ir/|base/|jot/(status|dtype)\.h'
 # The launch plan that codegen writes is a format, and base/launch.h defines it.
-only src/codegen 'codegen/|map/|passes/|ir/|base/|jot/(status|dtype)\.h'
+only src/codegen 'codegen/|map/|schedule/(kernels/attention|plan/plan)\.h|nest/|ir/|base/|jot/(status|dtype)\.h'
 only src/runtime 'runtime/|base/|jot/'
-only src/trace 'trace/|codegen/(codegen|exchange)\.h|map/map\.h|runtime/|passes/|ir/|base/|jot/'
+only src/trace 'trace/|codegen/(codegen|exchange)\.h|map/map\.h|runtime/|schedule/|nest/|passes/|ir/|base/|jot/'
 only src/interop 'interop/|trace/|runtime/|passes/|ir/|base/|jot/'
 only examples 'jot/'
 only tools/jot 'jot/|command\.h|under_jax\.inc'
 only tools/math 'base/|jot/(status|dtype)\.h'
 
 never include 'llvm-c/|cuda|pthread'
-for folder in base ir passes map; do
+for folder in base ir passes nest schedule map; do
     never "src/$folder" 'llvm-c/|cuda|dlfcn|pthread'
 done
 for folder in runtime trace interop; do

@@ -5,7 +5,7 @@
 
 #include "base/status.h"
 #include "map/gpu_nests.h"
-#include "passes/schedule.h"
+#include "schedule/schedule.h"
 #include "support/map_nest.h"
 #include "support/nest_text.h"
 #include "support/suite.h"

@@ -3,7 +3,7 @@
 #include "map/map.h"
 
 #include "base/status.h"
-#include "passes/cost.h"
+#include "ir/cost.h"
 #include "support/nest_text.h"
 #include "support/suite.h"
 

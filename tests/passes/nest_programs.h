@@ -3,11 +3,11 @@
 #ifndef PASSES_NEST_PROGRAMS_H
 #define PASSES_NEST_PROGRAMS_H
 
-#include "passes/schedule_internal.h"
+#include "schedule/internal.h"
 #include "support/nest_eval.h"
 
 #include "base/status.h"
-#include "passes/schedule.h"
+#include "schedule/schedule.h"
 #include "support/suite.h"
 
 #include <check.h>

@@ -4,7 +4,7 @@
 #define PASSES_NEST_SUPPORT_H
 
 #include "base/status.h"
-#include "passes/nest.h"
+#include "nest/nest.h"
 
 #include <check.h>
 #include <stdio.h>

@@ -4,7 +4,7 @@
 #define TESTS_SCHEDULE_SUPPORT_H
 
 #include "pass_support.h"
-#include "passes/schedule.h"
+#include "schedule/schedule.h"
 #include "support/nest_eval.h"
 
 static inline const char *schedule_text(const struct nest_program *p)

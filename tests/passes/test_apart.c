@@ -2,7 +2,7 @@
 // Values apart by a price: fusion never loses.
 #include "schedule_examples.h"
 
-#include "passes/cost.h"
+#include "ir/cost.h"
 
 #define MUCH (16 * COST_ALONE)
 

@@ -2,7 +2,7 @@
 // Two products around a softmax as one kernel, and what is left alone.
 #include "schedule_examples.h"
 
-#include "passes/attention.h"
+#include "schedule/kernels/attention.h"
 
 #define HALF(...) OF(JOT_BF16, __VA_ARGS__)
 #define OF(dtype, ...)                                                                         \

@@ -3,7 +3,7 @@
 #include "pass_support.h"
 
 #include "ir/control.h"
-#include "passes/schedule.h"
+#include "schedule/schedule.h"
 
 // Checked programs compute the same, and say which op a NaN came from.
 static const struct {

@@ -4,7 +4,7 @@
 #include "control_support.h"
 
 #include "ir/control.h"
-#include "passes/cost.h"
+#include "ir/cost.h"
 
 // %1$s stands for further attributes of the scan, %2$d for reverse.
 static const struct {

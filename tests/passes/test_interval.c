@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which integers values may be: what is told is true of all that the evaluator computes, and as narrow as it says here.
 #include "control_support.h"
-#include "passes/interval.h"
+#include "passes/analysis/interval.h"
 
 static const struct {
     const char *body; // of x: i32[400], y: i8[400], b: bool[400]; a value %v

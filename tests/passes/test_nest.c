@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Building nests, their text, equality; texts that are not nests.
 #include "nest_support.h"
-#include "passes/schedule.h"
+#include "schedule/schedule.h"
 
 static struct arena *arena;
 

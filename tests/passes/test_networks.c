@@ -3,8 +3,8 @@
 // of their graphs, and the code is as long as these.
 #include "networks.h"
 
-#include "passes/cost.h"
-#include "passes/points.h"
+#include "ir/cost.h"
+#include "schedule/kernels/points.h"
 #include "support/nest_work.h"
 #include "support/sample.h"
 

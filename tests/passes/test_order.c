@@ -3,7 +3,7 @@
 #include "control_schedule.h"
 #include "schedule_examples.h"
 
-#include "passes/cost.h"
+#include "ir/cost.h"
 
 enum { LANES = 32, BLOCK = 16, INNER = 3 };
 

@@ -2,7 +2,7 @@
 // The order of the passes: what all of them together compute, and that what a pass leaves wrong is named.
 #include "control_support.h"
 
-#include "passes/pipeline.h"
+#include "schedule/pipeline.h"
 
 #include <string.h>
 

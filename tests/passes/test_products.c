@@ -3,7 +3,7 @@
 #include "schedule_examples.h"
 
 #include "ir/control.h"
-#include "passes/cost.h"
+#include "ir/cost.h"
 
 static const struct schedule_options rich = {.rich_gemm = true};
 

@@ -3,7 +3,7 @@
 // twice, differentiated, and both.
 #include "base/strbuf.h"
 #include "control_schedule.h"
-#include "passes/cost.h"
+#include "ir/cost.h"
 
 enum { LANES = 5 };
 

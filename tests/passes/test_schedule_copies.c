@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copies that kernels of elements put: of program texts, what is left of them, and that the results are the same.
-#include "passes/schedule_internal.h"
+#include "schedule/internal.h"
 
 #include "base/status.h"
-#include "passes/schedule.h"
+#include "schedule/schedule.h"
 #include "support/nest_eval.h"
 #include "support/suite.h"
 

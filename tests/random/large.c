@@ -3,7 +3,7 @@
 
 #include "map/map.h"
 #include "passes/passes.h"
-#include "passes/schedule.h"
+#include "schedule/schedule.h"
 
 uint32_t large_make(struct ir_module *m, uint64_t seed, int64_t stretch, bool is_gradient,
                     bool is_gpu)

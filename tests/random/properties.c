@@ -3,7 +3,7 @@
 
 #include "base/status.h"
 #include "harness/native.h"
-#include "passes/cost.h"
+#include "ir/cost.h"
 #include "support/nest_eval.h"
 
 const char *const program_property_names[PROGRAM_PROPERTIES] = {

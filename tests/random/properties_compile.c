@@ -6,7 +6,7 @@
 #include "base/status.h"
 #include "codegen/codegen.h"
 #include "map/map.h"
-#include "passes/schedule.h"
+#include "schedule/schedule.h"
 #include "support/opcases.h"
 
 #include <string.h>

@@ -6,8 +6,8 @@
 #include "harness/isolate.h"
 #include "harness/native.h"
 #include "jot/device.h"
-#include "passes/partition.h"
-#include "passes/schedule.h"
+#include "passes/mesh/partition.h"
+#include "schedule/schedule.h"
 #include "support/opcases.h"
 #include "support/run_native.h"
 

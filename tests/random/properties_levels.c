@@ -4,7 +4,7 @@
 
 #include "base/status.h"
 #include "map/map.h"
-#include "passes/schedule.h"
+#include "schedule/schedule.h"
 #include "support/map_nest.h"
 #include "support/nest_eval.h"
 #include "support/opcases.h"

@@ -7,9 +7,9 @@
 #include "harness/native.h"
 #include "jot/device.h"
 #include "map/gpu.h"
-#include "passes/schedule.h"
 #include "random/record.h"
 #include "runtime/device.h"
+#include "schedule/schedule.h"
 #include "support/opcases.h"
 #include "support/run_native.h"
 

@@ -8,9 +8,9 @@
 //     JOT_TEST_SEED=7 JOT_TEST_FIRST=0 JOT_TEST_COUNT=1000 test_random_parallelism
 //     JOT_TEST_ONE=12345 test_random_parallelism      one program and its schedules
 #include "harness/isolate.h"
-#include "passes/schedule.h"
 #include "random/large.h"
 #include "random/parallelism.h"
+#include "schedule/schedule.h"
 #include "support/number.h"
 
 #include <inttypes.h>

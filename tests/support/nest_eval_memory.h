@@ -5,7 +5,7 @@
 
 #include "base/status.h"
 #include "ir/eval_fold.h"
-#include "passes/nest.h"
+#include "nest/nest.h"
 
 // Who does something.  Blocks of threads that do not wait for one another are numbered through the run, from 1 on: each
 // point of a par is one's, or each share that the grid has of a loop.  Number 0 is whoever does what stands outside.

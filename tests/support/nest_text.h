@@ -3,7 +3,7 @@
 #ifndef TESTS_NEST_TEXT_H
 #define TESTS_NEST_TEXT_H
 
-#include "passes/nest.h"
+#include "nest/nest.h"
 
 #include <check.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "support/nest_work.h"
 
-#include "passes/cost.h"
+#include "ir/cost.h"
 
 // ---- Of programs
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// What programs and graphs cost by the prices of passes/cost.h.
+// What programs and graphs cost by the prices of ir/cost.h.
 #ifndef SUPPORT_NEST_WORK_H
 #define SUPPORT_NEST_WORK_H
 
 #include "ir/graph.h"
-#include "passes/nest.h"
+#include "nest/nest.h"
 
 // Of all ops, combinations and products that the steps do, loops of steps once.
 int64_t nest_program_work(const struct nest_program *p);

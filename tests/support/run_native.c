@@ -4,8 +4,8 @@
 #include "base/memory.h"
 #include "base/status.h"
 #include "codegen/codegen.h"
-#include "passes/schedule.h"
 #include "runtime/device.h"
+#include "schedule/schedule.h"
 
 JOT_API void jot_codegen_entry(const struct cg_request *request, struct cg_response *response);
 

@@ -3,7 +3,7 @@
 #ifndef SUPPORT_RUN_NATIVE_H
 #define SUPPORT_RUN_NATIVE_H
 
-#include "passes/nest.h"
+#include "nest/nest.h"
 #include "runtime/program.h"
 #include "runtime/team.h"
 

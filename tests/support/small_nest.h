@@ -4,7 +4,7 @@
 #define SUPPORT_SMALL_NEST_H
 
 #include "base/hash.h"
-#include "passes/nest.h"
+#include "nest/nest.h"
 
 #include <string.h>
 

@@ -9,7 +9,7 @@
 #include "codegen/gpu/gpu.h"
 #include "codegen/lower.h"
 
-#include "passes/cost.h"
+#include "ir/cost.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attention (passes/attention.h) by blocks of keys, with tensor cores.
+// Attention (schedule/kernels/attention.h) by blocks of keys, with tensor cores.
 //
 // A block of threads has some queries, a warp 16 or 32 of them, and goes through the keys 64 at a time, a
 // turn: keys and values of the next turn are on their way to shared memory meanwhile.  Scores, what f
@@ -28,7 +28,7 @@
 #include "codegen/lower.h"
 #include "map/gpu.h"
 
-#include "passes/attention.h"
+#include "schedule/kernels/attention.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The gradient of attention (passes/attention.h) in three functions, with tensor cores.
+// The gradient of attention (schedule/kernels/attention.h) in three functions, with tensor cores.
 //
 // The first has some queries a warp and goes through the keys, as the forward pass does: of each row
 // it keeps log2 of the sum of exp(f), and delta, the sum of weight * product.  No thread waits for
@@ -16,7 +16,7 @@
 
 #include "codegen/gpu/tensor.h"
 #include "codegen/kernel.h"
-#include "passes/attention.h"
+#include "schedule/kernels/attention.h"
 
 #include <math.h>
 #include <string.h>

@@ -23,7 +23,7 @@
 #include "codegen/lower.h"
 #include "map/gpu.h"
 
-#include "passes/cost.h"
+#include "ir/cost.h"
 
 #define BLOCK 256
 

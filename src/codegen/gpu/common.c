@@ -20,7 +20,7 @@
 #include "codegen/lower.h"
 #include "map/gpu.h"
 
-#include "passes/cost.h"
+#include "ir/cost.h"
 
 #include <string.h>
 

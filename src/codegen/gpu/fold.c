@@ -18,7 +18,7 @@
 #include "codegen/lower.h"
 #include "map/gpu.h"
 
-#include "passes/cost.h"
+#include "ir/cost.h"
 
 struct cg_accumulator *gpu_fold_accumulators(struct cg_lowering *l,
                                              const struct nest_statement *s, bool own_axis,

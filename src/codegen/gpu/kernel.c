@@ -27,7 +27,7 @@
 #include "map/gpu.h"
 
 #include "base/status.h"
-#include "passes/cost.h"
+#include "ir/cost.h"
 
 #define MOST_IN_STRIPS (COST_CODE / 4) // code of a kernel with strips of loops over time
 

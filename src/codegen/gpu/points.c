@@ -13,7 +13,7 @@
 #include "codegen/turn.h"
 #include "map/gpu.h"
 
-#include "passes/cost.h"
+#include "ir/cost.h"
 
 #define BYTES 16
 

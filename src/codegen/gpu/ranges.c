@@ -12,7 +12,7 @@
 #include "codegen/lower.h"
 
 #include "base/vec.h"
-#include "passes/cost.h"
+#include "ir/cost.h"
 
 #define MANY 2  // functions that are worth a block more
 #define SHORT 4 // elements of a fold in a run

@@ -19,7 +19,7 @@
 #include "codegen/module.h"
 #include "map/gpu.h"
 
-#include "passes/cost.h"
+#include "ir/cost.h"
 
 #include <string.h>
 

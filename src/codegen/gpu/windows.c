@@ -13,8 +13,8 @@
 #include "codegen/kernel.h"
 #include "codegen/loop.h"
 #include "codegen/lower.h"
+#include "ir/cost.h"
 #include "map/gpu.h"
-#include "passes/cost.h"
 
 #define AHEAD 8 // turns that are read together
 

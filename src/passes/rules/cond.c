@@ -3,15 +3,15 @@
 // the others give zeros, or repeat what they give.
 //
 // With a mapped index each lane takes its branch: the cond is the body of a scan over the lanes,
-// which are those of a kernel (write_control.c).  Cheap branches are all computed, and each lane
+// which are those of a kernel (write/control.c).  Cheap branches are all computed, and each lane
 // selects.  A lane's operands are hidden from the derivatives of branches that it does not take,
 // so that what is not finite there does not spoil its gradients.
 #include "passes/rules/rules.h"
 
 #include "base/status.h"
 #include "ir/control.h"
+#include "ir/cost.h"
 #include "passes/body.h"
-#include "passes/cost.h"
 
 #define B c->b
 

@@ -3,7 +3,7 @@
 //
 // The formula stands first: d f is the tangent of the result, dx and dy those of the operands, f
 // the result itself.  In a transpose, ct is the cotangent of the result.  Products and quotients of
-// tangents and cotangents are mul_z and guard (passes/support.c): what is zero because a path was
+// tangents and cotangents are mul_z and guard (passes/derive/support.c): what is zero because a path was
 // not taken stays zero whatever it meets.
 #include "passes/rules/formulas.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The routine conv: by tiles where it can be, else element by element of the result: programs for the
-// host have products of matrices instead then (passes/expand_conv.c), and those for a GPU come here when
+// host have products of matrices instead then (passes/expand/conv.c), and those for a GPU come here when
 // its library fails.
 #include "base/conv.h"
 #include "base/dtype.h"

@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+// Content hash and equality of nests.
+//
+// Both read one serial form: statements in the order of the text, with values, axes, statements
+// and buffers numbered as they are first met there.  Two nests are equal when it is.
+#include "base/hash.h"
+#include "nest/nest.h"
+
+#include <stdlib.h>
+
+struct serial {
+    struct arena *arena;
+    const struct nest *nest;
+    VEC(uint64_t) words;
+    uint32_t *value, *axis, *statement, *buffer; // numbers in the serial form
+    uint32_t n_values, n_axes, n_statements;
+    bool without_numbers;
+};
+
+static void emit(struct serial *s, uint64_t word) { vec_push(s->arena, &s->words, word); }
+
+static uint64_t mapped(const uint32_t *map, uint32_t count, nest_id id)
+{
+    return id < count ? map[id] : NEST_NONE;
+}
+
+static void emit_value(struct serial *s, nest_id v)
+{
+    emit(s, mapped(s->value, s->nest->values.count, v));
+}
+
+static void emit_statement(struct serial *s, nest_id id)
+{
+    emit(s, mapped(s->statement, s->nest->statements.count, id));
+}
+
+static void emit_buffer(struct serial *s, nest_id id)
+{
+    emit(s, mapped(s->buffer, s->nest->buffers.count, id));
+}
+
+static void define(struct serial *s, nest_id first, uint32_t count)
+{
+    for (uint32_t i = 0; i < count && first != NEST_NONE; i++) {
+        if (first + i >= s->nest->values.count)
+            return;
+        s->value[first + i] = s->n_values++;
+        emit(s, s->nest->values.at[first + i].dtype);
+    }
+}
+
+static void emit_index(struct serial *s, const struct nest_index *x)
+{
+    emit(s, (uint64_t)x->constant);
+    emit(s, x->count);
+    struct nest_term *terms = arena_copy(s->arena, x->terms, x->count * sizeof *terms);
+    for (uint32_t i = 0; i < x->count; i++)
+        terms[i].id =
+            (nest_id)(terms[i].is_value ? mapped(s->value, s->nest->values.count, terms[i].id)
+                                        : mapped(s->axis, s->nest->axes.count, terms[i].id));
+    if (x->count > 1)
+        qsort(terms, x->count, sizeof *terms, nest_term_compare);
+    for (uint32_t i = 0; i < x->count; i++) {
+        emit(s, (uint64_t)terms[i].id << 1 | terms[i].is_value);
+        emit(s, (uint64_t)terms[i].factor);
+    }
+}
+
+static void emit_combines(struct serial *s, const struct nest_statement *t)
+{
+    emit(s, t->n_combines);
+    for (uint32_t i = 0; i < t->n_combines; i++) {
+        const struct nest_combine *c = &t->combines[i];
+        emit(s, (uint64_t)c->order << 48 | (uint64_t)c->op << 32 | (uint64_t)c->n << 16 |
+                    c->dtype);
+        for (uint32_t j = 0; j < c->n && j < 2; j++)
+            emit_value(s, c->value[j]);
+    }
+}
+
+static void emit_yields(struct serial *s, const struct nest_statement *t, uint32_t from,
+                        uint32_t to)
+{
+    emit(s, to - from);
+    for (uint32_t i = from; i < to && i < t->n_yields; i++)
+        emit_value(s, t->yields[i]);
+}
+
+// Yields of the first block, by kind.
+static uint32_t first_yields(const struct nest_statement *t)
+{
+    switch (t->kind) {
+    case NEST_IF:
+        return t->other == NEST_NONE ? t->n_yields : t->n_yields / 2;
+    case NEST_WHILE:
+        return t->n_yields ? 1 : 0;
+    default:
+        return t->n_yields;
+    }
+}
+
+static void emit_block(struct serial *s, uint32_t block);
+
+static void emit_one(struct serial *s, nest_id id)
+{
+    const struct nest_statement *t = &s->nest->statements.at[id];
+    s->statement[id] = s->n_statements++;
+    emit(s, (uint64_t)t->kind | (uint64_t)t->op << 8 | (uint64_t)t->dtype << 24 |
+                (uint64_t)t->reverse << 32 | (uint64_t)t->terms << 36 |
+                (uint64_t)t->level << 40 | (uint64_t)t->order << 48);
+    emit(s, (uint64_t)t->turns << 32 | t->at_once);
+    emit(s, t->n_in);
+    for (uint32_t i = 0; i < t->n_in; i++)
+        emit_value(s, t->in[i]);
+    bool is_left_out = s->without_numbers && nest_is_number(t);
+    emit(s, is_left_out ? 0 : (uint64_t)t->bits[0]);
+    emit(s, is_left_out ? 0 : (uint64_t)t->bits[1]);
+    emit(s, t->n_axes);
+    for (uint32_t i = 0; i < t->n_axes; i++)
+        if (t->axes[i] < s->nest->axes.count) {
+            s->axis[t->axes[i]] = s->n_axes++;
+            emit(s, (uint64_t)s->nest->axes.at[t->axes[i]].extent);
+            emit(s, s->nest->axes.at[t->axes[i]].vector);
+            emit(s, (uint64_t)s->nest->axes.at[t->axes[i]].tile << 32 |
+                        s->nest->axes.at[t->axes[i]].rows);
+            emit(s, s->nest->axes.at[t->axes[i]].segment);
+            emit(s, s->nest->axes.at[t->axes[i]].early);
+        }
+    emit_buffer(s, t->buffer);
+    emit_index(s, &t->index);
+    emit_value(s, t->guard);
+    emit_statement(s, t->fold);
+    if (t->kind == NEST_CONTRACT)
+        for (int i = 0; i < 2; i++) {
+            emit_buffer(s, t->source[i]);
+            emit_index(s, &t->source_index[i]);
+        }
+    define(s, t->first_carry, t->first_carry == NEST_NONE ? 0 : t->n_in);
+    uint32_t split = first_yields(t);
+    if (t->body != NEST_NONE)
+        emit_block(s, t->body);
+    emit_yields(s, t, 0, split);
+    emit(s, t->other != NEST_NONE);
+    if (t->other != NEST_NONE)
+        emit_block(s, t->other);
+    emit_yields(s, t, split, t->n_yields);
+    emit_combines(s, t);
+    emit(s, t->n_results);
+    define(s, t->result, t->n_results);
+}
+
+static void emit_block(struct serial *s, uint32_t block)
+{
+    const struct nest_block *b = &s->nest->blocks.at[block];
+    emit(s, b->statements.count);
+    for (uint32_t i = 0; i < b->statements.count; i++)
+        emit_one(s, b->statements.at[i]);
+}
+
+static struct serial serialise(struct arena *arena, const struct nest *n, bool without_numbers)
+{
+    struct serial s = {
+        .arena = arena,
+        .nest = n,
+        .value = nest_no_numbers(arena, n->values.count),
+        .axis = nest_no_numbers(arena, n->axes.count),
+        .statement = nest_no_numbers(arena, n->statements.count),
+        .buffer = nest_no_numbers(arena, n->buffers.count),
+        .without_numbers = without_numbers,
+    };
+    uint32_t parameters = 0, locals = 0;
+    for (uint32_t i = 0; i < n->buffers.count; i++) {
+        const struct nest_buffer *b = &n->buffers.at[i];
+        bool local = b->role == NEST_LOCAL;
+        s.buffer[i] = local ? (uint32_t)1 << 31 | locals++ : parameters++;
+    }
+    // Where the locals stand among the parameters does not count.
+    emit(&s, parameters);
+    emit(&s, (uint64_t)n->special << 32 | n->choices);
+    for (int i = 0; i < NEST_THREADS; i++)
+        emit(&s, n->threads[i]);
+    for (int pass = 0; pass < 2; pass++)
+        for (uint32_t i = 0; i < n->buffers.count; i++) {
+            const struct nest_buffer *b = &n->buffers.at[i];
+            bool local = b->role == NEST_LOCAL;
+            if (local != (pass == 1))
+                continue;
+            emit(&s, (uint64_t)b->space << 16 | (uint64_t)b->role << 8 | b->dtype);
+            emit(&s, (uint64_t)b->count);
+            emit(&s, (uint64_t)(uintptr_t)b->data);
+        }
+    emit_block(&s, 0);
+    return s;
+}
+
+static uint64_t hash_of(const struct nest *n, bool without_numbers)
+{
+    struct arena_mark mark = arena_mark(n->arena);
+    struct serial s = serialise(n->arena, n, without_numbers);
+    uint64_t h = hash_bytes(0, s.words.at, s.words.count * sizeof *s.words.at);
+    arena_rewind(n->arena, mark);
+    return h;
+}
+
+static bool are_equal(const struct nest *a, const struct nest *b, bool without_numbers)
+{
+    struct arena_mark mark = arena_mark(a->arena);
+    struct serial x = serialise(a->arena, a, without_numbers),
+                  y = serialise(a->arena, b, without_numbers);
+    bool equal = x.words.count == y.words.count &&
+                 !memcmp(x.words.at, y.words.at, x.words.count * sizeof *x.words.at);
+    arena_rewind(a->arena, mark);
+    return equal;
+}
+
+uint64_t nest_hash(const struct nest *n) { return hash_of(n, false); }
+
+bool nest_equal(const struct nest *a, const struct nest *b) { return are_equal(a, b, false); }
+
+uint64_t nest_hash_alike(const struct nest *n) { return hash_of(n, true); }
+
+bool nest_alike(const struct nest *a, const struct nest *b) { return are_equal(a, b, true); }
