@@ -2,7 +2,7 @@
 // Loops and branches as machine code, each as one kernel and as steps, under every transform and
 // under two: the evaluator's bits.
 #include "harness/native.h"
-#include "passes/control_schedule.h"
+#include "schedule/control_schedule.h"
 #include "support/sample.h"
 
 enum { LANES = 70 }; // vectors in turns, single ones and a part of one

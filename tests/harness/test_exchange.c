@@ -5,9 +5,9 @@
 #include "jot/device.h"
 #include "passes/body.h"
 #include "passes/rules/rules.h"
-#include "passes/schedule_support.h"
 #include "passes/transform.h"
 #include "schedule/plan/plan.h"
+#include "schedule/schedule_support.h"
 #include "support/run_native.h"
 
 #define COUNT(a) (sizeof(a) / sizeof *(a))

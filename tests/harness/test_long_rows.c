@@ -2,7 +2,7 @@
 // Folds of few long rows, which blocks of a GPU's threads share: machine code against the evaluator, bit for
 // bit.
 #include "harness/native.h"
-#include "passes/schedule_support.h"
+#include "schedule/schedule_support.h"
 
 static struct strbuf report;
 static struct native run; // of a test

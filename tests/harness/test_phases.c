@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Loops of steps that are one function of machine code each: the evaluator's bits, on any number of
 // threads.
-#include "passes/control_schedule.h"
+#include "schedule/control_schedule.h"
 
 #include "jot/device.h"
 #include "support/run_native.h"

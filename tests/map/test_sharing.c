@@ -4,7 +4,7 @@
 #include "base/status.h"
 #include "map/gpu_nests.h"
 #include "map/map.h"
-#include "passes/nest_support.h"
+#include "nest/nest_support.h"
 #include "support/map_nest.h"
 #include "support/nest_eval.h"
 #include "support/nest_text.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The order of the passes: what all of them together compute, and that what a pass leaves wrong is named.
-#include "control_support.h"
+#include "passes/control_support.h"
 
 #include "schedule/pipeline.h"
 

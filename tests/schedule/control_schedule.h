@@ -3,7 +3,7 @@
 #ifndef TESTS_CONTROL_SCHEDULE_H
 #define TESTS_CONTROL_SCHEDULE_H
 
-#include "control_programs.h"
+#include "passes/control_programs.h"
 #include "schedule_random.h"
 
 #include "ir/control.h"

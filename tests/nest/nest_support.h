@@ -16,11 +16,11 @@ static const char *const nest_files[] = {
 };
 #define NEST_FILES (sizeof nest_files / sizeof *nest_files)
 
-// The text of tests/passes/nest/<name>.nest, without the comments at its head.
+// The text of tests/nest/texts/<name>.nest, without the comments at its head.
 static inline const char *read_nest_file(struct arena *a, const char *name)
 {
     char path[256];
-    snprintf(path, sizeof path, "tests/passes/nest/%s.nest", name);
+    snprintf(path, sizeof path, "tests/nest/texts/%s.nest", name);
     FILE *f = fopen(path, "rb");
     ck_assert_msg(f, "cannot open %s", path);
     struct strbuf s = strbuf_make(a);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Kernels over the points of a network: its products add up there, and their factors are read.
 #include "control_schedule.h"
-#include "nest_support.h"
+#include "nest/nest_support.h"
 #include "support/sample.h"
 
 // The sum of squares of what two layers make of 300 rows.

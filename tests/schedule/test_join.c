@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Loops that read rows of others: one kernel, or why not, and the evaluator's bits either way.
 #include "control_schedule.h"
-#include "nest_support.h"
+#include "nest/nest_support.h"
 
 #define THERE(lanes, trips)                                                                    \
     "jot ir 1\n"                                                                               \

@@ -3,7 +3,7 @@
 #ifndef TESTS_SCHEDULE_SUPPORT_H
 #define TESTS_SCHEDULE_SUPPORT_H
 
-#include "pass_support.h"
+#include "passes/pass_support.h"
 #include "schedule/schedule.h"
 #include "support/nest_eval.h"
 
