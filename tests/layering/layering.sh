@@ -40,6 +40,7 @@ only src/map 'map/|schedule/kernels/attention\.h|nest/|ir/|base/|jot/(status|dty
 only src/codegen 'codegen/|map/|schedule/(kernels/attention|plan/plan)\.h|nest/|ir/|base/|jot/(status|dtype)\.h'
 only src/runtime 'runtime/|base/|jot/'
 only src/trace 'trace/|codegen/(codegen|exchange)\.h|map/map\.h|runtime/|schedule/|nest/|passes/|ir/|base/|jot/'
+only src/numpy 'numpy/|trace/(emit|lanes|linalg|random)\.h|base/dtype\.h|jot/'
 only src/interop 'interop/|trace/|runtime/|passes/|ir/|base/|jot/'
 only examples 'jot/'
 only tools/jot 'jot/|command\.h|under_jax\.inc'
@@ -49,7 +50,7 @@ never include 'llvm-c/|cuda|pthread'
 for folder in base ir passes nest schedule map; do
     never "src/$folder" 'llvm-c/|cuda|dlfcn|pthread'
 done
-for folder in runtime trace interop; do
+for folder in runtime trace numpy interop; do
     never "src/$folder" 'llvm-c/'
 done
 

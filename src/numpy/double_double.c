@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "trace/double_double.h"
+#include "numpy/double_double.h"
 
-#include "trace/special_parts.h"
+#include "numpy/special_parts.h"
 
 struct double_double dd_of(jot_value x) { return (struct double_double){x, num(0)}; }
 

@@ -9,8 +9,8 @@
 // Euler-Maclaurin formula; below 0, of the distance r from the nearest pole,
 //
 //     Z(x) = (c/r)^s + Z(1 + r) + (-1)^s (Z(1 - r) - Z(1 - x))
-#include "trace/formula.h"
-#include "trace/special_parts.h"
+#include "numpy/formula.h"
+#include "numpy/special_parts.h"
 
 #include "jot/special.h"
 

@@ -20,8 +20,8 @@
 // e(h) = h - log(1 + h) and r^2 = a e(-l/a) + b e(l/b)
 //
 //     I_x(a, b) = erfc(-r) / 2 + e^(-r^2) (b - a)/(a + b) / (3 sqrt(2 pi a b/(a + b))),   r of the sign of -l
-#include "trace/formula.h"
-#include "trace/special_parts.h"
+#include "numpy/formula.h"
+#include "numpy/special_parts.h"
 
 #include "jot/special.h"
 

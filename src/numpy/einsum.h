@@ -3,8 +3,8 @@
 //
 // A label is a letter of the subscripts or an axis of "...", numbered from 0; a set of labels
 // is a bit each.
-#ifndef TRACE_EINSUM_H
-#define TRACE_EINSUM_H
+#ifndef NUMPY_EINSUM_H
+#define NUMPY_EINSUM_H
 
 #include <stdint.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Gamma numbers by rejection, and what is made of them.  Every number has a key of its own, and the
 // loops of all numbers are one kernel in which each ends by itself.
-#include "trace/formula.h"
+#include "numpy/formula.h"
 #include "trace/lanes.h"
 #include "trace/random.h"
 

@@ -13,8 +13,8 @@
 // 8.12): with mu = x/a - 1, eta^2/2 = mu - log(1 + mu) and the sign of mu
 //
 //     Q(a, x) = erfc(eta sqrt(a/2)) / 2 + e^(-a eta^2/2) / sqrt(2 pi a) T,   T = sum_k c_k(eta) a^-k
-#include "trace/formula.h"
-#include "trace/special_parts.h"
+#include "numpy/formula.h"
+#include "numpy/special_parts.h"
 
 #include "jot/special.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Faddeeva's function and spherical harmonics.
-#include "trace/formula.h"
+#include "numpy/formula.h"
 #include "trace/lanes.h"
 
 #include "jot/numeric.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Special functions by series, fractions and recurrences that end when they have settled: each number
 // is a lane with loops of its own, in double precision.
-#include "trace/formula.h"
+#include "numpy/formula.h"
 #include "trace/lanes.h"
 
 #include "jot/special.h"

@@ -9,9 +9,9 @@
 // where nothing cancels, if the differences of powers in the last two are divided by
 // 1/b - 1/(a + b) by hand (A. DiDonato, A. Morris, Algorithm 708: Significant digit computation
 // of the incomplete beta function ratios, 1992: ALGDIV, BCORR).
-#include "trace/special_parts.h"
+#include "numpy/special_parts.h"
 
-#include "trace/formula.h"
+#include "numpy/formula.h"
 
 #include "jot/special.h"
 

@@ -10,8 +10,8 @@
 // with w = v + 10, p = (1 + u/v) (1 + u/(v + 1)) ... (1 + u/(v + 9)), as
 // Gamma(v + 1) = v Gamma(v), rest as in special_parts.h, c = u/(u + v) and
 // d = d(u) + d(v) - d(u + v) (DiDonato and Morris, Algorithm 708).
-#include "trace/formula.h"
-#include "trace/special_parts.h"
+#include "numpy/formula.h"
+#include "numpy/special_parts.h"
 
 #include "jot/special.h"
 

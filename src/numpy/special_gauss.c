@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Gauss' hypergeometric function with its derivatives, in double-double arithmetic, and Owen's T.
-#include "trace/double_double.h"
+#include "numpy/double_double.h"
+#include "numpy/special_parts.h"
 #include "trace/lanes.h"
-#include "trace/special_parts.h"
 
 #include "jot/numeric.h"
 #include "jot/special.h"

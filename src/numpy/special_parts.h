@@ -2,8 +2,8 @@
 // What special functions have in common, of one number each: quotients of gamma functions
 // without their cancellation. Where the arguments are out of a function's range its value is
 // any number, to be left out by the caller.
-#ifndef TRACE_SPECIAL_PARTS_H
-#define TRACE_SPECIAL_PARTS_H
+#ifndef NUMPY_SPECIAL_PARTS_H
+#define NUMPY_SPECIAL_PARTS_H
 
 #include "trace/lanes.h"
 

@@ -2,7 +2,7 @@
 // In which order factors are multiplied: all orders are tried for few factors, by dynamic
 // programming over their subsets; of many the pair is next whose product is smallest beside its
 // factors (the greedy order of Smith and Gray, opt_einsum, JOSS 2018).
-#include "trace/einsum.h"
+#include "numpy/einsum.h"
 
 #include <math.h>
 

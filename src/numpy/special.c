@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Special functions that are made of a few operations.
-#include "trace/formula.h"
-#include "trace/special_parts.h"
+#include "numpy/formula.h"
+#include "numpy/special_parts.h"
 
 #include "jot/special.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Short names for what formulas are written in.
-#ifndef TRACE_FORMULA_H
-#define TRACE_FORMULA_H
+#ifndef NUMPY_FORMULA_H
+#define NUMPY_FORMULA_H
 
 #include "jot/ops.h"
 

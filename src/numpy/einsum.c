@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Products by subscripts: parsed, each operand made one axis a letter, multiplied two at a time.
-#include "trace/einsum.h"
+#include "numpy/einsum.h"
 
 #include "jot/einsum.h"
 #include "jot/shapes.h"

@@ -4,9 +4,9 @@
 // By its series, for x < 0 by e^x M(b - a, b, -x), whose terms do not alternate for b > a; beyond
 // 600 by the series in 1/x (DLMF 13.2.39, 13.7.1, 13.7.2).  Derivatives in x are quotients of
 // Pochhammer symbols times M(a + 1, b + 1, x), ..., and those in a and b are taken of each term.
-#include "trace/double_double.h"
+#include "numpy/double_double.h"
+#include "numpy/special_parts.h"
 #include "trace/lanes.h"
-#include "trace/special_parts.h"
 
 #include "jot/special.h"
 

@@ -3,7 +3,7 @@
 //
 // The loops are those of JAX, over all numbers until the last is done, for its numbers depend on how
 // many trips that takes: in each a candidate that is accepted replaces one accepted before.
-#include "trace/formula.h"
+#include "numpy/formula.h"
 #include "trace/random.h"
 
 #include "jot/control.h"

@@ -6,7 +6,7 @@
 // own, of |x|/4 - 1 and 16/|x| - 1 for (1 + |x|)^2 and |x|^(3/2) times them, so that the sums
 // are of the size of their summands.  The coefficients are the cosine transforms of the
 // functions at 64 nodes in 40 digits.
-#include "trace/formula.h"
+#include "numpy/formula.h"
 #include "trace/lanes.h"
 
 #include "jot/special.h"

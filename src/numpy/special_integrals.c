@@ -4,9 +4,9 @@
 // Each is a smooth function of x, of a power of it or of its inverse on a few intervals, times what is
 // known: sums of Chebyshev polynomials (Clenshaw, Chebyshev series for mathematical functions, 1962).
 // All in double precision, as single precision would lose bits in the recurrence.
-#include "trace/formula.h"
+#include "numpy/formula.h"
+#include "numpy/special_parts.h"
 #include "trace/lanes.h"
-#include "trace/special_parts.h"
 
 #include "jot/numeric.h"
 #include "jot/special.h"
@@ -14,7 +14,7 @@
 
 #include <math.h>
 
-#include "trace/special_integrals.inc"
+#include "numpy/special_integrals.inc"
 
 static jot_value is_below(jot_value x, double end) { return jot_less(x, num(end)); }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Continuous distributions that are functions of uniform or normal numbers.
-#include "trace/formula.h"
+#include "numpy/formula.h"
 #include "trace/lanes.h"
 #include "trace/random.h"
 

@@ -2,10 +2,10 @@
 // Double-double arithmetic: a number is the sum of two of type f64, the lower one at most half a
 // unit in the last place of the higher one; some 104 bits (T. Dekker, A floating-point technique
 // for extending the available precision, 1971).  For sums whose terms cancel.
-#ifndef TRACE_DOUBLE_DOUBLE_H
-#define TRACE_DOUBLE_DOUBLE_H
+#ifndef NUMPY_DOUBLE_DOUBLE_H
+#define NUMPY_DOUBLE_DOUBLE_H
 
-#include "trace/formula.h"
+#include "numpy/formula.h"
 
 struct double_double {
     jot_value high, low;
