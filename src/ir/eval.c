@@ -31,14 +31,7 @@ static const eval_function op_functions[IR_OP_COUNT] = {
     [IR_bitcast] = eval_copy,
     [IR_threefry2x32] = eval_threefry,
     [IR_iota] = eval_iota,
-    [IR_broadcast_in_dim] = eval_broadcast_in_dim,
     [IR_reshape] = eval_copy,
-    [IR_transpose] = eval_transpose,
-    [IR_rev] = eval_rev,
-    [IR_slice] = eval_slice,
-    [IR_pad] = eval_pad,
-    [IR_shear] = eval_shear,
-    [IR_concatenate] = eval_concatenate,
     [IR_gather] = eval_gather,
     [IR_dynamic_slice] = eval_dynamic_slice,
     [IR_dynamic_update_slice] = eval_dynamic_update_slice,
@@ -72,7 +65,9 @@ jot_status ir_eval_op(struct arena *arena, struct ir_module *m, enum ir_op op,
                       const struct ir_attrs *attrs, int n_in, const struct ir_tensor *in,
                       int n_out, const struct ir_type *types, struct ir_tensor *out)
 {
-    eval_function f = op_functions[op] ? op_functions[op] : class_functions[ir_op_class(op)];
+    eval_function f = op_functions[op]       ? op_functions[op]
+                      : ir_op_get(op)->index ? eval_layout
+                                             : class_functions[ir_op_class(op)];
     if (!f)
         return status_fail(JOT_ERR_INTERNAL, "%s has no value of its own", ir_op_get(op)->name);
     struct ir_tensor *results = arena_array(arena, struct ir_tensor, n_out);

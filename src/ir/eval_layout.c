@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ops that move elements.  Most are a copy between two views.
+// Constants, and ops that move elements.
 #include "base/status.h"
 #include "ir/eval_ops.h"
+#include "ir/index_map.h"
 
 struct eval_view eval_view_dense(const struct ir_module *m, struct ir_type t)
 {
@@ -24,20 +25,6 @@ static int64_t view_count(const struct eval_view *v)
     for (int a = 0; a < v->rank; a++)
         count *= v->dims[a];
     return count;
-}
-
-// Elements of `from` (walked from element `start`) in row-major order of the result.
-static jot_status gather(const struct eval_call *c, const struct eval_view *from, int64_t start)
-{
-    size_t bytes = element_bytes(c->out[0].type);
-    const unsigned char *source = c->in[0].data;
-    unsigned char *out = c->out[0].data;
-    int64_t index[IR_MAX_RANK] = {0}, count = view_count(from);
-    for (int64_t i = 0, at = start; i < count; i++) {
-        memcpy(out + (size_t)i * bytes, source + (size_t)at * bytes, bytes);
-        at = eval_view_next(from, index, at);
-    }
-    return JOT_OK;
 }
 
 jot_status eval_copy(const struct eval_call *c)
@@ -78,140 +65,46 @@ jot_status eval_iota(const struct eval_call *c)
     return JOT_OK;
 }
 
-jot_status eval_broadcast_in_dim(const struct eval_call *c)
+// The place of the operand's element, -1 where it has none.
+static int64_t place_in(const struct ir_index_map *map, const struct eval_view *in,
+                        const int64_t *index)
 {
-    struct eval_view in = eval_view_dense(c->module, c->in[0].type);
-    struct eval_view v = eval_view_dense(c->module, c->out[0].type);
-    int n;
-    const int64_t *axes = ir_attr_ints(c->attrs, IR_KEY_axes, &n);
-    memset(v.steps, 0, sizeof v.steps);
-    for (int a = 0; a < n; a++)
-        v.steps[axes[a]] = in.dims[a] == 1 ? 0 : in.steps[a];
-    return gather(c, &v, 0);
-}
-
-jot_status eval_transpose(const struct eval_call *c)
-{
-    struct eval_view in = eval_view_dense(c->module, c->in[0].type);
-    struct eval_view v = eval_view_dense(c->module, c->out[0].type);
-    int n;
-    const int64_t *axes = ir_attr_ints(c->attrs, IR_KEY_axes, &n);
-    for (int a = 0; a < n; a++)
-        v.steps[a] = in.steps[axes[a]];
-    return gather(c, &v, 0);
-}
-
-jot_status eval_rev(const struct eval_call *c)
-{
-    struct eval_view v = eval_view_dense(c->module, c->in[0].type);
-    int n;
-    const int64_t *axes = ir_attr_ints(c->attrs, IR_KEY_axes, &n);
-    int64_t start = 0;
-    for (int a = 0; a < n; a++) {
-        start += v.steps[axes[a]] * (v.dims[axes[a]] - 1);
-        v.steps[axes[a]] = -v.steps[axes[a]];
-    }
-    return gather(c, &v, start);
-}
-
-jot_status eval_slice(const struct eval_call *c)
-{
-    struct eval_view in = eval_view_dense(c->module, c->in[0].type);
-    struct eval_view v = eval_view_dense(c->module, c->out[0].type);
-    int n;
-    const int64_t *starts = ir_attr_ints(c->attrs, IR_KEY_starts, &n);
-    const int64_t *strides = ir_attr_ints(c->attrs, IR_KEY_strides, &n);
-    int64_t start = 0;
-    for (int a = 0; a < v.rank; a++) {
-        start += starts[a] * in.steps[a];
-        v.steps[a] = in.steps[a] * (n ? strides[a] : 1);
-    }
-    return gather(c, &v, start);
-}
-
-// The result element of operand index `index`, or -1 if low or high cut it off.
-static int64_t padded_place(const struct eval_view *out, const int64_t *index,
-                            const int64_t *low, const int64_t *interior)
-{
-    int64_t at = 0;
-    for (int a = 0; a < out->rank; a++) {
-        int64_t place = low[a] + index[a] * (interior[a] + 1);
-        if (place < 0 || place >= out->dims[a])
+    int64_t place = 0;
+    for (int d = 0; d < map->rank; d++) {
+        const struct ir_index_axis *a = &map->axes[d];
+        int64_t at = a->offset;
+        for (int t = 0; t < a->n_terms; t++)
+            at += a->step[t] * index[a->axis[t]];
+        if (at < 0 || at % a->spread || at / a->spread >= in->dims[d])
             return -1;
-        at += place * out->steps[a];
+        place += at / a->spread * in->steps[d];
     }
-    return at;
+    return place;
 }
 
-jot_status eval_pad(const struct eval_call *c)
+// Operand by operand, the last first, so that the first has the last word.
+jot_status eval_layout(const struct eval_call *c)
 {
-    struct eval_view in = eval_view_dense(c->module, c->in[0].type);
     struct eval_view out = eval_view_dense(c->module, c->out[0].type);
     size_t bytes = element_bytes(c->out[0].type);
     unsigned char *result = c->out[0].data;
-    int n;
-    const int64_t *low = ir_attr_ints(c->attrs, IR_KEY_low, &n);
-    const int64_t *interior = ir_attr_ints(c->attrs, IR_KEY_interior, &n);
-    static const int64_t none[IR_MAX_RANK];
-    if (n == 0)
-        interior = none;
-
+    struct ir_type *types = arena_array(c->arena, struct ir_type, c->n_in);
     int64_t count = view_count(&out);
-    for (int64_t i = 0; i < count; i++)
-        memcpy(result + (size_t)i * bytes, c->in[1].data, bytes);
-    int64_t index[IR_MAX_RANK] = {0};
-    int64_t operands = view_count(&in);
-    for (int64_t i = 0; i < operands; i++) {
-        int64_t at = padded_place(&out, index, low, interior);
-        if (at >= 0)
-            memcpy(result + (size_t)at * bytes,
-                   (const unsigned char *)c->in[0].data + (size_t)i * bytes, bytes);
-        eval_view_next(&in, index, 0);
-    }
-    return JOT_OK;
-}
-
-jot_status eval_shear(const struct eval_call *c)
-{
-    struct eval_view in = eval_view_dense(c->module, c->in[0].type);
-    struct eval_view out = eval_view_dense(c->module, c->out[0].type);
-    size_t bytes = element_bytes(c->out[0].type);
-    unsigned char *result = c->out[0].data;
-    int64_t axis = ir_attr_int(c->attrs, IR_KEY_axis);
-    int64_t along = ir_attr_int(c->attrs, IR_KEY_along);
-    int64_t offset = ir_attr_int(c->attrs, IR_KEY_offset);
-    int64_t step = ir_attr_int(c->attrs, IR_KEY_step);
-    int64_t index[IR_MAX_RANK] = {0}, count = view_count(&out);
-    for (int64_t i = 0; i < count; i++) {
-        int64_t place = index[axis] + offset + step * index[along], at = 0;
-        for (int a = 0; a < in.rank; a++)
-            at += in.steps[a] * (a == axis ? place : index[a]);
-        if (place < 0 || place >= in.dims[axis])
-            memset(result + (size_t)i * bytes, 0, bytes);
-        else
-            memcpy(result + (size_t)i * bytes,
-                   (const unsigned char *)c->in[0].data + (size_t)at * bytes, bytes);
-        eval_view_next(&out, index, 0);
-    }
-    return JOT_OK;
-}
-
-// Each operand gives one run of bytes to each index of the axes before `axis`.
-jot_status eval_concatenate(const struct eval_call *c)
-{
-    struct eval_view out = eval_view_dense(c->module, c->out[0].type);
-    int64_t axis = ir_attr_int(c->attrs, IR_KEY_axis);
-    size_t bytes = element_bytes(c->out[0].type);
-    size_t row = (size_t)(out.dims[axis] * out.steps[axis]) * bytes;
-    int64_t rows = row ? view_count(&out) / (out.dims[axis] * out.steps[axis]) : 0;
-    unsigned char *result = c->out[0].data;
-    for (int i = 0; i < c->n_in; i++) {
-        int64_t extent = ir_dims(c->module, c->in[i].type)[axis];
-        size_t run = (size_t)(extent * out.steps[axis]) * bytes;
-        for (int64_t r = 0; r < rows && run; r++)
-            memcpy(result + (size_t)r * row,
-                   (const unsigned char *)c->in[i].data + (size_t)r * run, run);
-        result += run;
+    for (int k = 0; k < c->n_in; k++)
+        types[k] = c->in[k].type;
+    for (int k = c->n_in; k-- > 0;) {
+        struct ir_index_map map;
+        ir_index_map_of_types(c->module, c->op, c->attrs, (uint32_t)k, types, c->out[0].type,
+                              &map);
+        struct eval_view in = eval_view_dense(c->module, types[k]);
+        const unsigned char *data = c->in[k].data;
+        int64_t index[IR_MAX_RANK] = {0};
+        for (int64_t i = 0; i < count; i++) {
+            int64_t place = place_in(&map, &in, index);
+            if (place >= 0)
+                memcpy(result + (size_t)i * bytes, data + (size_t)place * bytes, bytes);
+            eval_view_next(&out, index, 0);
+        }
     }
     return JOT_OK;
 }

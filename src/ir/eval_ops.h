@@ -24,13 +24,7 @@ jot_status eval_threefry(const struct eval_call *c);
 jot_status eval_copy(const struct eval_call *c); // the same bytes: reshape, bitcast, hints
 jot_status eval_const(const struct eval_call *c);
 jot_status eval_iota(const struct eval_call *c);
-jot_status eval_broadcast_in_dim(const struct eval_call *c);
-jot_status eval_transpose(const struct eval_call *c);
-jot_status eval_rev(const struct eval_call *c);
-jot_status eval_slice(const struct eval_call *c);
-jot_status eval_pad(const struct eval_call *c);
-jot_status eval_shear(const struct eval_call *c);
-jot_status eval_concatenate(const struct eval_call *c);
+jot_status eval_layout(const struct eval_call *c); // by its index maps
 jot_status eval_dynamic_slice(const struct eval_call *c);
 jot_status eval_dynamic_update_slice(const struct eval_call *c);
 jot_status eval_gather(const struct eval_call *c);

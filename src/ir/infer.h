@@ -55,62 +55,18 @@ bool infer_axes(struct ir_infer *call, struct ir_type t, int n, const int64_t *a
 // Operands first .. n_in - 1 have one dtype.
 bool infer_one_dtype(struct ir_infer *call, int first);
 
-// One rule for each word of the shape column of ops.def.
-bool infer_given(struct ir_infer *call);
-bool infer_iota(struct ir_infer *call);
-bool infer_same(struct ir_infer *call);
-bool infer_real(struct ir_infer *call);
-bool infer_complex(struct ir_infer *call);
-bool infer_predicate(struct ir_infer *call);
-bool infer_select(struct ir_infer *call);
-bool infer_convert(struct ir_infer *call);
-bool infer_bitcast(struct ir_infer *call);
-bool infer_broadcast_in_dim(struct ir_infer *call);
-bool infer_reshape(struct ir_infer *call);
-bool infer_transpose(struct ir_infer *call);
-bool infer_rev(struct ir_infer *call);
-bool infer_slice(struct ir_infer *call);
-bool infer_pad(struct ir_infer *call);
-bool infer_shear(struct ir_infer *call);
-bool infer_concatenate(struct ir_infer *call);
-bool infer_dynamic_slice(struct ir_infer *call);
-bool infer_dynamic_update_slice(struct ir_infer *call);
-bool infer_gather(struct ir_infer *call);
-bool infer_scatter(struct ir_infer *call);
-bool infer_reduce(struct ir_infer *call);
-bool infer_arg(struct ir_infer *call);
-bool infer_cumulative(struct ir_infer *call);
-bool infer_dot_general(struct ir_infer *call);
-bool infer_conv(struct ir_infer *call);
-bool infer_fft(struct ir_infer *call);
-bool infer_qr(struct ir_infer *call);
-bool infer_eigh(struct ir_infer *call);
-bool infer_svd(struct ir_infer *call);
-bool infer_eig(struct ir_infer *call);
-bool infer_schur(struct ir_infer *call);
-bool infer_sort(struct ir_infer *call);
-bool infer_top_k(struct ir_infer *call);
-bool infer_cholesky(struct ir_infer *call);
-bool infer_lu(struct ir_infer *call);
-bool infer_triangular_solve(struct ir_infer *call);
-bool infer_tridiagonal_solve(struct ir_infer *call);
-bool infer_barrier(struct ir_infer *call);
-bool infer_call(struct ir_infer *call);
-bool infer_linear_call(struct ir_infer *call);
-bool infer_linear_solve(struct ir_infer *call);
-bool infer_scan(struct ir_infer *call);
-bool infer_while(struct ir_infer *call);
-bool infer_cond(struct ir_infer *call);
-bool infer_shard_map(struct ir_infer *call);
-bool infer_pvary(struct ir_infer *call);
-bool infer_exchange(struct ir_infer *call);
-bool infer_psum(struct ir_infer *call);
-bool infer_all_gather(struct ir_infer *call);
-bool infer_psum_scatter(struct ir_infer *call);
-bool infer_all_to_all(struct ir_infer *call);
-bool infer_ppermute(struct ir_infer *call);
-bool infer_axis_index(struct ir_infer *call);
-bool infer_check(struct ir_infer *call);
-bool infer_callback(struct ir_infer *call);
+// A rule for each word of the shape column of ops.def, and for each INDEX(word).
+#define FOLD(combiner, identity, pair)
+#define INDEX(word) ir_index_rule index_##word;
+#define NO_FOLD
+#define OP(name, in, out, class, domain, types, shape, jvp, transp, batch, scalar, complex,    \
+           fold, ...)                                                                          \
+    bool infer_##shape(struct ir_infer *call);                                                 \
+    fold
+#include "ir/ops.def"
+#undef OP
+#undef NO_FOLD
+#undef INDEX
+#undef FOLD
 
 #endif

@@ -1,6 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Result types of changes of index.
+// Changes of index: result types, and where they read.
+#include "ir/index_map.h"
 #include "ir/infer.h"
+
+static const int64_t *list(const struct ir_index_call *c, enum ir_key key)
+{
+    int count;
+    return ir_attr_ints(c->attrs, key, &count);
+}
 
 bool infer_broadcast_in_dim(struct ir_infer *call)
 {
@@ -21,6 +28,14 @@ bool infer_broadcast_in_dim(struct ir_infer *call)
                               (long long)from[i], (long long)dims[axes[i]]);
     }
     return true;
+}
+
+void index_broadcast_in_dim(struct ir_index_call *c)
+{
+    for (int d = 0; d < c->map->rank; d++) {
+        c->map->axes[d].n_terms = c->dims[d] != 1;
+        c->map->axes[d].axis[0] = (int)list(c, IR_KEY_axes)[d];
+    }
 }
 
 bool infer_reshape(struct ir_infer *call)
@@ -61,12 +76,28 @@ bool infer_transpose(struct ir_infer *call)
     return infer_result_dims(call, ir_dtype(t), t.rank, dims);
 }
 
+void index_transpose(struct ir_index_call *c)
+{
+    for (int d = 0; d < c->map->rank; d++)
+        c->map->axes[list(c, IR_KEY_axes)[d]].axis[0] = d;
+}
+
 bool infer_rev(struct ir_infer *call)
 {
     int n;
     const int64_t *axes = ir_attr_ints(call->attrs, IR_KEY_axes, &n);
     return infer_axes(call, infer_in(call, 0), n, axes) &&
            infer_result(call, infer_in(call, 0));
+}
+
+void index_rev(struct ir_index_call *c)
+{
+    int n;
+    const int64_t *axes = ir_attr_ints(c->attrs, IR_KEY_axes, &n);
+    for (int i = 0; i < n; i++) {
+        c->map->axes[axes[i]].step[0] = -1;
+        c->map->axes[axes[i]].offset = c->dims[axes[i]] - 1;
+    }
 }
 
 bool infer_slice(struct ir_infer *call)
@@ -94,6 +125,14 @@ bool infer_slice(struct ir_infer *call)
         dims[i] = span / strides[i] + (span % strides[i] != 0);
     }
     return infer_result_dims(call, ir_dtype(t), t.rank, dims);
+}
+
+void index_slice(struct ir_index_call *c)
+{
+    for (int d = 0; d < c->map->rank; d++) {
+        c->map->axes[d].step[0] = list(c, IR_KEY_strides)[d];
+        c->map->axes[d].offset = list(c, IR_KEY_starts)[d];
+    }
 }
 
 // extent + low + high + interior between the elements, or false when that overflows.
@@ -139,6 +178,16 @@ bool infer_pad(struct ir_infer *call)
     return infer_result_dims(call, ir_dtype(t), t.rank, dims);
 }
 
+// The padding value has no axes.
+void index_pad(struct ir_index_call *c)
+{
+    for (int d = 0; d < c->map->rank; d++) {
+        c->map->axes[d].offset = -list(c, IR_KEY_low)[d];
+        c->map->axes[d].spread = list(c, IR_KEY_interior)[d] + 1;
+        c->map->axes[d].is_guarded = true;
+    }
+}
+
 bool infer_shear(struct ir_infer *call)
 {
     struct ir_type t = infer_in(call, 0);
@@ -158,6 +207,19 @@ bool infer_shear(struct ir_infer *call)
                           (long long)axis, infer_text(call, t));
     dims[axis] = length;
     return infer_result_dims(call, ir_dtype(t), t.rank, dims);
+}
+
+void index_shear(struct ir_index_call *c)
+{
+    int axis = (int)ir_attr_int(c->attrs, IR_KEY_axis);
+    c->map->axes[axis] = (struct ir_index_axis){
+        .n_terms = 2,
+        .axis = {axis, (int)ir_attr_int(c->attrs, IR_KEY_along)},
+        .step = {1, ir_attr_int(c->attrs, IR_KEY_step)},
+        .offset = ir_attr_int(c->attrs, IR_KEY_offset),
+        .spread = 1,
+        .is_guarded = true,
+    };
 }
 
 bool infer_concatenate(struct ir_infer *call)
@@ -192,4 +254,10 @@ bool infer_concatenate(struct ir_infer *call)
                               (long long)axis);
     }
     return infer_result_dims(call, ir_dtype(t), t.rank, dims);
+}
+
+void index_concatenate(struct ir_index_call *c)
+{
+    c->after = (int)ir_attr_int(c->attrs, IR_KEY_axis);
+    c->map->axes[c->after].is_guarded = true;
 }

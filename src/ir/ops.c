@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ir/ops.h"
 
+#include "ir/infer.h"
+
 #include <string.h>
 
 #define IR_none IR_OP_COUNT
 
 #define V IR_VARIADIC
-#define FOLD(combiner, identity, pair) IR_##combiner, IR_##pair, IR_IDENTITY_##identity
+#define FOLD(combiner, identity, pair) IR_##combiner, IR_##pair, IR_IDENTITY_##identity, NULL
+#define INDEX(rule) IR_none, IR_none, IR_IDENTITY_none, index_##rule
 #define NO_FOLD FOLD(none, none, none)
 const struct ir_op_info ir_op_table[IR_OP_COUNT] = {
 #define OP(name, in, out, class, domain, types, shape, jvp, transp, batch, scalar, complex,    \
@@ -28,6 +31,7 @@ const struct ir_op_info ir_op_table[IR_OP_COUNT] = {
 #undef OP
 };
 #undef NO_FOLD
+#undef INDEX
 #undef FOLD
 #undef V
 

@@ -43,6 +43,10 @@ enum ir_identity {
     IR_IDENTITY_ones,
 };
 
+// Where a change of index reads (index_map.h).
+struct ir_index_call;
+typedef void ir_index_rule(struct ir_index_call *c);
+
 #define IR_VARIADIC (-1)
 
 struct ir_op_info {
@@ -54,6 +58,7 @@ struct ir_op_info {
     bool has_complex;                            // defined on complex operands
     enum ir_op combiner, pair;                   // IR_OP_COUNT: none
     enum ir_identity identity;
+    ir_index_rule *index; // NULL: none
     uint16_t cost;
 };
 
