@@ -46,4 +46,13 @@ void ir_index_map_of_types(const struct ir_module *m, enum ir_op op,
                            const struct ir_attrs *attrs, uint32_t i, const struct ir_type *in,
                            struct ir_type result, struct ir_index_map *out);
 
+// Whether there are elements of the result that the operand has not.
+static inline bool ir_index_is_guarded(const struct ir_index_map *map)
+{
+    bool is = false;
+    for (int d = 0; d < map->rank; d++)
+        is |= map->axes[d].is_guarded;
+    return is;
+}
+
 #endif

@@ -1,58 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Changes of index: an operand at mapped coordinates, guards where these may not exist.
+#include "ir/index_map.h"
 #include "schedule/write/write.h"
 
 nest_id write_at_operand(struct writer *w, const struct ir_node *n, uint32_t i,
                          const form_id *at, nest_id guard)
 {
     return write_value_at(w, ir_operand(w->s->g, n, i), at, guard);
-}
-
-nest_id write_broadcast(struct writer *w, const struct ir_node *n, const form_id *at,
-                        nest_id guard)
-{
-    ir_id x = ir_operand(w->s->g, n, 0);
-    const int64_t *dims = ir_dims_of(w->s->g, x);
-    int count;
-    const int64_t *axes = ir_attr_ints(n->attrs, IR_KEY_axes, &count);
-    form_id from[IR_MAX_RANK];
-    for (int i = 0; i < ir_rank_of(w->s->g, x); i++)
-        from[i] = dims[i] == 1 ? 0 : at[axes[i]];
-    return write_value_at(w, x, from, guard);
-}
-
-nest_id write_transpose(struct writer *w, const struct ir_node *n, const form_id *at,
-                        nest_id guard)
-{
-    int count;
-    const int64_t *axes = ir_attr_ints(n->attrs, IR_KEY_axes, &count);
-    form_id from[IR_MAX_RANK];
-    for (int i = 0; i < count; i++)
-        from[axes[i]] = at[i];
-    return write_at_operand(w, n, 0, from, guard);
-}
-
-nest_id write_rev(struct writer *w, const struct ir_node *n, const form_id *at, nest_id guard)
-{
-    int count;
-    const int64_t *axes = ir_attr_ints(n->attrs, IR_KEY_axes, &count);
-    const int64_t *dims = ir_dims_of(w->s->g, n->out);
-    form_id from[IR_MAX_RANK];
-    memcpy(from, at, (size_t)ir_rank_of(w->s->g, n->out) * sizeof *at);
-    for (int i = 0; i < count; i++)
-        from[axes[i]] = emit_form_affine(&w->e, at[axes[i]], -1, dims[axes[i]] - 1);
-    return write_at_operand(w, n, 0, from, guard);
-}
-
-nest_id write_slice(struct writer *w, const struct ir_node *n, const form_id *at, nest_id guard)
-{
-    int count;
-    const int64_t *starts = ir_attr_ints(n->attrs, IR_KEY_starts, &count);
-    const int64_t *strides = ir_attr_ints(n->attrs, IR_KEY_strides, &count);
-    form_id from[IR_MAX_RANK];
-    for (int i = 0; i < ir_rank_of(w->s->g, n->out); i++)
-        from[i] = emit_form_affine(&w->e, at[i], strides[i], starts[i]);
-    return write_at_operand(w, n, 0, from, guard);
 }
 
 // Blocks of axes with equal products are counted through one by one.
@@ -102,56 +56,64 @@ static bool is_outside(const struct emitter *e, form_id f, int64_t extent, int64
            (emit_form_is_constant(e, f, &place) && place % step != 0);
 }
 
-nest_id write_pad(struct writer *w, const struct ir_node *n, const form_id *at, nest_id guard)
+static form_id form_of(struct emitter *e, const struct ir_index_axis *a, const form_id *at)
 {
-    struct emitter *e = &w->e;
-    ir_id x = ir_operand(w->s->g, n, 0);
-    const int64_t *dims = ir_dims_of(w->s->g, x);
-    int count;
-    const int64_t *low = ir_attr_ints(n->attrs, IR_KEY_low, &count);
-    const int64_t *interior = ir_attr_ints(n->attrs, IR_KEY_interior, &count);
-    form_id from[IR_MAX_RANK];
-    nest_id inside = NEST_NONE, in[3];
-    in[2] = write_at_operand(w, n, 1, NULL, guard);
-    if (value_count(w->s, x) == 0)
-        return in[2];
-    for (int i = 0; i < ir_rank_of(w->s->g, x); i++) {
-        form_id f = emit_form_affine(e, at[i], 1, -low[i]), rest;
-        if (is_outside(e, f, dims[i], interior[i] + 1))
-            return in[2];
-        inside = emit_both(e, inside, emit_not_less(e, f, 0));
-        if (interior[i]) {
-            emit_form_divide(e, f, interior[i] + 1, &f, &rest);
-            inside = emit_both(e, inside, emit_less(e, rest, 1));
-        }
-        inside = emit_both(e, inside, emit_less(e, f, dims[i]));
-        from[i] = dims[i] == 1 ? 0 : f;
-    }
-    if (inside == NEST_NONE)
-        return write_value_at(w, x, from, guard);
-    in[0] = inside;
-    in[1] = write_value_at(w, x, from, emit_both(e, guard, inside));
-    return emit_op(e, IR_select, ir_dtype_of(w->s->g, x), 3, in, NULL);
+    form_id f = a->n_terms ? emit_form_affine(e, at[a->axis[0]], a->step[0], a->offset)
+                           : emit_form_constant(e, a->offset);
+    for (int t = 1; t < a->n_terms; t++)
+        f = emit_form_add(e, at[a->axis[t]], a->step[t], f);
+    return f;
 }
 
-nest_id write_shear(struct writer *w, const struct ir_node *n, const form_id *at, nest_id guard)
+// The coordinates in x, and whether x has them as far as that is not known: NEST_NONE when it always
+// does.  False: it never does.
+static bool index_operand(struct emitter *e, const struct ir_index_map *map,
+                          const int64_t *dims, const form_id *at, form_id *from,
+                          nest_id *out_inside)
+{
+    nest_id inside = NEST_NONE;
+    for (int d = 0; d < map->rank; d++) {
+        const struct ir_index_axis *a = &map->axes[d];
+        form_id f = form_of(e, a, at), rest;
+        if (a->is_guarded) {
+            if (is_outside(e, f, dims[d], a->spread))
+                return false;
+            inside = emit_both(e, inside, emit_not_less(e, f, 0));
+            if (a->spread > 1) {
+                emit_form_divide(e, f, a->spread, &f, &rest);
+                inside = emit_both(e, inside, emit_less(e, rest, 1));
+            }
+            inside = emit_both(e, inside, emit_less(e, f, dims[d]));
+        }
+        from[d] = dims[d] == 1 ? 0 : f;
+    }
+    *out_inside = inside;
+    return true;
+}
+
+// What the operands behind it have, or 0, where an operand has no element.
+nest_id write_indexed(struct writer *w, const struct ir_node *n, const form_id *at,
+                      nest_id guard)
 {
     struct emitter *e = &w->e;
-    ir_id x = ir_operand(w->s->g, n, 0);
-    int64_t axis = ir_attr_int(n->attrs, IR_KEY_axis), extent = ir_dims_of(w->s->g, x)[axis];
-    form_id from[IR_MAX_RANK];
-    memcpy(from, at, (size_t)ir_rank_of(w->s->g, x) * sizeof *at);
-    form_id f = emit_form_add(e, at[ir_attr_int(n->attrs, IR_KEY_along)],
-                              ir_attr_int(n->attrs, IR_KEY_step), at[axis]);
-    f = emit_form_affine(e, f, 1, ir_attr_int(n->attrs, IR_KEY_offset));
-    nest_id in[3] = {NEST_NONE, NEST_NONE, write_zero_of(w, ir_dtype_of(w->s->g, x))};
-    if (is_outside(e, f, extent, 1))
-        return in[2];
-    in[0] = emit_both(e, emit_not_less(e, f, 0), emit_less(e, f, extent));
-    from[axis] = extent == 1 ? 0 : f;
-    in[1] = write_value_at(w, x, from, emit_both(e, guard, in[0]));
-    return in[0] == NEST_NONE ? in[1]
-                              : emit_op(e, IR_select, ir_dtype_of(w->s->g, x), 3, in, NULL);
+    jot_dtype type = ir_dtype_of(w->s->g, n->out);
+    nest_id result = NEST_NONE, inside;
+    for (uint32_t i = n->n_in; i-- > 0;) {
+        ir_id x = ir_operand(w->s->g, n, i);
+        struct ir_index_map map;
+        form_id from[IR_MAX_RANK];
+        ir_index_map_of(w->s->g, n, i, &map);
+        if (result == NEST_NONE && ir_index_is_guarded(&map))
+            result = write_zero_of(w, type);
+        if (value_count(w->s, x) == 0 ||
+            !index_operand(e, &map, ir_dims_of(w->s->g, x), at, from, &inside))
+            continue;
+        nest_id has = write_value_at(w, x, from, emit_both(e, guard, inside));
+        result = inside == NEST_NONE
+                     ? has
+                     : emit_op(e, IR_select, type, 3, (nest_id[]){inside, has, result}, NULL);
+    }
+    return result == NEST_NONE ? write_zero_of(w, type) : result;
 }
 
 nest_id write_concatenate(struct writer *w, const struct ir_node *n, const form_id *at,

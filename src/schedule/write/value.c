@@ -118,20 +118,8 @@ static nest_id by_op(struct writer *w, const struct ir_node *n, const form_id *a
         return write_constant(w, n, at, guard);
     case IR_iota:
         return write_iota(w, n, at);
-    case IR_broadcast_in_dim:
-        return write_broadcast(w, n, at, guard);
     case IR_reshape:
         return write_reshape(w, n, at, guard);
-    case IR_transpose:
-        return write_transpose(w, n, at, guard);
-    case IR_rev:
-        return write_rev(w, n, at, guard);
-    case IR_slice:
-        return write_slice(w, n, at, guard);
-    case IR_pad:
-        return write_pad(w, n, at, guard);
-    case IR_shear:
-        return write_shear(w, n, at, guard);
     case IR_concatenate:
         return write_concatenate(w, n, at, guard);
     case IR_dynamic_slice:
@@ -139,6 +127,8 @@ static nest_id by_op(struct writer *w, const struct ir_node *n, const form_id *a
     case IR_gather:
         return write_gather(w, n, at, guard);
     default:
+        if (ir_op_get((enum ir_op)n->op)->index)
+            return write_indexed(w, n, at, guard);
         w->s->refused = n;
         return write_zero_of(w, ir_dtype_of(w->s->g, n->out));
     }

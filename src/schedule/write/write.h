@@ -105,18 +105,11 @@ bool write_is_first_place(const struct writer *w, struct atoms own, uint32_t pla
 // write/index.c
 nest_id write_at_operand(struct writer *w, const struct ir_node *n, uint32_t i,
                          const form_id *at, nest_id guard);
-nest_id write_broadcast(struct writer *w, const struct ir_node *n, const form_id *at,
-                        nest_id guard);
-nest_id write_transpose(struct writer *w, const struct ir_node *n, const form_id *at,
-                        nest_id guard);
-nest_id write_rev(struct writer *w, const struct ir_node *n, const form_id *at, nest_id guard);
-nest_id write_slice(struct writer *w, const struct ir_node *n, const form_id *at,
-                    nest_id guard);
+// A change of index by its index maps.
+nest_id write_indexed(struct writer *w, const struct ir_node *n, const form_id *at,
+                      nest_id guard);
 nest_id write_reshape(struct writer *w, const struct ir_node *n, const form_id *at,
                       nest_id guard);
-nest_id write_pad(struct writer *w, const struct ir_node *n, const form_id *at, nest_id guard);
-nest_id write_shear(struct writer *w, const struct ir_node *n, const form_id *at,
-                    nest_id guard);
 nest_id write_concatenate(struct writer *w, const struct ir_node *n, const form_id *at,
                           nest_id guard);
 nest_id write_iota(struct writer *w, const struct ir_node *n, const form_id *at);
