@@ -17,10 +17,12 @@ static int map_alone(const struct ir_module *m, enum ir_op op, const struct ir_a
         out->axes[d] =
             (struct ir_index_axis){.n_terms = 1, .axis = {d}, .step = {1}, .spread = 1};
     ir_op_get(op)->index(&c);
+    uint32_t kept = 0; // axes of the result, as bits
     for (int d = 0; d < in.rank; d++) {
         struct ir_index_axis *a = &out->axes[d];
         a->is_kept = a->n_terms == 1 && a->step[0] == 1 && a->offset == 0 && a->spread == 1 &&
-                     c.dims[d] == c.to[a->axis[0]];
+                     c.dims[d] == c.to[a->axis[0]] && !(kept >> a->axis[0] & 1);
+        kept |= (uint32_t)a->is_kept << a->axis[0];
     }
     return c.after;
 }

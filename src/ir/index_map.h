@@ -20,7 +20,8 @@ struct ir_index_axis {
     int n_terms, axis[IR_INDEX_TERMS];
     int64_t step[IR_INDEX_TERMS], offset, spread;
     bool is_guarded; // the operand does not have all of them
-    bool is_kept;    // it is a coordinate of the result, and the extents are equal
+    bool
+        is_kept; // it is a coordinate of the result, of no axis before, and the extents are equal
 };
 
 struct ir_index_map {

@@ -3,10 +3,12 @@
 //
 // Seen from the loops of a kernel, an axis of a value is an ordered product of atoms.  Elementwise
 // ops, broadcasts and transposes keep atoms; a reshape splits them to common factors, so that a
-// merged axis keeps its identity and no index needs a division; a slice, a reversal, a padding
-// or a shear makes a derived atom: a coordinate that depends on the old ones but is none of
-// them.
+// merged axis keeps its identity and no index needs a division; other changes of index (a slice, a
+// reversal, a padding) make a derived atom: a coordinate that depends on the old ones but is none
+// of them.
 #include "passes/analysis/axes.h"
+
+#include "ir/index_map.h"
 #include "ir/indexing.h"
 
 atom_id axes_atom(struct axes *s, int64_t extent)
@@ -375,33 +377,18 @@ static void view_of_reshape(struct axes *s, int rank, const int64_t *dims, int r
     }
 }
 
-// Whether the node leaves coordinates along the axis of its operand as they are.
-static bool keeps_axis(const struct ir_node *n, uint32_t axis, int64_t extent)
+// A coordinate that is one of the result keeps its atoms.
+static void view_by_map(struct axes *s, const struct ir_node *n, uint32_t i,
+                        const int64_t *dims, struct view result, struct atoms *out)
 {
-    int count;
-    const int64_t *axes;
-    if (ir_op_class((enum ir_op)n->op) != IR_CLASS_LAYOUT)
-        return true;
-    switch ((enum ir_op)n->op) {
-    case IR_slice:
-        return node_int_at(n, IR_KEY_starts, axis) == 0 &&
-               node_int_at(n, IR_KEY_limits, axis) == extent &&
-               node_int_at(n, IR_KEY_strides, axis) == 1;
-    case IR_pad:
-        return node_int_at(n, IR_KEY_low, axis) == 0 &&
-               node_int_at(n, IR_KEY_high, axis) == 0 &&
-               node_int_at(n, IR_KEY_interior, axis) == 0;
-    case IR_shear:
-    case IR_concatenate:
-        return ir_attr_int(n->attrs, IR_KEY_axis) != axis;
-    case IR_rev:
-        axes = ir_attr_ints(n->attrs, IR_KEY_axes, &count);
-        for (int i = 0; i < count; i++)
-            if (axes[i] == axis)
-                return false;
-        return true;
-    default:
-        return false;
+    struct ir_index_map map;
+    ir_index_map_of(s->g, n, i, &map);
+    for (int d = 0; d < map.rank; d++) {
+        const struct ir_index_axis *a = &map.axes[d];
+        struct atoms from = {0};
+        for (int t = 0; t < a->n_terms; t++)
+            from = axes_concat(s, from, result.dims[a->axis[t]]);
+        out[d] = a->is_kept ? from : derive(s, dims[d], from);
     }
 }
 
@@ -455,34 +442,18 @@ struct view axes_operand_view(struct axes *s, const struct ir_node *n, uint32_t 
     uint32_t rank = (uint32_t)ir_rank_of(s->g, v);
     const int64_t *dims = ir_dims_of(s->g, v);
     struct atoms *out = arena_array(s->scratch, struct atoms, rank);
-    int count;
-    if (n->op == IR_reshape) {
+    enum ir_class class = ir_op_class((enum ir_op)n->op);
+    if (n->op == IR_reshape)
         view_of_reshape(s, (int)rank, dims, ir_rank_of(s->g, n->out), ir_dims_of(s->g, n->out),
                         result, out);
-        return (struct view){.rank = rank, .dims = out};
-    }
-    if (ir_op_class((enum ir_op)n->op) == IR_CLASS_INDEX ||
-        ir_op_class((enum ir_op)n->op) == IR_CLASS_UPDATE) {
+    else if (ir_op_get((enum ir_op)n->op)->index)
+        view_by_map(s, n, i, dims, result, out);
+    else if (class == IR_CLASS_INDEX || class == IR_CLASS_UPDATE)
         view_of_places(s, n, i, dims, result, out);
-        return (struct view){.rank = rank, .dims = out};
-    }
-    const int64_t *axes = ir_attr_ints(n->attrs, IR_KEY_axes, &count);
-    for (uint32_t d = 0; d < rank; d++) {
-        if (n->op == IR_transpose)
-            out[axes[d]] = result.dims[d];
-        else if (dims[d] == 1)
-            continue;
-        else if (n->op == IR_broadcast_in_dim)
-            out[d] = result.dims[axes[d]];
-        else if (keeps_axis(n, d, dims[d]))
-            out[d] = result.dims[d];
-        else if (n->op == IR_shear)
-            out[d] = derive(s, dims[d],
-                            axes_concat(s, result.dims[d],
-                                        result.dims[ir_attr_int(n->attrs, IR_KEY_along)]));
-        else
-            out[d] = derive(s, dims[d], result.dims[d]);
-    }
+    else
+        for (uint32_t d = 0; d < rank; d++)
+            if (dims[d] != 1)
+                out[d] = result.dims[d];
     return (struct view){.rank = rank, .dims = out};
 }
 

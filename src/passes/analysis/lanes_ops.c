@@ -4,6 +4,7 @@
 
 #include "ir/control.h"
 #include "ir/conv.h"
+#include "ir/index_map.h"
 #include "ir/indexing.h"
 
 // A node that is being looked at.
@@ -155,27 +156,6 @@ static void step_same(struct step *t)
         set_result(t, k, view_in(t, k));
 }
 
-static void step_broadcast(struct step *t)
-{
-    struct view out = axes_fresh_view(space_of(t), t->n->out), x = view_in(t, 0);
-    int count;
-    const int64_t *axes = ir_attr_ints(t->n->attrs, IR_KEY_axes, &count);
-    for (uint32_t d = 0; d < x.rank; d++)
-        if (dims_in(t, 0)[d] != 1)
-            dims_of_view(out)[axes[d]] = x.dims[d];
-    set_result(t, 0, out);
-}
-
-static void step_transpose(struct step *t)
-{
-    struct view x = view_in(t, 0), out = blank_view(t, x.rank);
-    int count;
-    const int64_t *axes = ir_attr_ints(t->n->attrs, IR_KEY_axes, &count);
-    for (int d = 0; d < count; d++)
-        dims_of_view(out)[d] = x.dims[axes[d]];
-    set_result(t, 0, out);
-}
-
 // In blocks of equal products the atoms of the operand are dealt out to the axes of the result.
 static void step_reshape(struct step *t)
 {
@@ -214,48 +194,23 @@ static void step_reshape(struct step *t)
     set_result(t, 0, out);
 }
 
-static bool is_listed(const struct ir_node *n, uint32_t axis)
-{
-    int count;
-    const int64_t *axes = ir_attr_ints(n->attrs, IR_KEY_axes, &count);
-    for (int i = 0; i < count; i++)
-        if (axes[i] == axis)
-            return true;
-    return false;
-}
-
 // Whether coordinates along the axis stay what they are.
 static bool keeps(const struct step *t, uint32_t axis)
 {
     const struct ir_node *n = t->n;
-    if (ir_op_class((enum ir_op)n->op) == IR_CLASS_CUMULATIVE)
-        return ir_attr_int(n->attrs, IR_KEY_axis) != axis;
-    switch ((enum ir_op)n->op) {
-    case IR_shear:
-    case IR_concatenate:
-        return ir_attr_int(n->attrs, IR_KEY_axis) != axis;
-    case IR_slice:
-    case IR_dynamic_slice:
-    case IR_pad:
-        return dims_in(t, 0)[axis] == ir_dims_of(t->f->g, n->out)[axis] &&
-               (n->op != IR_pad || (node_int_at(n, IR_KEY_low, axis) == 0 &&
-                                    node_int_at(n, IR_KEY_interior, axis) == 0));
-    case IR_rev:
-        return !is_listed(n, axis);
-    case IR_dynamic_update_slice:
+    if (n->op == IR_dynamic_slice)
+        return dims_in(t, 0)[axis] == ir_dims_of(t->f->g, n->out)[axis];
+    if (n->op == IR_dynamic_update_slice)
         return dims_in(t, 0)[axis] == dims_in(t, 1)[axis];
-    default:
-        return false;
-    }
+    return ir_attr_int(n->attrs, IR_KEY_axis) != axis; // of a prefix fold
 }
 
-// Axes are kept or mixed, and those of further operands of the same rank are kept in step.
+// Axes are kept or mixed, and those of an update are kept in step.
 static void step_axes(struct step *t)
 {
     const struct ir_node *n = t->n;
     struct view out = axes_fresh_view(space_of(t), n->out);
-    bool is_update = n->op == IR_dynamic_update_slice;
-    uint32_t n_in = n->op == IR_concatenate ? n->n_in : is_update ? 2 : 1;
+    uint32_t n_in = n->op == IR_dynamic_update_slice ? 2 : 1;
     for (uint32_t d = 0; d < out.rank; d++) {
         bool is_kept = keeps(t, d);
         for (uint32_t i = 0; i < n_in; i++)
@@ -266,6 +221,34 @@ static void step_axes(struct step *t)
         if (!is_kept)
             mix(t, out.dims[d]);
     }
+    set_result(t, 0, out);
+}
+
+// An axis that operands keep is in step with theirs; what coordinates are made of otherwise is mixed.
+static void step_layout(struct step *t)
+{
+    const struct ir_node *n = t->n;
+    struct view out = axes_fresh_view(space_of(t), n->out);
+    uint32_t kept = 0, mixed = 0; // axes of the result, as bits
+    for (uint32_t i = 0; i < n->n_in; i++) {
+        struct view x = view_in(t, i);
+        struct ir_index_map map;
+        ir_index_map_of(t->f->g, n, i, &map);
+        for (int d = 0; d < map.rank; d++) {
+            const struct ir_index_axis *a = &map.axes[d];
+            if (a->is_kept) {
+                kept |= UINT32_C(1) << a->axis[0];
+                unite(t, out.dims[a->axis[0]], x.dims[d]);
+                continue;
+            }
+            mix(t, x.dims[d]);
+            for (int k = 0; k < a->n_terms; k++)
+                mixed |= UINT32_C(1) << a->axis[k];
+        }
+    }
+    for (uint32_t d = 0; d < out.rank; d++)
+        if ((mixed & ~kept) >> d & 1)
+            mix(t, out.dims[d]);
     set_result(t, 0, out);
 }
 
@@ -523,20 +506,13 @@ static void step_node(struct step *t)
     default:
         break;
     }
+    if (ir_op_get((enum ir_op)t->n->op)->index) {
+        step_layout(t);
+        return;
+    }
     static void (*const steps[IR_OP_COUNT])(struct step *) = {
-        [IR_const] = fresh_results,
-        [IR_iota] = fresh_results,
-        [IR_broadcast_in_dim] = step_broadcast,
-        [IR_reshape] = step_reshape,
-        [IR_transpose] = step_transpose,
-        [IR_rev] = step_axes,
-        [IR_slice] = step_axes,
-        [IR_pad] = step_axes,
-        [IR_shear] = step_axes,
-        [IR_concatenate] = step_axes,
-        [IR_scan] = step_scan,
-        [IR_while] = step_while,
-        [IR_cond] = step_cond,
+        [IR_const] = fresh_results, [IR_iota] = fresh_results, [IR_reshape] = step_reshape,
+        [IR_scan] = step_scan,      [IR_while] = step_while,   [IR_cond] = step_cond,
     };
     (steps[t->n->op] ? steps[t->n->op] : mix_all)(t);
 }
