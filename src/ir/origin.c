@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ir/origin.h"
 
+#include "ir/index_map.h"
 #include "ir/indexing.h"
 
 // An axis of the result of n, and operand i, x.
@@ -15,11 +16,6 @@ struct ask {
 static const int64_t *list(const struct ask *a, enum ir_key key, int *n)
 {
     return ir_attr_ints(a->n->attrs, key, n);
-}
-static int64_t at_axis(const struct ask *a, enum ir_key key)
-{
-    int n;
-    return list(a, key, &n)[a->axis];
 }
 
 // The place of x in a list, or -1.
@@ -44,12 +40,6 @@ static bool same(const struct ask *a, struct ir_origin *out)
     return along(out, k >= 0 && a->dims[k] == a->to[a->axis] ? k : -1);
 }
 
-static bool broadcast(const struct ask *a, struct ir_origin *out)
-{
-    int n, k = find(list(a, IR_KEY_axes, &n), a->rank, a->axis);
-    return along(out, k >= 0 && a->dims[k] == a->to[a->axis] ? k : -1);
-}
-
 static bool reshaped(const struct ask *a, struct ir_origin *out)
 {
     int64_t before = 1, wanted = 1;
@@ -61,47 +51,23 @@ static bool reshaped(const struct ask *a, struct ir_origin *out)
     return false;
 }
 
-static bool transposed(const struct ask *a, struct ir_origin *out)
+// What one coordinate of the operand is made of, and that alone.
+static bool mapped(const struct ask *a, struct ir_origin *out)
 {
-    return along(out, (int)at_axis(a, IR_KEY_axes));
-}
-
-static bool reversed(const struct ask *a, struct ir_origin *out)
-{
-    int n;
-    const int64_t *axes = list(a, IR_KEY_axes, &n);
-    along(out, a->axis);
-    if (find(axes, n, a->axis) >= 0)
-        *out = (struct ir_origin){a->axis, -1, a->dims[a->axis] - 1};
+    struct ir_index_map map;
+    ir_index_map_of(a->g, a->n, a->i, &map);
+    along(out, -1);
+    for (int d = 0; d < map.rank; d++) {
+        const struct ir_index_axis *k = &map.axes[d];
+        for (int t = 0; t < k->n_terms; t++) {
+            if (k->axis[t] != a->axis)
+                continue;
+            if (k->n_terms > 1 || k->spread > 1 || out->axis >= 0)
+                return false;
+            *out = (struct ir_origin){d, k->step[0], k->offset};
+        }
+    }
     return true;
-}
-
-static bool sliced(const struct ask *a, struct ir_origin *out)
-{
-    *out = (struct ir_origin){a->axis, at_axis(a, IR_KEY_strides), at_axis(a, IR_KEY_starts)};
-    return true;
-}
-
-static bool padded(const struct ask *a, struct ir_origin *out)
-{
-    if (a->i > 0)
-        return along(out, -1);
-    *out = (struct ir_origin){a->axis, 1, -at_axis(a, IR_KEY_low)};
-    return at_axis(a, IR_KEY_interior) == 0;
-}
-
-static bool concatenated(const struct ask *a, struct ir_origin *out)
-{
-    along(out, a->axis);
-    for (uint32_t i = 0; i < a->i && ir_attr_int(a->n->attrs, IR_KEY_axis) == a->axis; i++)
-        out->offset -= ir_dims_of(a->g, ir_operand(a->g, a->n, i))[a->axis];
-    return true;
-}
-
-static bool sheared(const struct ask *a, struct ir_origin *out)
-{
-    return a->axis != ir_attr_int(a->n->attrs, IR_KEY_axis) &&
-           a->axis != ir_attr_int(a->n->attrs, IR_KEY_along) && same(a, out);
 }
 
 static bool sliced_by_data(const struct ask *a, struct ir_origin *out)
@@ -163,14 +129,7 @@ static origin_rule *const by_class[] = {
     [IR_CLASS_EFFECT] = NULL,
 };
 static origin_rule *const by_op[IR_OP_COUNT] = {
-    [IR_broadcast_in_dim] = broadcast,
     [IR_reshape] = reshaped,
-    [IR_transpose] = transposed,
-    [IR_rev] = reversed,
-    [IR_slice] = sliced,
-    [IR_pad] = padded,
-    [IR_concatenate] = concatenated,
-    [IR_shear] = sheared,
     [IR_dynamic_slice] = sliced_by_data,
     [IR_gather] = gathered,
     [IR_pvary] = same,
@@ -181,6 +140,8 @@ bool ir_origin_of(const struct ir_graph *g, const struct ir_node *n, uint32_t i,
 {
     ir_id x = ir_operand(g, n, i);
     struct ask a = {g, n, i, axis, ir_rank_of(g, x), ir_dims_of(g, x), ir_dims_of(g, n->out)};
+    if (ir_op_get((enum ir_op)n->op)->index)
+        return mapped(&a, out);
     origin_rule *rule = by_op[n->op] ? by_op[n->op] : by_class[ir_op_class((enum ir_op)n->op)];
     return rule && rule(&a, out);
 }
