@@ -72,6 +72,19 @@ START_TEST(test_layout)
                                  tensor(JOT_I32, DIMS(2, 2), x + 10)})
             .data;
     ck_assert_mem_eq(r, ((int32_t[]){0, 10, 11, 1, 12, 13}), 24);
+    const int64_t one = 1, minus_one = -1;
+    r = run(IR_pad,
+            ir_attrs(module, IR_INTS(low, 1, &one), IR_INTS(high, 1, &minus_one),
+                     IR_INTS(interior, 1, &one)),
+            2, (struct ir_tensor[]){tensor(JOT_I32, DIMS(3), x + 1), point(JOT_I32, x + 9)})
+            .data;
+    ck_assert_mem_eq(r, ((int32_t[]){9, 1, 9, 2, 9}), 20);
+    r = run1(IR_shear,
+             ir_attrs(module, IR_INT(axis, 0), IR_INT(along, 1), IR_INT(offset, -1),
+                      IR_INT(step, 2), IR_INT(length, 3)),
+             tensor(JOT_I32, DIMS(4, 2), x + 8))
+            .data;
+    ck_assert_mem_eq(r, ((int32_t[]){0, 11, 8, 13, 10, 15}), 24);
 }
 END_TEST
 

@@ -39,9 +39,9 @@ MUTANTS = [
         return y;
     if (machine_ne(y, y).bits)
         return x;"""),
-    ("slices start one late", "src/ir/eval_layout.c", ["ir/eval_tensors", "golden/golden"],
-     "start += starts[a] * in.steps[a];",
-     "start += (starts[a] + (starts[a] > 0)) * in.steps[a];"),
+    ("slices start one late", "src/ir/infer_layout.c", ["ir/eval_tensors", "golden/golden"],
+     "c->map->axes[d].offset = list(c, IR_KEY_starts)[d];",
+     "c->map->axes[d].offset = list(c, IR_KEY_starts)[d] + (list(c, IR_KEY_starts)[d] > 0);"),
     ("prefix sums forget reverse", "src/ir/eval_reduce.c", ["ir/eval_tensors", "golden/golden"],
      "bool is_reverse = ir_attr_int_or(c->attrs, IR_KEY_reverse, 0);",
      "bool is_reverse = false;"),
