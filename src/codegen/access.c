@@ -4,11 +4,7 @@
 #include "codegen/access.h"
 #include "codegen/branch.h"
 #include "codegen/emit.h"
-#include "codegen/gpu/kept.h"
-#include "codegen/gpu/neighbours.h"
-#include "codegen/gpu/points.h"
-#include "codegen/gpu/statement.h"
-#include "codegen/gpu/tile.h"
+#include "codegen/hooks.h"
 #include "codegen/index.h"
 #include "codegen/loop.h"
 #include "codegen/lower.h"
@@ -84,7 +80,7 @@ LLVMValueRef cg_buffer_base(struct cg_lowering *l, nest_id buffer)
     const struct nest_buffer *info = &l->nest->buffers.at[buffer];
     if (info->role != NEST_LOCAL)
         return NULL; // kernel.c loads those of arguments on entry
-    if (l->gpu && (state->base = cg_gpu_shared_local(l, buffer)))
+    if (l->gpu && (state->base = l->module->hooks->shared_local(l, buffer)))
         return state->base;
     state->expanded = l->lanes > 1 && cg_is_inside(l, buffer, l->vector_loop);
     uint64_t row = dtype_get(info->dtype)->bytes * (uint64_t)(state->expanded ? l->lanes : 1);
@@ -733,37 +729,28 @@ struct cg_value cg_load(struct cg_lowering *l, const struct nest_statement *s)
                                  dtype_is_complex(d) ? LLVMConstNull(cg_lane_type(l->module, d))
                                                      : NULL};
     nest_id id = nest_id_of(l->nest, s);
-    struct cg_value number;
-    if (load_number(l, s, &number))
-        return number;
+    struct cg_value v;
+    if (load_number(l, s, &v))
+        return v;
     if (l->staged[id] && l->across_axis != NEST_NONE)
         return load_staged(l, s, l->staged[id], l->across_axis);
-    if (l->gpu && l->staged[id])
-        return gpu_load_turned(l, s);
+    if (l->gpu && l->module->hooks->load(l, s, guard, &v))
+        return v;
     if (l->stacks[id].memory) {
         LLVMTypeRef type = LLVMVectorType(cg_memory_type(l->module, d), l->lanes);
         LLVMValueRef all = LLVMBuildLoad2(l->m.b, type, cg_stack_place(l, id, type), "");
         return (struct cg_value){cg_from_memory(l, all, d), NULL};
     }
-    LLVMValueRef kept = l->gpu ? cg_gpu_kept_place(l, s->buffer) : NULL;
-    if (kept) {
-        LLVMTypeRef type = cg_with_lanes(cg_memory_type(l->module, d), l->lanes);
-        LLVMValueRef v = LLVMBuildLoad2(l->m.b, type, kept, "");
-        return (struct cg_value){cg_from_memory(l, v, d), NULL};
-    }
     if (cg_is_own(l, s->buffer))
         return cg_own_load(l, s);
-    struct cg_value of_neighbours;
-    if (l->gpu && gpu_load_neighbours(l, s, guard, &of_neighbours))
-        return of_neighbours;
     cg_prefetch(l, s);
     LLVMValueRef slid = cg_slides_load(l, s, guard), of_record = cg_records_load(l, s);
     if (slid || of_record)
         return (struct cg_value){slid ? slid : of_record, NULL};
     LLVMValueRef base = cg_buffer_base(l, s->buffer);
-    l->align = l->gpu ? cg_gpu_alignment(l, s) : 0;
-    l->is_constant = l->gpu && cg_gpu_is_constant(l, s);
-    struct cg_value v = cg_load_at(l, base, d, &s->index, guard, guard_of_all(l, s->guard));
+    if (l->gpu)
+        l->module->hooks->note_access(l, s);
+    v = cg_load_at(l, base, d, &s->index, guard, guard_of_all(l, s->guard));
     l->is_constant = false;
     l->align = 0;
     return v;
@@ -779,11 +766,8 @@ void cg_store(struct cg_lowering *l, const struct nest_statement *s, struct cg_v
         LLVMBuildStore(l->m.b, all, cg_stack_place(l, id, LLVMTypeOf(all)));
         return;
     }
-    LLVMValueRef kept = l->gpu ? cg_gpu_kept_place(l, s->buffer) : NULL;
-    if (kept) {
-        LLVMBuildStore(l->m.b, cg_to_memory(l, cg_wide(l, v.re), d), kept);
+    if (l->gpu && l->module->hooks->store(l, s, v))
         return;
-    }
     if (cg_is_own(l, s->buffer)) {
         cg_own_store(l, s, v);
         return;
@@ -792,7 +776,8 @@ void cg_store(struct cg_lowering *l, const struct nest_statement *s, struct cg_v
         return;
     LLVMValueRef base = cg_buffer_base(l, s->buffer);
     l->streams = cg_is_streamed(l, s->buffer, false);
-    l->align = l->gpu ? cg_gpu_alignment(l, s) : 0;
+    if (l->gpu)
+        l->module->hooks->note_access(l, s);
     cg_store_at(l, base, d, &s->index, guard, guard_of_all(l, s->guard), v);
     l->streams = false;
     l->align = 0;

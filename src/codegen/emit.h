@@ -10,6 +10,7 @@
 
 #include <llvm-c/Core.h>
 
+struct cg_hooks;
 struct ir_attrs;
 
 // One LLVM module in the making.
@@ -22,6 +23,16 @@ struct cg_module {
     unsigned registers;    // vectors that it holds at once
     bool is_gpu;           // one lane of code is one of many threads
     bool has_warpgroups;   // of a GPU whose tensor cores read shared memory (gpu/warpgroup.c)
+    const struct cg_hooks *hooks; // of a GPU (hooks.h); NULL on the host
+};
+
+// A run of operations without branches, for functions that hold in a range: gpu/ranges.c sets it for
+// as long as it lowers the run.
+struct cg_range_run {
+    LLVMValueRef outside;   // whether some number has been out of range, or NULL: none could be
+    bool is_redo;           // what is lowered does numbers of any size
+    bool is_known;          // operands of what is lowered need no look
+    struct gpu_size *sizes; // by value of the nest
 };
 
 // The scalar machine of ir/scalar.h on LLVM values of any lane count: the type of a value says
@@ -36,7 +47,7 @@ struct machine {
     // Of a function of a GPU that is or becomes part of a long one: LLVM compares the test of each loop
     // with those in front of it, and looks through the whole function for what a call gives.
     bool is_long;
-    struct gpu_ranges *ranges; // of the run that is being lowered (gpu/ranges.c), or NULL
+    struct cg_range_run *ranges; // the one that is being lowered, or NULL
 };
 
 // A value of a nest: bool is i1, a half type its 16 bits, a complex number two parts.
@@ -108,6 +119,9 @@ LLVMValueRef cg_wins(struct machine *m, enum ir_op op, jot_dtype d, LLVMValueRef
 struct cg_value cg_select(struct machine *m, LLVMValueRef p, struct cg_value a,
                           struct cg_value b);
 
+// x / y and the root of x, of floats.
+LLVMValueRef cg_divide(struct machine *m, LLVMValueRef x, LLVMValueRef y);
+LLVMValueRef cg_sqrt(struct machine *m, LLVMValueRef x);
 // x, a vector of f32 or f64, divided by one number y; the bits of the division.
 LLVMValueRef cg_divide_by_uniform(struct machine *m, LLVMValueRef x, LLVMValueRef y);
 
@@ -119,6 +133,8 @@ LLVMValueRef cg_in_step(struct machine *m, LLVMValueRef v);
 
 // math.c: elementary functions on f32 or f64 lanes.
 LLVMValueRef cg_math(struct machine *m, const char *name, LLVMValueRef x, LLVMValueRef y);
+// Numbers of a run that is not done again yet are out of range.
+void cg_outside(struct machine *m, LLVMValueRef mask);
 // e^x of f32s that are not above 0, with the bits of exp.
 LLVMValueRef cg_exp_of_nonpositive(struct machine *m, LLVMValueRef x);
 // Two numbers whose product is that of the sine and the cosine of x, in the range of these.

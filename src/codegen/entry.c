@@ -6,13 +6,12 @@
 #include "codegen/begins.h"
 #include "codegen/codegen.h"
 #include "codegen/emit.h"
-#include "codegen/gpu/kernel.h"
+#include "codegen/hooks.h"
 #include "codegen/kernel.h"
 #include "codegen/module.h"
 #include "codegen/phases.h"
 #include "codegen/plan.h"
 #include "ir/cost.h"
-#include "map/gpu.h"
 #include "map/map.h"
 
 JOT_API void jot_codegen_entry(const struct cg_request *request, struct cg_response *response);
@@ -24,40 +23,6 @@ static void release(struct cg_response *response)
 {
     arena_release(response->memory);
     response->memory = NULL;
-}
-
-// Nests of a GPU that are one but for where they begin to read are one function.  Phases are none of the kernels that
-// are launched: they have other levels and parameters.
-static jot_status lower_gpu(struct cg_module *m, struct arena *arena,
-                            struct nest_program *program, struct cg_kernel *kernels,
-                            struct cg_phases *phases)
-{
-    const uint32_t n = program->nests.count;
-    const enum map_role *roles = map_roles_of(arena, program);
-    bool *wanted = arena_array(arena, bool, n + 1);
-    uint32_t *of = arena_array(arena, uint32_t, n + 1);
-    for (enum map_role role = MAP_KERNEL; role <= MAP_PHASE; role++) {
-        for (uint32_t i = 0; i < n; i++)
-            wanted[i] = roles[i] == role;
-        cg_begins_share(arena, program, wanted, MAP_ALIGNMENT, of);
-        const struct map_operand *const *operands = map_operands(arena, program);
-        for (uint32_t i = 0; i < n; i++) {
-            struct gpu_kernel k = {.module = m,
-                                   .arena = arena,
-                                   .nest = program->nests.at[i],
-                                   .number = (int)i,
-                                   .operands = operands[i],
-                                   .is_phase = role == MAP_PHASE};
-            if (wanted[i] && of[i] == i)
-                JOT_TRY(gpu_kernel_lower(&k, &kernels[i]));
-        }
-    }
-    for (uint32_t i = 0; i < program->steps.count; i++)
-        if (nest_loop_is_resident(program, i)) {
-            cg_resident_lower(m, arena, program, i, kernels, &phases[i]);
-            i = nest_step_end(program, i);
-        }
-    return JOT_OK;
 }
 
 // The constant of a few elements that a kernel step has for number i of its memories, or NULL.
@@ -147,7 +112,7 @@ static jot_status lower_all(struct cg_module *m, struct arena *arena,
         if (want & CG_WANT_VERIFIED)
             JOT_TRY(check_levels(program, m));
         map_program_to_gpu(program, m->has_warpgroups);
-        return is_lowered ? lower_gpu(m, arena, program, kernels, phases) : JOT_OK;
+        return is_lowered ? m->hooks->program(m, arena, program, kernels, phases) : JOT_OK;
     }
     for (uint32_t i = 0; i < program->nests.count; i++)
         nest_collapse(program->nests.at[i]);

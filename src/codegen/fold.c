@@ -10,8 +10,7 @@
 #include "codegen/emit.h"
 #include "codegen/fold_group.h"
 #include "codegen/fold_rows.h"
-#include "codegen/gpu/scan.h"
-#include "codegen/gpu/statement.h"
+#include "codegen/hooks.h"
 #include "codegen/index.h"
 #include "codegen/loop.h"
 #include "codegen/lower.h"
@@ -635,10 +634,10 @@ void cg_fold_results(struct cg_lowering *l, struct cg_fold_plan *p)
     for (uint32_t i = 0; i < p->state.n_puts; i++) {
         nest_id buffer = cg_statement(l, p->state.puts[i])->buffer;
         struct cg_branch one;
-        bool is_for_one = l->gpu && cg_gpu_put_open(l, buffer, &one);
+        bool is_for_one = l->gpu && l->module->hooks->put_open(l, buffer, &one);
         store_put(l, p, i);
         if (is_for_one)
-            cg_gpu_put_close(l, buffer, &one);
+            l->module->hooks->put_close(l, buffer, &one);
     }
 }
 

@@ -7,8 +7,8 @@
 #include "codegen/emit.h"
 #include "codegen/fold.h"
 #include "codegen/fold_lane.h"
-#include "codegen/gpu/statement.h"
 #include "codegen/hoist.h"
+#include "codegen/hooks.h"
 #include "codegen/index.h"
 #include "codegen/loop.h"
 #include "codegen/onehot.h"
@@ -207,7 +207,7 @@ static bool is_by_lane(const struct cg_lowering *l, nest_id fold)
 void cg_lower_statement(struct cg_lowering *l, nest_id id)
 {
     const struct nest_statement *s = cg_statement(l, id);
-    if (l->status != JOT_OK || (l->gpu && cg_gpu_statement(l, id)))
+    if (l->status != JOT_OK || (l->gpu && l->module->hooks->statement(l, id)))
         return;
     switch (s->kind) {
     case NEST_OP:

@@ -5,9 +5,7 @@
 // vector again through the scalar functions of the library, lane by lane.  Lanes in range have the
 // same bits either way.
 #include "codegen/emit.h"
-#include "codegen/gpu/functions.h"
-#include "codegen/gpu/quotient.h"
-#include "codegen/gpu/ranges.h"
+#include "codegen/hooks.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -26,12 +24,14 @@ static LLVMValueRef call3(struct machine *m, LLVMValueRef x, LLVMValueRef y, LLV
 
 static LLVMValueRef with_sign(struct machine *m, LLVMValueRef x, LLVMValueRef s)
 {
-    return m->module->is_gpu ? gpu_copysign(m, x, s) : cg_call2(m, "llvm.copysign", x, s);
+    return m->module->is_gpu ? m->module->hooks->copysign(m, x, s)
+                             : cg_call2(m, "llvm.copysign", x, s);
 }
 
 static LLVMValueRef quotient_of_unit(struct machine *m, LLVMValueRef x, LLVMValueRef y)
 {
-    return m->module->is_gpu ? gpu_quotient_of_unit(m, x, y) : LLVMBuildFDiv(m->b, x, y, "");
+    return m->module->is_gpu ? m->module->hooks->quotient_of_unit(m, x, y)
+                             : LLVMBuildFDiv(m->b, x, y, "");
 }
 
 // Constants take their lane count from the first parameter, which every template calls x or a.
@@ -46,9 +46,9 @@ static _Thread_local unsigned lanes_now;
 #define ADD(a, c) LLVMBuildFAdd(machine->b, a, c, "")
 #define SUB(a, c) LLVMBuildFSub(machine->b, a, c, "")
 #define MUL(a, c) LLVMBuildFMul(machine->b, a, c, "")
-#define DIV(a, c) gpu_divide(machine, a, c)
+#define DIV(a, c) cg_divide(machine, a, c)
 #define DIV_OF_UNIT(a, c) quotient_of_unit(machine, a, c)
-#define SQRT(a) gpu_sqrt(machine, a)
+#define SQRT(a) cg_sqrt(machine, a)
 #define FMA(a, c, d) call3(machine, a, c, d)
 #define NEG(a) LLVMBuildFNeg(machine->b, a, "")
 #define ABS(a) cg_call1(machine, "llvm.fabs", a)
@@ -315,7 +315,8 @@ static LLVMValueRef beyond(struct machine *m, const struct form *form, bool wide
     LLVMValueRef hi, lo, quadrant, y;
     LLVMValueRef is_infinite = LLVMBuildFCmp(b, LLVMRealOEQ, cg_call1(m, "llvm.fabs", x),
                                              LLVMConstReal(lane, INFINITY), "");
-    gpu_reduce(m, wide ? x : LLVMBuildFPExt(b, x, m->module->f64, ""), &hi, &lo, &quadrant);
+    LLVMValueRef of = wide ? x : LLVMBuildFPExt(b, x, m->module->f64, "");
+    m->module->hooks->reduce(m, of, &hi, &lo, &quadrant);
     if (wide) {
         quadrant = LLVMBuildZExt(b, quadrant, m->module->i64, "");
         y = form->in_quadrant_64(m, (struct pair_64){hi, lo}, quadrant);
@@ -361,6 +362,13 @@ static LLVMValueRef by_whole_function(struct machine *m, const struct form *form
     return by_lane(m, f, type, x);
 }
 
+void cg_outside(struct machine *m, LLVMValueRef mask)
+{
+    struct cg_range_run *r = m->ranges;
+    LLVMValueRef any = cg_any_lane(m, mask);
+    r->outside = r->outside ? LLVMBuildOr(m->b, r->outside, any, "") : any;
+}
+
 static LLVMValueRef ranged_on_gpu(struct machine *m, const struct form *form, bool wide,
                                   LLVMValueRef x)
 {
@@ -368,7 +376,7 @@ static LLVMValueRef ranged_on_gpu(struct machine *m, const struct form *form, bo
         return by_whole_function(m, form, wide, x);
     LLVMValueRef y = form->unary[wide](m, x), mask = form->out_of_range[wide](m, x);
     if (m->ranges) {
-        gpu_outside(m, mask);
+        cg_outside(m, mask);
         return y;
     }
     LLVMBasicBlockRef from, warm = cg_cold_open(m, cg_any_lane(m, mask), &from);

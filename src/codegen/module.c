@@ -2,8 +2,7 @@
 #include "codegen/module.h"
 #include "codegen/codegen.h"
 #include "codegen/emit.h"
-#include "codegen/gpu/bytes.h"
-#include "codegen/gpu/text.h"
+#include "codegen/hooks.h"
 #include "map/map.h"
 
 #include "base/memory.h"
@@ -222,7 +221,8 @@ static struct cg_module made_of(LLVMModuleRef module, const struct cg_target *ta
                               .vector_bytes = target->vector_bytes,
                               .registers = target->vector_bytes == 64 ? 32 : 16,
                               .is_gpu = target->is_gpu,
-                              .has_warpgroups = target->has_warpgroups};
+                              .has_warpgroups = target->has_warpgroups,
+                              .hooks = target->is_gpu ? &cg_hooks_of_gpu : NULL};
 }
 
 jot_status cg_module_make(struct cg_target *target, struct arena *arena, struct cg_module *out)
@@ -341,7 +341,7 @@ static jot_status emit(LLVMModuleRef module, struct cg_target *target, LLVMCodeG
     char *error = NULL;
     take_calls(module);
     if (target->is_gpu)
-        gpu_split_bytes(module);
+        cg_hooks_of_gpu.split_bytes(module);
     if (!LLVMTargetMachineEmitToMemoryBuffer(target->machine, module, kind, &error, out))
         return JOT_OK;
     jot_status s = status_fail(JOT_ERR_INTERNAL, "LLVM: %s", error);
@@ -428,7 +428,8 @@ static jot_status write_texts(struct cg_module *copy, struct cg_target *target, 
         cg_cut_blocks(copy, copy->module);
     JOT_TRY(emit(copy->module, target, LLVMAssemblyFile, &buffer));
     char *text = text_of(copy->arena, buffer);
-    out->assembly = copy->is_gpu ? gpu_finish_text(copy->arena, target->asked, text) : text;
+    out->assembly =
+        copy->is_gpu ? copy->hooks->finish_text(copy->arena, target->asked, text) : text;
     return JOT_OK;
 }
 
@@ -466,7 +467,7 @@ jot_status cg_module_compile(struct cg_module *m, struct cg_target *target, unsi
     }
     JOT_TRY(cg_compile_parts(m, target, &objects));
     if (m->is_gpu)
-        gpu_take_texts(m->arena, target->asked, &objects, out);
+        m->hooks->take_texts(m->arena, target->asked, &objects, out);
     else
         take_objects(m->arena, &objects, out);
     cg_objects_release(&objects);

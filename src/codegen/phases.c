@@ -15,10 +15,10 @@
 // and find out where these have their memories.
 #include "codegen/phases.h"
 #include "codegen/emit.h"
-#include "codegen/gpu/gpu.h"
-#include "codegen/gpu/resident.h"
+#include "codegen/hooks.h"
 #include "codegen/kernel.h"
 #include "codegen/pieces.h"
+#include "codegen/resident.h"
 #include "map/gpu.h"
 
 #include "ir/cost.h"
@@ -317,7 +317,7 @@ static void add_phase(struct phases *w, uint32_t step)
         if (k->steps[i].total && w->by_function)
             phases_call_kernel(w, &k->steps[i], operands, n);
         else if (k->steps[i].total)
-            gpu_resident_kernel(w->gpu, &k->steps[i], operands, n);
+            w->m->hooks->resident_kernel(w->gpu, &k->steps[i], operands, n);
     }
     w->gpu->goes_on = false;
 }
@@ -353,7 +353,7 @@ void phases_copy(struct phases *w, unsigned n, const LLVMValueRef *to, const LLV
                  const struct nest_memory *m)
 {
     unsigned bytes = jot_dtype_size(m->dtype), part = bytes > 8 ? 8 : bytes;
-    gpu_resident_copy(w->gpu, n, to, from, m->count * (int64_t)(bytes / part), part);
+    w->m->hooks->resident_copy(w->gpu, n, to, from, m->count * (int64_t)(bytes / part), part);
 }
 
 static void add_copy(struct phases *w, const struct nest_step *t)
@@ -386,7 +386,7 @@ static void keep_flag(struct phases *w, uint32_t i)
                  w->kernels[next->nest].steps[0].total > 0 &&
                  !map_step_writes(w->arena, w->p, i + 1, w->p->steps.at[i].memories[0]);
     if (w->gpu && !waits)
-        gpu_resident_wait(w->gpu);
+        w->m->hooks->resident_wait(w->gpu);
 }
 
 static void add_test(struct phases *w, uint32_t i, uint32_t loop)
@@ -434,7 +434,7 @@ LLVMValueRef phases_add_loop(struct phases *w, uint32_t first)
     LLVMValueRef trips = w->leave_trips;
     phases_go_on(w, w->leave);
     if (w->gpu && t->kind == NEST_STEP_WHILE)
-        gpu_resident_wait(w->gpu); // a flag has been read
+        w->m->hooks->resident_wait(w->gpu); // a flag has been read
     forget(w, found);
     w->leave = outer_leave;
     w->leave_trips = outer_trips;
@@ -613,7 +613,7 @@ static uint32_t add_arena(struct arena *arena, struct nest_program *p)
 
 struct phases phases_make(struct cg_module *module, struct arena *arena, struct nest_program *p,
                           uint32_t step, const struct cg_kernel *kernels, struct cg_phases *out,
-                          struct gpu_resident *gpu)
+                          struct cg_resident *gpu)
 {
     char symbol[64];
     snprintf(symbol, sizeof symbol, "jot_loop_%u", p->steps.at[step].loop);

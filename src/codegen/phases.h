@@ -7,7 +7,7 @@
 #include "base/vec.h"
 #include "codegen/kernel.h"
 
-struct gpu_resident;
+struct cg_resident;
 
 // The loop that a step opens, with all its steps, as one function over memories.
 struct cg_phases {
@@ -24,9 +24,6 @@ struct cg_phases {
 };
 void cg_phases_lower(struct cg_module *module, struct arena *arena, struct nest_program *p,
                      uint32_t step, const struct cg_kernel *kernels, struct cg_phases *out);
-// The same as one kernel of a GPU; the kernels are phases.
-void cg_resident_lower(struct cg_module *module, struct arena *arena, struct nest_program *p,
-                       uint32_t step, const struct cg_kernel *kernels, struct cg_phases *out);
 
 // Who writes a function.
 struct phases {
@@ -54,7 +51,7 @@ struct phases {
     int64_t *totals; // by loop: its trips
     LLVMBasicBlockRef leave; // where tests go
     LLVMValueRef leave_trips;
-    struct gpu_resident *gpu; // NULL on the host
+    struct cg_resident *gpu; // NULL on the host
 };
 
 // For a function at its begin: no address is found, and no loop has begun.
@@ -75,7 +72,7 @@ bool phases_has_table(const struct phases *w, const struct nest_memory *m);
 // The writer of the loop that the step opens, and its operands as values.
 struct phases phases_make(struct cg_module *module, struct arena *arena, struct nest_program *p,
                           uint32_t step, const struct cg_kernel *kernels, struct cg_phases *out,
-                          struct gpu_resident *gpu);
+                          struct cg_resident *gpu);
 void phases_bind_operands(struct phases *w);
 void phases_add_step(struct phases *w, uint32_t i);
 // The loop that the step opens; returns how many trips it made.

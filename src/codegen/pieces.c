@@ -3,11 +3,11 @@
 // steps each and find out where these have their memories.
 #include "codegen/pieces.h"
 #include "codegen/emit.h"
-#include "codegen/gpu/gpu.h"
-#include "codegen/gpu/resident.h"
+#include "codegen/hooks.h"
 #include "codegen/kernel.h"
 #include "codegen/module.h"
 #include "codegen/phases.h"
+#include "codegen/resident.h"
 
 #include "ir/cost.h"
 
@@ -92,7 +92,7 @@ void phases_call_kernel(struct phases *w, const struct cg_kernel_step *k,
     LLVMBasicBlockRef here = LLVMGetInsertBlock(w->b);
     LLVMValueRef f = LLVMGetNamedFunction(w->m->module, name);
     LLVMValueRef *inside = arena_array(w->arena, LLVMValueRef, n + 1);
-    struct gpu_resident gpu = *w->gpu;
+    struct cg_resident gpu = *w->gpu;
     struct phases in = *w;
     crossings all = {0};
     in.gpu = &gpu;
@@ -101,7 +101,7 @@ void phases_call_kernel(struct phases *w, const struct cg_kernel_step *k,
     cross_surroundings(w, &all, &in);
     if (!f) {
         open_function(&in, name, &all);
-        gpu_resident_kernel(&gpu, k, inside, n);
+        w->m->hooks->resident_kernel(&gpu, k, inside, n);
         leave_function(&in, false);
         f = in.function;
         phases_go_on(w, here);
@@ -229,7 +229,7 @@ void phases_add_piece(struct phases *w, uint32_t first, uint32_t end)
 {
     struct arena_mark mark = arena_mark(w->arena);
     LLVMBasicBlockRef here = LLVMGetInsertBlock(w->b);
-    struct gpu_resident gpu = w->gpu ? *w->gpu : (struct gpu_resident){0};
+    struct cg_resident gpu = w->gpu ? *w->gpu : (struct cg_resident){0};
     struct piece p = {.w = w, .in = *w};
     phases_clear(&p.in);
     p.in.gpu = w->gpu ? &gpu : NULL;

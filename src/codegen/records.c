@@ -11,8 +11,7 @@
 #include "base/vec.h"
 #include "codegen/access.h"
 #include "codegen/emit.h"
-#include "codegen/gpu/points.h"
-#include "codegen/gpu/records.h"
+#include "codegen/hooks.h"
 #include "codegen/index.h"
 #include "codegen/lower.h"
 #include "codegen/stack.h"
@@ -20,7 +19,7 @@
 
 #include <stdlib.h>
 
-#define WIDEST GPU_ROW_WIDEST // elements of a row
+#define WIDEST CG_ROW_WIDEST // elements of a row
 #define WIDEST_OF_HOST 16
 
 // `width` elements of each lane, from the constant `first` on.
@@ -39,7 +38,7 @@ struct cg_records {
 // The axis along which lanes are neighbours.
 static nest_id axis_of_lanes(const struct cg_lowering *l)
 {
-    return l->gpu ? gpu_axis_of_warp(l) : l->vector_axis;
+    return l->gpu ? l->module->hooks->records_axis(l) : l->vector_axis;
 }
 
 static bool may_be_of_tile(const struct cg_lowering *l, nest_id id)
@@ -74,7 +73,7 @@ static void add_tiles(struct cg_lowering *l, struct cg_records *r,
                       const struct nest_statement *s, const int64_t *at, uint32_t n)
 {
     unsigned bytes = dtype_get(l->nest->buffers.at[s->buffer].dtype)->bytes;
-    unsigned width = l->gpu ? GPU_ROW_BYTES / bytes : l->module->vector_bytes / bytes;
+    unsigned width = l->gpu ? CG_ROW_BYTES / bytes : l->module->vector_bytes / bytes;
     width = l->gpu || width < WIDEST_OF_HOST ? width : WIDEST_OF_HOST;
     int64_t last = at[n - 1];
     while ((!l->gpu && width > l->lanes) || width > last - at[0] + 1)
@@ -174,40 +173,34 @@ static void load_lanes(struct cg_lowering *l, const struct tile *t, unsigned lan
         out[i] = LLVMBuildShuffleVector(l->m.b, out[i], high[i], order, "");
 }
 
-// That of a thread and those of its neighbours.
-static struct gpu_row_of_warp row_of_warp(struct cg_lowering *l, const struct tile *t)
+// That of a thread of a GPU.
+static struct cg_record_row row_of_thread(struct cg_lowering *l, const struct tile *t)
 {
-    int64_t across = nest_index_factor(&t->s->index, axis_of_lanes(l));
-    unsigned bytes = alignment(l, t), wide = gpu_align_of(l, t->s->buffer);
-    struct gpu_row_of_warp r = {.lane = LLVMGetElementType(row_type(l, t)),
-                                .at = row_of(l, t, 0),
-                                .across = across,
-                                .width = t->width,
-                                .bytes = bytes};
-    bool is_wide = t->first * bytes % wide == 0 && t->width * bytes >= wide;
-    for (uint32_t i = 0; is_wide && i < t->s->index.count; i++)
-        is_wide = t->s->index.terms[i].factor * bytes % wide == 0;
-    r.access = is_wide ? wide : bytes;
-    return r;
+    return (struct cg_record_row){.s = t->s,
+                                  .first = t->first,
+                                  .across = nest_index_factor(&t->s->index, axis_of_lanes(l)),
+                                  .lane = LLVMGetElementType(row_type(l, t)),
+                                  .at = row_of(l, t, 0),
+                                  .width = t->width,
+                                  .bytes = alignment(l, t)};
 }
 
 static void load_tile(struct cg_lowering *l, struct tile *t)
 {
-    struct gpu_row_of_warp r;
     if (!l->gpu) {
         load_lanes(l, t, 0, l->lanes, t->at);
         return;
     }
-    r = row_of_warp(l, t);
-    gpu_warp_load(l, &r, t->at);
+    struct cg_record_row r = row_of_thread(l, t);
+    l->module->hooks->records_load(l, &r, t->at);
 }
 
 static void store_tile(struct cg_lowering *l, struct tile *t)
 {
     LLVMValueRef rows[WIDEST];
     if (l->gpu) {
-        struct gpu_row_of_warp r = row_of_warp(l, t);
-        gpu_warp_store(l, &r, t->at);
+        struct cg_record_row r = row_of_thread(l, t);
+        l->module->hooks->records_store(l, &r, t->at);
         return;
     }
     for (unsigned lane = 0; lane < l->lanes; lane += t->width) {

@@ -6,6 +6,18 @@
 
 #include "codegen/lower.h"
 
+// On a GPU, where lanes are threads of a warp, what is of one of them: elements from number `first` of
+// the row on, the place of which is `at`; those of its neighbours are `across` elements further.
+#define CG_ROW_BYTES 128
+#define CG_ROW_WIDEST (CG_ROW_BYTES / 4)
+struct cg_record_row {
+    const struct nest_statement *s; // a load or put of them
+    int64_t first, across;
+    LLVMTypeRef lane;
+    LLVMValueRef at;
+    unsigned width, bytes; // elements, a power of two; bytes of one
+};
+
 // Finds these; NULL from cg_records_load, false: s is none.
 void cg_records_open(struct cg_lowering *l, uint32_t block);
 void cg_records_close(struct cg_lowering *l);

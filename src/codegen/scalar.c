@@ -4,9 +4,7 @@
 // No fast-math flag is ever set, so every operation is the IEEE one and nothing is contracted.
 #include "ir/scalar.h"
 #include "codegen/emit.h"
-#include "codegen/gpu/functions.h"
-#include "codegen/gpu/halves.h"
-#include "codegen/gpu/quotient.h"
+#include "codegen/hooks.h"
 #include "ir/attr.h"
 
 #include <assert.h>
@@ -80,11 +78,22 @@ static LLVMValueRef choose(struct machine *m, LLVMValueRef p, LLVMValueRef x, LL
     return LLVMBuildSelect(m->b, p, x, y, "");
 }
 
+LLVMValueRef cg_divide(struct machine *m, LLVMValueRef x, LLVMValueRef y)
+{
+    return m->module->is_gpu ? m->module->hooks->divide(m, x, y)
+                             : LLVMBuildFDiv(m->b, x, y, "");
+}
+
+LLVMValueRef cg_sqrt(struct machine *m, LLVMValueRef x)
+{
+    return m->module->is_gpu ? m->module->hooks->sqrt(m, x) : cg_call1(m, "llvm.sqrt", x);
+}
+
 // lowest / -1 has no result that fits; the quotient is x / 1 then, which is lowest.
 static LLVMValueRef divide(struct machine *m, LLVMValueRef x, LLVMValueRef y)
 {
     if (is_float(x))
-        return gpu_divide(m, x, y);
+        return cg_divide(m, x, y);
     LLVMValueRef one = int_like(m, x, 1), ones = int_like(m, x, UINT64_MAX);
     LLVMValueRef by_zero = int_compare(m, LLVMIntEQ, y, int_like(m, y, 0)), unsafe = by_zero;
     if (is_signed(m)) {
@@ -141,7 +150,8 @@ LLVMValueRef cg_divide_by_uniform(struct machine *m, LLVMValueRef x, LLVMValueRe
 static LLVMValueRef remainder_of(struct machine *m, LLVMValueRef x, LLVMValueRef y)
 {
     if (is_float(x))
-        return m->module->is_gpu ? gpu_fmod(m, x, y) : LLVMBuildFRem(m->b, x, y, "");
+        return m->module->is_gpu ? m->module->hooks->remainder(m, x, y)
+                                 : LLVMBuildFRem(m->b, x, y, "");
     LLVMValueRef one = int_like(m, x, 1);
     LLVMValueRef by_zero = int_compare(m, LLVMIntEQ, y, int_like(m, y, 0)), unsafe = by_zero;
     if (is_signed(m))
@@ -213,7 +223,7 @@ static LLVMValueRef leading_zeros(struct machine *m, LLVMValueRef x)
 #define FLOOR(x) cg_call1(m, "llvm.floor", x)
 #define CEIL(x) cg_call1(m, "llvm.ceil", x)
 #define ROUND_EVEN(x) cg_call1(m, "llvm.roundeven", x)
-#define SQRT(x) gpu_sqrt(m, x)
+#define SQRT(x) cg_sqrt(m, x)
 #define FMA(x, y, z) multiply_add(m, x, y, z)
 #define COPYSIGN(x, s) cg_call2(m, "llvm.copysign", x, s)
 #define MAX(x, y) extreme(m, x, y, true)
@@ -240,7 +250,7 @@ static LLVMValueRef leading_zeros(struct machine *m, LLVMValueRef x)
 #define BITS(x) LLVMBuildBitCast(m->b, x, int_type(m, width_of(x), x), "")
 #define FLOAT_OF_BITS(i) LLVMBuildBitCast(m->b, i, float_type(m, width_of(i), i), "")
 #define IADD(i, j) LLVMBuildAdd(m->b, i, j, "")
-#define IADD_BITS(i, j) gpu_add_by_product(m, i, j)
+#define IADD_BITS(i, j) add_bits(m, i, j)
 #define ISUB(i, j) LLVMBuildSub(m->b, i, j, "")
 #define IAND AND
 #define IOR OR
@@ -253,6 +263,12 @@ static LLVMValueRef leading_zeros(struct machine *m, LLVMValueRef x)
 #define IWIDEN32(i) LLVMBuildZExt(m->b, i, int_type(m, 32, i), "")
 #define F32_OF_F64(x) LLVMBuildFPTrunc(m->b, x, float_type(m, 32, x), "")
 #define F64_OF_F32(x) LLVMBuildFPExt(m->b, x, float_type(m, 64, x), "")
+
+static LLVMValueRef add_bits(struct machine *m, LLVMValueRef i, LLVMValueRef j)
+{
+    return m->module->is_gpu ? m->module->hooks->add_bits(m, i, j)
+                             : LLVMBuildAdd(m->b, i, j, "");
+}
 
 static LLVMValueRef multiply_add(struct machine *m, LLVMValueRef x, LLVMValueRef y,
                                  LLVMValueRef z)
@@ -267,7 +283,7 @@ static LLVMValueRef multiply_add(struct machine *m, LLVMValueRef x, LLVMValueRef
 
 static LLVMValueRef widen_half(struct machine *m, LLVMValueRef x, jot_dtype d)
 {
-    LLVMValueRef y = gpu_widen_half(m, x, d);
+    LLVMValueRef y = m->module->is_gpu ? m->module->hooks->widen_half(m, x, d) : NULL;
     if (y)
         return y;
     return d == JOT_F16 ? composite_f32_of_f16(m, x) : composite_f32_of_bf16(m, x);
@@ -277,7 +293,7 @@ static LLVMValueRef round_half(struct machine *m, LLVMValueRef x, jot_dtype d)
 {
     if (width_of(x) == 64)
         x = composite_odd_f32_of_f64(m, x);
-    LLVMValueRef y = gpu_round_half(m, x, d);
+    LLVMValueRef y = m->module->is_gpu ? m->module->hooks->round_half(m, x, d) : NULL;
     if (y)
         return y;
     return d == JOT_F16 ? composite_f16_of_f32(m, x) : composite_bf16_of_f32(m, x);
@@ -440,8 +456,8 @@ void cg_op(struct machine *m, enum ir_op op, jot_dtype result, int n, const jot_
         threefry(m, in, out);
     } else if (is_complex) {
         complex_op(m, op, result, n, in, out);
-    } else if (dtype_is_half(d) && d == result && n <= 2 &&
-               (x[0] = gpu_half_op(m, op, d, in[0].re, in[n - 1].re))) {
+    } else if (m->module->is_gpu && dtype_is_half(d) && d == result && n <= 2 &&
+               (x[0] = m->module->hooks->half_op(m, op, d, in[0].re, in[n - 1].re))) {
         *out = (struct cg_value){x[0], NULL};
     } else {
         bool widen = dtype_is_half(d) && !scalar_is_on_storage(op);

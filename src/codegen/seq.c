@@ -3,10 +3,10 @@
 #include "codegen/seq.h"
 #include "codegen/access.h"
 #include "codegen/branch.h"
+#include "codegen/early.h"
 #include "codegen/emit.h"
-#include "codegen/gpu/early.h"
-#include "codegen/gpu/rows.h"
 #include "codegen/hoist.h"
+#include "codegen/hooks.h"
 #include "codegen/loop.h"
 #include "codegen/lower.h"
 #include "codegen/stack.h"
@@ -85,16 +85,16 @@ static struct state run(struct cg_lowering *l, const struct nest_statement *s,
     LLVMBuilderRef b = l->m.b;
     struct state phis = *init;
     LLVMValueRef last = cg_int(l->module, cg_extent(l, s) - 1);
-    struct gpu_early early = {0};
+    struct cg_early early = {0};
     if (l->gpu && !is_tile)
-        early = gpu_early_of(l, s, strip);
-    gpu_early_begin(l, &early, first);
+        early = cg_early_of(l, s, strip);
+    cg_early_begin(l, &early, first);
     LLVMBasicBlockRef before = LLVMGetInsertBlock(b);
     struct cg_loop loop =
         cg_loop_open(l, cg_int(l->module, 0), count, cg_int(l->module, strip));
     if (loop.body) {
         phis = open_phis(l, s, init, before);
-        gpu_early_open(l, &early, before);
+        cg_early_open(l, &early, before);
     }
     struct state next = phis;
     LLVMValueRef start = LLVMBuildAdd(b, first, loop.index, "");
@@ -102,7 +102,7 @@ static struct state run(struct cg_lowering *l, const struct nest_statement *s,
     l->time = s;
     for (int64_t k = 0; k < strip; k++) {
         LLVMValueRef step = LLVMBuildAdd(b, start, cg_int(l->module, k), "");
-        gpu_early_step(l, &early, step, k);
+        cg_early_step(l, &early, step, k);
         l->axes[s->axes[0]] = s->reverse ? LLVMBuildSub(b, last, step, "") : step;
         if (is_tile)
             cg_stack_step(l, s, LLVMBuildAdd(b, loop.index, cg_int(l->module, k), ""), count);
@@ -114,7 +114,7 @@ static struct state run(struct cg_lowering *l, const struct nest_statement *s,
     }
     l->time = outer;
     if (strip > 1 && !is_tile)
-        cg_strip_store(l, s, start, strip);
+        l->module->hooks->strip_store(l, s, start, strip);
     LLVMBasicBlockRef latch = LLVMGetInsertBlock(b);
     cg_loop_close(l, &loop);
     if (!loop.body)
@@ -122,7 +122,7 @@ static struct state run(struct cg_lowering *l, const struct nest_statement *s,
     struct state result = open_phis(l, s, init, before);
     close_phis(l, s, &phis, &next, latch);
     close_phis(l, s, &result, &next, latch);
-    gpu_early_close(l, &early, latch);
+    cg_early_close(l, &early, latch);
     return result;
 }
 
@@ -150,7 +150,7 @@ static struct state run_tiles(struct cg_lowering *l, const struct nest_statement
         cg_stack_move(l, s, NEST_LOAD, first, count);
     struct state next = run(l, s, &phis, first, count, strip, true);
     if (l->gpu)
-        gpu_rows_store(l, s, first, steps);
+        l->module->hooks->rows_store(l, s, first, steps);
     else
         cg_stack_move(l, s, NEST_PUT, first, count);
     LLVMBasicBlockRef latch = LLVMGetInsertBlock(b);
@@ -162,7 +162,7 @@ static struct state run_tiles(struct cg_lowering *l, const struct nest_statement
         next = result;
     }
     if (l->gpu)
-        cg_strip_end(l, s);
+        l->module->hooks->strip_end(l, s);
     else
         cg_stack_end(l, s);
     return next;
@@ -176,14 +176,14 @@ void cg_lower_seq(struct cg_lowering *l, const struct nest_statement *s)
     int64_t n = cg_extent(l, s);
     if (n > 0) {
         cg_hoist(l, s->axes, 1, s->first_carry, s->n_in, &s->body, 1);
-        int64_t tile = l->gpu                ? gpu_rows_find(l, s)
+        int64_t tile = l->gpu                ? l->module->hooks->rows_find(l, s)
                        : cg_stack_find(l, s) ? cg_stack_steps(l)
                                              : 0;
-        int64_t strip = l->gpu && !tile ? cg_strip_find(l, s) : 1;
+        int64_t strip = l->gpu && !tile ? l->module->hooks->strip_find(l, s) : 1;
         end = tile ? run_tiles(l, s, &end, tile)
                    : run(l, s, &end, cg_int(l->module, 0), cg_int(l->module, n), strip, false);
         if (strip > 1)
-            cg_strip_end(l, s);
+            l->module->hooks->strip_end(l, s);
         cg_forget_hoisted(l, s->body);
     }
     define(l, s->result, &end);

@@ -6,24 +6,17 @@
 //
 // 16 steps are done between memory of this worker with one vector a step, and what they read and
 // put is transposed on the way there and back, so that memory sees whole cache lines.
-//
-// A thread of a GPU writes a strip of a few steps out: what it puts in them goes to memory 16 bytes at
-// once, and what it reads in them is on its way at once.
 #include "codegen/stack.h"
 #include "codegen/access.h"
 #include "codegen/emit.h"
-#include "codegen/gpu/gpu.h"
-#include "codegen/gpu/points.h"
 #include "codegen/index.h"
 #include "codegen/line.h"
 #include "codegen/loop.h"
 #include "codegen/lower.h"
 #include "codegen/turn.h"
 #include "ir/cost.h"
-#include "map/gpu.h"
 
 #define SHORTEST 8 // loops that are worth it
-#define WIDEST 16  // bytes of an access
 
 static uint32_t count_uses(const struct cg_lowering *l, uint32_t block, nest_id buffer)
 {
@@ -413,82 +406,4 @@ void cg_stack_end(struct cg_lowering *l, const struct nest_statement *seq)
                         true);
         l->stacks[id] = (struct cg_stack){0};
     }
-}
-
-// ---- Strips
-
-// Whether a strip's puts are accesses of 16 bytes.
-static bool is_strip_put(struct cg_lowering *l, const struct nest_statement *seq,
-                         const struct nest_statement *s, int64_t steps)
-{
-    if (s->kind != NEST_PUT || !cg_lies_along_time(l, seq, s))
-        return false;
-    unsigned bytes = dtype_get(l->nest->buffers.at[s->buffer].dtype)->bytes;
-    if (steps * bytes < WIDEST)
-        return false;
-    nest_id axis = l->vector_axis;
-    l->vector_axis = seq->axes[0];
-    l->lanes = WIDEST / bytes;
-    bool is_aligned = cg_gpu_alignment(l, s) == WIDEST;
-    l->lanes = 1;
-    l->vector_axis = axis;
-    return is_aligned;
-}
-
-int64_t cg_strip_find(struct cg_lowering *l, const struct nest_statement *seq)
-{
-    int64_t steps = CG_STRIP;
-    bool moves = false;
-    while (steps > 1 && (cg_extent(l, seq) % steps || !map_is_short(l->nest, seq->body, steps)))
-        steps /= 2;
-    nest_for_each (s, l->nest, seq->body) {
-        if (s->kind > NEST_PUT)
-            return 1;
-        bool is_access = s->kind == NEST_LOAD || s->kind == NEST_PUT;
-        moves |= is_access && nest_index_factor(&s->index, seq->axes[0]) != 0;
-    }
-    if (!l->gpu->has_strips || gpu_is_together(l) || l->gpu->network)
-        return 1;
-    // Of several chains the assembler writes no steps out by itself.
-    if (l->lanes > 1 && !moves)
-        return cg_extent(l, seq) % (CG_STRIP / l->lanes) ? 1 : CG_STRIP / l->lanes;
-    if (!moves || l->lanes > 1)
-        return 1;
-    nest_for_each (s, l->nest, seq->body) {
-        nest_id id = nest_id_of(l->nest, s);
-        if (!l->hoisted[id] && is_strip_put(l, seq, s, steps))
-            l->stacks[id].memory = cg_alloca(
-                l, cg_memory_type(l->module, l->nest->buffers.at[s->buffer].dtype), steps);
-    }
-    return steps;
-}
-
-void cg_strip_store(struct cg_lowering *l, const struct nest_statement *seq, LLVMValueRef first,
-                    int64_t steps)
-{
-    const struct nest_block *b = &l->nest->blocks.at[seq->body];
-    for (uint32_t i = 0; i < b->statements.count; i++) {
-        nest_id id = b->statements.at[i];
-        if (!l->stacks[id].memory)
-            continue;
-        const struct nest_statement *s = cg_statement(l, id);
-        jot_dtype d = l->nest->buffers.at[s->buffer].dtype;
-        LLVMTypeRef lane = cg_memory_type(l->module, d);
-        unsigned n = WIDEST / dtype_get(d)->bytes;
-        LLVMValueRef to = cg_stack_row(l, seq, s, lane, first, cg_int(l->module, steps));
-        for (int64_t k = 0; k < steps; k += n) {
-            LLVMValueRef from = cg_at(l, lane, l->stacks[id].memory, cg_int(l->module, k));
-            LLVMValueRef v = LLVMBuildLoad2(l->m.b, LLVMVectorType(lane, n), from, "");
-            LLVMSetAlignment(v, dtype_get(d)->bytes);
-            v = LLVMBuildStore(l->m.b, v, cg_at(l, lane, to, cg_int(l->module, k)));
-            LLVMSetAlignment(v, WIDEST);
-        }
-    }
-}
-
-void cg_strip_end(struct cg_lowering *l, const struct nest_statement *seq)
-{
-    const struct nest_block *b = &l->nest->blocks.at[seq->body];
-    for (uint32_t i = 0; i < b->statements.count; i++)
-        l->stacks[b->statements.at[i]] = (struct cg_stack){0};
 }

@@ -5,8 +5,6 @@
 
 #include "codegen/lower.h"
 
-#define CG_STRIP 8 // steps of a loop over time that a GPU writes out
-
 // Memory that 16 steps of a loop over time read or put one vector each in.
 struct cg_stack {
     LLVMValueRef memory; // or NULL
@@ -35,11 +33,5 @@ LLVMValueRef cg_stack_row(struct cg_lowering *l, const struct nest_statement *se
                           const struct nest_statement *s, LLVMTypeRef lane, LLVMValueRef first,
                           LLVMValueRef count);
 void cg_stack_end(struct cg_lowering *l, const struct nest_statement *seq);
-// Steps of a loop over time that a thread of a GPU had better write out, 1: just the one; they have
-// cg_stack_step in front of them.  store is for the puts of those from `first` on.
-int64_t cg_strip_find(struct cg_lowering *l, const struct nest_statement *seq);
-void cg_strip_store(struct cg_lowering *l, const struct nest_statement *seq, LLVMValueRef first,
-                    int64_t steps);
-void cg_strip_end(struct cg_lowering *l, const struct nest_statement *seq);
 
 #endif

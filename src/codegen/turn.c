@@ -8,7 +8,7 @@
 #include "codegen/turn.h"
 #include "codegen/emit.h"
 #include "codegen/fold.h"
-#include "codegen/gpu/ranges.h"
+#include "codegen/hooks.h"
 #include "codegen/lower.h"
 
 #include <string.h>
@@ -119,7 +119,8 @@ void cg_lower_list(struct cg_lowering *l, const nest_id *statements, uint32_t n)
     uint32_t none_before[2] = {0};
     for (uint32_t i = 0; i < n;) {
         uint32_t end = i;
-        uint32_t ranged = l->gpu ? gpu_lower_ranged(l, statements, i, n, none_before) : 0;
+        uint32_t ranged =
+            l->gpu ? l->module->hooks->ranged(l, statements, i, n, none_before) : 0;
         if (ranged) {
             i += ranged;
             continue;

@@ -19,7 +19,6 @@
 #include "codegen/updates.h"
 #include "codegen/access.h"
 #include "codegen/emit.h"
-#include "codegen/gpu/kept.h"
 #include "codegen/index.h"
 #include "codegen/inside.h"
 #include "codegen/loop.h"

@@ -10,11 +10,11 @@ trap 'rm -rf "$tree"' EXIT
 fresh()
 {
     rm -rf "$tree/src" "$tree/include"
-    mkdir -p "$tree/src/base" "$tree/src/ir" "$tree/src/passes" "$tree/include/jot"
+    mkdir -p "$tree/src/base" "$tree/src/ir" "$tree/src/passes" "$tree/src/codegen" "$tree/include/jot"
     echo '#include "base/arena.h"' >"$tree/src/ir/graph.c"
     echo "files('graph.c')" >"$tree/src/ir/meson.build"
     echo '#include "jot/status.h"' >"$tree/include/jot/array.h"
-    for folder in src src/base src/ir src/passes; do
+    for folder in src src/base src/ir src/passes src/codegen; do
         echo '| file | what it does |' >"$tree/$folder/README.md"
     done
     echo '| `graph.c` | graphs |' >>"$tree/src/ir/README.md"
@@ -45,6 +45,7 @@ caught src/ir/graph.c '#include "nest/nest.h"'
 caught src/ir/graph.c '#  include <llvm-c/Core.h>'
 caught src/base/vec.h '#include "ir/graph.h"'
 caught src/passes/rules.inc '#include "codegen/codegen.h"'
+caught src/codegen/lower.h '#include "codegen/gpu/gpu.h"'
 caught include/jot/array.h '#include "base/status.h"'
 caught src/ir/forgotten.c '// A source that no meson.build names.'
 caught src/ir/graph.c '// One shape: a file that docs/nests.md does not name.'

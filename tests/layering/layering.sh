@@ -38,6 +38,10 @@ only src/schedule 'schedule/|nest/|passes/|ir/|base/|jot/(status|dtype)\.h'
 only src/map 'map/|schedule/kernels/attention\.h|nest/|ir/|base/|jot/(status|dtype)\.h'
 # The launch plan that codegen writes is a format, and base/launch.h defines it.
 only src/codegen 'codegen/|map/|schedule/(kernels/attention|plan/plan)\.h|nest/|ir/|base/|jot/(status|dtype)\.h'
+if grep -nE '^[[:space:]]*#[[:space:]]*include[[:space:]]*"codegen/gpu/' src/codegen/*.[ch] 2>/dev/null; then
+    echo "  src/codegen reaches its folder gpu by hooks.h alone" >&2
+    faults=1
+fi
 only src/runtime 'runtime/|base/|jot/'
 only src/trace 'trace/|codegen/(codegen|exchange)\.h|map/map\.h|runtime/|schedule/|nest/|passes/|ir/|base/|jot/'
 only src/numpy 'numpy/|trace/(emit|lanes|linalg|random)\.h|base/dtype\.h|jot/'

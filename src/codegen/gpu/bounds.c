@@ -6,7 +6,7 @@
 #include "codegen/gpu/bounds.h"
 #include "codegen/emit.h"
 #include "codegen/gpu/intervals.h"
-#include "codegen/gpu/points.h"
+#include "codegen/gpu/memory.h"
 #include "codegen/gpu/quotient.h"
 #include "codegen/lower.h"
 

@@ -12,7 +12,6 @@
 #include "codegen/gpu/kept.h"
 #include "codegen/gpu/points.h"
 #include "codegen/gpu/row.h"
-#include "codegen/gpu/scan.h"
 #include "codegen/gpu/tree.h"
 #include "codegen/loop.h"
 #include "codegen/lower.h"

@@ -377,7 +377,7 @@ LLVMValueRef gpu_add_by_product(struct machine *m, LLVMValueRef i, LLVMValueRef 
     LLVMTypeRef lane = LLVMTypeOf(i);
     if (LLVMGetTypeKind(lane) == LLVMVectorTypeKind)
         lane = LLVMGetElementType(lane);
-    if (!m->module->is_gpu || lane != m->module->i32)
+    if (lane != m->module->i32)
         return LLVMBuildAdd(m->b, i, j, "");
     unsigned id = LLVMLookupIntrinsicID(blocks, strlen(blocks));
     LLVMValueRef f = LLVMGetIntrinsicDeclaration(m->module->module, id, NULL, 0);

@@ -9,7 +9,7 @@
 void gpu_reduce(struct machine *m, LLVMValueRef x, LLVMValueRef *out_hi, LLVMValueRef *out_lo,
                 LLVMValueRef *out_quadrant);
 LLVMValueRef gpu_fmod(struct machine *m, LLVMValueRef x, LLVMValueRef y);
-// i + j; of 32 bits on a GPU 1 i + j, of a 1 that the assembler does not know: products have a unit
+// i + j; of 32 bits 1 i + j, of a 1 that the assembler does not know: products have a unit
 // of their own there, beside that of shifts and logic.
 LLVMValueRef gpu_add_by_product(struct machine *m, LLVMValueRef i, LLVMValueRef j);
 // One operation for what LLVM selects five for.

@@ -68,7 +68,7 @@ static LLVMValueRef call(struct machine *m, const char *name, unsigned n, LLVMVa
 LLVMValueRef gpu_round_half(struct machine *m, LLVMValueRef x, jot_dtype d)
 {
     struct pairs p = {.lanes = cg_lanes_of(x), .n = pairs_for(cg_lanes_of(x))};
-    if (!m->module->is_gpu || !p.n)
+    if (!p.n)
         return NULL;
     for (unsigned i = 0; i < p.n; i++) {
         LLVMValueRef low =
@@ -85,12 +85,12 @@ LLVMValueRef gpu_round_half(struct machine *m, LLVMValueRef x, jot_dtype d)
 LLVMValueRef gpu_widen_half(struct machine *m, LLVMValueRef x, jot_dtype d)
 {
     unsigned lanes = cg_lanes_of(x);
-    if (m->module->is_gpu && d == JOT_F16) {
+    if (d == JOT_F16) {
         LLVMTypeRef half = cg_with_lanes(LLVMHalfTypeInContext(m->module->context), lanes);
         return LLVMBuildFPExt(m->b, LLVMBuildBitCast(m->b, x, half, ""),
                               cg_with_lanes(m->module->f32, lanes), "");
     }
-    if (!m->module->is_gpu || lanes == 1 || !pairs_for(lanes))
+    if (lanes == 1 || !pairs_for(lanes))
         return NULL;
     struct pairs p = pack(m, x);
     LLVMTypeRef i32 = m->module->i32, f32 = m->module->f32;
@@ -116,7 +116,7 @@ LLVMValueRef gpu_half_op(struct machine *m, enum ir_op op, jot_dtype d, LLVMValu
                          LLVMValueRef y)
 {
     bool is_known = op == IR_add || op == IR_sub || op == IR_mul || op == IR_neg;
-    if (!m->module->is_gpu || !is_known || !pairs_for(cg_lanes_of(x)))
+    if (!is_known || !pairs_for(cg_lanes_of(x)))
         return NULL;
     struct pairs p = pack(m, x), q = {0};
     if (op != IR_neg)

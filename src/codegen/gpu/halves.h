@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arithmetic of half types; NULL where there is nothing for it, as on the host.
+// Arithmetic of half types; NULL where there is nothing for it.
 #ifndef CODEGEN_GPU_HALVES_H
 #define CODEGEN_GPU_HALVES_H
 

@@ -13,17 +13,18 @@
 #include "codegen/gpu/gpu.h"
 #include "codegen/gpu/groups.h"
 #include "codegen/gpu/kept.h"
+#include "codegen/gpu/memory.h"
 #include "codegen/gpu/network.h"
 #include "codegen/gpu/points.h"
 #include "codegen/gpu/replay.h"
 #include "codegen/gpu/scan.h"
+#include "codegen/gpu/strips.h"
 #include "codegen/gpu/tile.h"
 #include "codegen/gpu/trips.h"
 #include "codegen/gpu/updates.h"
 #include "codegen/kernel.h"
 #include "codegen/loop.h"
 #include "codegen/lower.h"
-#include "codegen/stack.h"
 #include "map/gpu.h"
 
 #include "base/status.h"
@@ -243,7 +244,7 @@ jot_status gpu_kernel_lower(const struct gpu_kernel *k, struct cg_kernel *out)
                        .is_read_only = arena_array(k->arena, bool, n->buffers.count + 1),
                        .is_aligned = arena_array(k->arena, bool, n->buffers.count + 1)};
     struct cg_lowering l = cg_lowering_make(k->module, k->arena, n);
-    int64_t code = nest_code(n, 0, CG_FOLD_LANES, CG_STRIP, l.written_out);
+    int64_t code = nest_code(n, 0, CG_FOLD_LANES, GPU_STRIP, l.written_out);
     l.gpu = &g;
     for (uint32_t i = 0; i < n->buffers.count; i++) {
         g.is_read_only[i] = gpu_is_read_only(&l, i);

@@ -11,7 +11,7 @@
 #include "codegen/access.h"
 #include "codegen/emit.h"
 #include "codegen/gpu/gpu.h"
-#include "codegen/gpu/points.h"
+#include "codegen/gpu/memory.h"
 #include "codegen/loop.h"
 #include "codegen/lower.h"
 #include "map/gpu.h"

@@ -6,7 +6,7 @@
 #include "codegen/access.h"
 #include "codegen/emit.h"
 #include "codegen/gpu/device.h"
-#include "codegen/gpu/points.h"
+#include "codegen/gpu/memory.h"
 #include "codegen/index.h"
 #include "codegen/lower.h"
 
@@ -64,7 +64,7 @@ static LLVMValueRef load_vector(struct cg_lowering *l, const struct nest_stateme
         index = cg_intrinsic(&l->m, "llvm.smax", i64, 2, (LLVMValueRef[]){index, first});
         index = cg_intrinsic(&l->m, "llvm.smin", i64, 2, (LLVMValueRef[]){index, last});
     }
-    l->is_constant = cg_gpu_is_constant(l, s);
+    l->is_constant = gpu_is_read_only(l, s->buffer);
     LLVMValueRef v = cg_load_row(l, cg_with_lanes(lane, l->lanes),
                                  cg_at(l, lane, cg_buffer_base(l, s->buffer), index),
                                  l->lanes * (unsigned)jot_dtype_size(buffer->dtype), NULL);

@@ -20,7 +20,6 @@
 #include "codegen/gpu/device.h"
 #include "codegen/gpu/entry.h"
 #include "codegen/gpu/gpu.h"
-#include "codegen/gpu/kept.h"
 #include "codegen/index.h"
 #include "codegen/kernel.h"
 #include "codegen/loop.h"

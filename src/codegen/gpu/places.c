@@ -11,7 +11,6 @@
 #include "codegen/gpu/device.h"
 #include "codegen/gpu/entry.h"
 #include "codegen/gpu/gpu.h"
-#include "codegen/gpu/scan.h"
 #include "codegen/gpu/updates.h"
 #include "codegen/kernel.h"
 #include "codegen/loop.h"

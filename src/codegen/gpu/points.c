@@ -15,8 +15,6 @@
 
 #include "ir/cost.h"
 
-#define BYTES 16
-
 // Of a loop of one thread.
 static struct map_points points_alone(const struct cg_lowering *l, nest_id loop)
 {
@@ -217,55 +215,4 @@ void gpu_map_alone(struct cg_lowering *l, nest_id loop)
         cg_loop_open(l, cg_int(l->module, 0), cg_int(l->module, p.count), cg_int(l->module, 1));
     gpu_points_body(l, &p, turn.index);
     cg_loop_close(l, &turn);
-}
-
-static int64_t common_power(int64_t x, int64_t most)
-{
-    while (most > 1 && x % most)
-        most /= 2;
-    return most;
-}
-
-unsigned gpu_align_of(const struct cg_lowering *l, nest_id buffer)
-{
-    return l->nest->buffers.at[buffer].role == NEST_LOCAL ? BYTES
-                                                          : l->gpu->operands[buffer].align;
-}
-
-bool gpu_is_alone(const struct cg_lowering *l, nest_id buffer)
-{
-    return l->nest->buffers.at[buffer].role == NEST_LOCAL || l->gpu->operands[buffer].is_alone;
-}
-
-bool gpu_is_read_only(const struct cg_lowering *l, nest_id buffer)
-{
-    return l->nest->buffers.at[buffer].role == NEST_IN && l->gpu->operands[buffer].is_constant;
-}
-
-bool cg_gpu_is_constant(const struct cg_lowering *l, const struct nest_statement *s)
-{
-    return gpu_is_read_only(l, s->buffer);
-}
-
-unsigned cg_gpu_alignment(const struct cg_lowering *l, const struct nest_statement *s)
-{
-    const struct nest_buffer *buffer = &l->nest->buffers.at[s->buffer];
-    int64_t along = nest_index_factor(&s->index, l->vector_axis), size, power;
-    if (l->lanes == 1 || l->vector_axis == NEST_NONE || (along != 1 && along != -1))
-        return 0;
-    size = (int64_t)jot_dtype_size(buffer->dtype);
-    power = common_power(s->index.constant + (along < 0 ? 1 : 0), BYTES);
-    power = common_power(l->lanes, power);
-    for (uint32_t i = 0; i < s->index.count; i++) {
-        const struct nest_term *t = &s->index.terms[i];
-        if (t->is_value && cg_lanes_of(l->values[t->id].re) > 1)
-            return 0;
-        if (t->is_value || t->id != l->vector_axis)
-            power = common_power(t->factor, power);
-    }
-    int64_t align = power * size;
-    int64_t most = gpu_align_of(l, s->buffer);
-    align = align < most ? align : most;
-    int64_t element = dtype_get(dtype_real(buffer->dtype))->bytes;
-    return (unsigned)(align > element ? align : element);
 }

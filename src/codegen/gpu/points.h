@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loops over points by vectors of a thread, and what is known of the memory that they touch.
+// Loops over points by vectors of a thread.
 #ifndef CODEGEN_GPU_POINTS_H
 #define CODEGEN_GPU_POINTS_H
 
@@ -22,14 +22,5 @@ void gpu_points_turns(struct cg_lowering *l, const struct map_points *p, LLVMVal
 // A map that the group shares out; one of a single thread.
 void gpu_map(struct cg_lowering *l, nest_id loop);
 void gpu_map_alone(struct cg_lowering *l, nest_id loop);
-// The bytes that a buffer is aligned to, whether no other is in its memory, and whether no thread
-// writes it.
-unsigned gpu_align_of(const struct cg_lowering *l, nest_id buffer);
-bool gpu_is_alone(const struct cg_lowering *l, nest_id buffer);
-bool gpu_is_read_only(const struct cg_lowering *l, nest_id buffer);
-// Bytes that an access is aligned to, 0: those of an element.
-unsigned cg_gpu_alignment(const struct cg_lowering *l, const struct nest_statement *s);
-// Whether no thread writes what is loaded while the kernel runs.
-bool cg_gpu_is_constant(const struct cg_lowering *l, const struct nest_statement *load);
 
 #endif

@@ -4,7 +4,6 @@
 // branch, which an instruction of PTX that does the same would have for each.
 #include "codegen/gpu/quotient.h"
 #include "codegen/emit.h"
-#include "codegen/gpu/ranges.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -80,8 +79,8 @@ static LLVMTypeRef lane_of(LLVMValueRef x)
 // One lane has no more than the branch that it would have anyway, but for a run that has another.
 static bool is_with_branch(struct machine *m, LLVMValueRef x)
 {
-    bool is_quick = m->module->is_gpu && !LLVMIsConstant(x) &&
-                    (cg_lanes_of(x) > 1 || (m->ranges && !m->ranges->is_redo));
+    bool is_quick =
+        !LLVMIsConstant(x) && (cg_lanes_of(x) > 1 || (m->ranges && !m->ranges->is_redo));
     return is_quick && lane_of(x) == m->module->f32;
 }
 
@@ -89,8 +88,7 @@ static bool is_with_branch(struct machine *m, LLVMValueRef x)
 static bool is_again(const struct machine *m, LLVMValueRef x)
 {
     bool is_float = lane_of(x) == m->module->f32 || lane_of(x) == m->module->f64;
-    return m->module->is_gpu && m->ranges && m->ranges->is_redo && is_float &&
-           !LLVMIsConstant(x);
+    return m->ranges && m->ranges->is_redo && is_float && !LLVMIsConstant(x);
 }
 
 LLVMValueRef gpu_divide_in_range(struct machine *m, LLVMValueRef x, LLVMValueRef y)
@@ -136,7 +134,7 @@ static LLVMValueRef divide(struct machine *m, LLVMValueRef x, LLVMValueRef y, bo
     outside = LLVMBuildOr(m->b, outside, is_outside(m, y, 0x1p-60, 0x1p60), "");
     if (m->ranges && !m->ranges->is_redo) {
         if (!m->ranges->is_known)
-            gpu_outside(m, outside);
+            cg_outside(m, outside);
         return q;
     }
     LLVMBasicBlockRef from, warm = cg_cold_open(m, cg_any_lane(m, outside), &from);
@@ -167,8 +165,8 @@ LLVMValueRef gpu_sqrt(struct machine *m, LLVMValueRef x)
     LLVMValueRef above = LLVMBuildFCmp(m->b, LLVMRealUGT, x, number(m, 0x1p120, x), "");
     if (m->ranges && !m->ranges->is_redo) {
         if (!m->ranges->is_known) {
-            gpu_outside(m, below);
-            gpu_outside(m, above);
+            cg_outside(m, below);
+            cg_outside(m, above);
         }
         return root;
     }

@@ -7,7 +7,7 @@
 #include "codegen/branch.h"
 #include "codegen/emit.h"
 #include "codegen/gpu/arms.h"
-#include "codegen/gpu/points.h"
+#include "codegen/gpu/memory.h"
 #include "codegen/gpu/sizes.h"
 #include "codegen/lower.h"
 
@@ -95,13 +95,6 @@ static void lower_all(struct cg_lowering *l, const nest_id *statements, uint32_t
     }
 }
 
-void gpu_outside(struct machine *m, LLVMValueRef mask)
-{
-    struct gpu_ranges *r = m->ranges;
-    LLVMValueRef any = cg_any_lane(m, mask);
-    r->outside = r->outside ? LLVMBuildOr(m->b, r->outside, any, "") : any;
-}
-
 // Whether operands of the statement are there when the n before it are a run.  Those of an arm of a select that
 // began before the run are not (arms.c).
 static bool is_ready(const struct cg_lowering *l, const nest_id *statements, uint32_t n,
@@ -172,7 +165,7 @@ uint32_t gpu_lower_ranged(struct cg_lowering *l, const nest_id *statements, uint
     if (!count)
         return 0;
     statements += first;
-    struct gpu_ranges ranges = {.sizes = by_size ? gpu_sizes_of(l) : NULL};
+    struct cg_range_run ranges = {.sizes = by_size ? gpu_sizes_of(l) : NULL};
     l->m.ranges = &ranges;
     lower_all(l, statements, count);
     l->m.ranges = NULL;

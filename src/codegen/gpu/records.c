@@ -8,17 +8,19 @@
 #include "codegen/emit.h"
 #include "codegen/gpu/device.h"
 #include "codegen/gpu/gpu.h"
+#include "codegen/gpu/memory.h"
 #include "codegen/lower.h"
+#include "codegen/records.h"
 #include "map/gpu.h"
 
-#define PITCH (GPU_ROW_BYTES + 16)
+#define PITCH (CG_ROW_BYTES + 16)
 #define MOST 32 // accesses of a thread
 
 // The accesses that a thread makes for the rows of its warp: `count`, each `step` rows further.
 struct accesses {
     LLVMTypeRef type;
     LLVMValueRef near, far; // of the first
-    unsigned count, step;
+    unsigned bytes, count, step;
 };
 
 static LLVMValueRef bytes_behind(struct cg_lowering *l, LLVMValueRef at, LLVMValueRef bytes)
@@ -26,28 +28,39 @@ static LLVMValueRef bytes_behind(struct cg_lowering *l, LLVMValueRef at, LLVMVal
     return cg_at(l, l->module->i8, at, bytes);
 }
 
-static LLVMTypeRef type_of(const struct gpu_row_of_warp *r, unsigned bytes)
+static LLVMTypeRef type_of(const struct cg_record_row *r, unsigned bytes)
 {
     return cg_with_lanes(r->lane, bytes / r->bytes);
 }
 
-static struct accesses accesses_of(struct cg_lowering *l, const struct gpu_row_of_warp *r)
+// Bytes of an access: those that the memory is aligned to, where all rows begin at multiples of them.
+static unsigned access_of(const struct cg_lowering *l, const struct cg_record_row *r)
+{
+    unsigned wide = gpu_align_of(l, r->s->buffer);
+    bool is_wide = r->first * r->bytes % wide == 0 && r->width * r->bytes >= wide;
+    for (uint32_t i = 0; is_wide && i < r->s->index.count; i++)
+        is_wide = r->s->index.terms[i].factor * r->bytes % wide == 0;
+    return is_wide ? wide : r->bytes;
+}
+
+static struct accesses accesses_of(struct cg_lowering *l, const struct cg_record_row *r)
 {
     LLVMBuilderRef b = l->m.b;
-    unsigned of_row = r->width * r->bytes / r->access;
+    unsigned bytes = access_of(l, r), of_row = r->width * r->bytes / bytes;
     if (!l->gpu->record)
         l->gpu->record = gpu_shared(l, PITCH);
     LLVMValueRef lane = LLVMBuildAnd(b, l->gpu->thread, gpu_i32(l, GPU_WARP - 1), "");
     LLVMValueRef row = LLVMBuildUDiv(b, lane, gpu_i32(l, of_row), "");
     LLVMValueRef piece = gpu_wide(l, LLVMBuildURem(b, lane, gpu_i32(l, of_row), ""));
-    piece = LLVMBuildMul(b, piece, cg_int(l->module, r->access), "");
+    piece = LLVMBuildMul(b, piece, cg_int(l->module, bytes), "");
     LLVMValueRef by = LLVMBuildSub(b, gpu_wide(l, row), gpu_wide(l, lane), "");
     LLVMValueRef near = LLVMBuildMul(b, by, cg_int(l->module, PITCH), "");
     LLVMValueRef far = LLVMBuildMul(b, by, cg_int(l->module, r->across * r->bytes), "");
     return (struct accesses){
-        .type = type_of(r, r->access),
+        .type = type_of(r, bytes),
         .near = bytes_behind(l, l->gpu->record, LLVMBuildAdd(b, near, piece, "")),
         .far = bytes_behind(l, r->at, LLVMBuildAdd(b, far, piece, "")),
+        .bytes = bytes,
         .count = of_row,
         .step = GPU_WARP / of_row,
     };
@@ -69,17 +82,17 @@ static void store(struct cg_lowering *l, LLVMValueRef v, LLVMValueRef to, int64_
     LLVMSetAlignment(LLVMBuildStore(l->m.b, v, at), align);
 }
 
-void gpu_warp_load(struct cg_lowering *l, const struct gpu_row_of_warp *r, LLVMValueRef *out)
+void gpu_records_load(struct cg_lowering *l, const struct cg_record_row *r, LLVMValueRef *out)
 {
     struct accesses a = accesses_of(l, r);
     LLVMValueRef v[MOST];
     LLVMTypeRef wide = type_of(r, 16);
     unsigned lanes = 16 / r->bytes;
     for (unsigned k = 0; k < a.count; k++)
-        v[k] = load(l, a.type, a.far, k * a.step * r->across * r->bytes, r->access);
+        v[k] = load(l, a.type, a.far, k * a.step * r->across * r->bytes, a.bytes);
     gpu_sync_warp(l);
     for (unsigned k = 0; k < a.count; k++)
-        store(l, v[k], a.near, (int64_t)k * a.step * PITCH, r->access);
+        store(l, v[k], a.near, (int64_t)k * a.step * PITCH, a.bytes);
     gpu_sync_warp(l);
     for (unsigned i = 0; i < r->width; i += lanes) {
         LLVMValueRef own = load(l, wide, l->gpu->record, (int64_t)i * r->bytes, 16);
@@ -88,7 +101,7 @@ void gpu_warp_load(struct cg_lowering *l, const struct gpu_row_of_warp *r, LLVMV
     }
 }
 
-void gpu_warp_store(struct cg_lowering *l, const struct gpu_row_of_warp *r, LLVMValueRef *in)
+void gpu_records_store(struct cg_lowering *l, const struct cg_record_row *r, LLVMValueRef *in)
 {
     struct accesses a = accesses_of(l, r);
     LLVMValueRef v[MOST];
@@ -102,12 +115,12 @@ void gpu_warp_store(struct cg_lowering *l, const struct gpu_row_of_warp *r, LLVM
     }
     gpu_sync_warp(l);
     for (unsigned k = 0; k < a.count; k++)
-        v[k] = load(l, a.type, a.near, (int64_t)k * a.step * PITCH, r->access);
+        v[k] = load(l, a.type, a.near, (int64_t)k * a.step * PITCH, a.bytes);
     for (unsigned k = 0; k < a.count; k++)
-        store(l, v[k], a.far, k * a.step * r->across * r->bytes, r->access);
+        store(l, v[k], a.far, k * a.step * r->across * r->bytes, a.bytes);
 }
 
-nest_id gpu_axis_of_warp(const struct cg_lowering *l)
+nest_id gpu_records_axis(const struct cg_lowering *l)
 {
     const struct cg_gpu *g = l->gpu;
     bool are_threads = g->warp_points && !g->common && !g->is_phase && l->lanes == 1;

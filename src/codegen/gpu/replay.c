@@ -9,7 +9,6 @@
 #include "codegen/access.h"
 #include "codegen/emit.h"
 #include "codegen/gpu/gpu.h"
-#include "codegen/gpu/kept.h"
 #include "codegen/hoist.h"
 #include "codegen/loop.h"
 #include "codegen/lower.h"

@@ -17,6 +17,7 @@
 #include "codegen/gpu/entry.h"
 #include "codegen/kernel.h"
 #include "codegen/module.h"
+#include "codegen/resident.h"
 #include "map/gpu.h"
 
 #include "ir/cost.h"
@@ -28,7 +29,7 @@
 #define BARRIERS 15      // of a block beside the one of all its threads
 #define WAIT "jot_wait_for_blocks"
 
-static LLVMValueRef i32(const struct gpu_resident *r, int64_t x)
+static LLVMValueRef i32(const struct cg_resident *r, int64_t x)
 {
     return LLVMConstInt(r->module->i32, (unsigned long long)x, 1);
 }
@@ -45,7 +46,7 @@ static int64_t chunks_of(const struct cg_kernel_step *s)
 }
 
 // How many blocks of the step a block of the kernel has room for.
-static int64_t side_by_side(const struct gpu_resident *r, const struct cg_kernel_step *s)
+static int64_t side_by_side(const struct cg_resident *r, const struct cg_kernel_step *s)
 {
     int64_t n = r->block / threads_of(s);
     int64_t fits = s->scratch_bytes ? (int64_t)(GPU_MOST_SHARED / s->scratch_bytes) : n;
@@ -56,9 +57,9 @@ static int64_t side_by_side(const struct gpu_resident *r, const struct cg_kernel
 // ---- Threads
 
 // Calls the function for all steps of the kernels.
-static void for_steps(struct gpu_resident *r, uint32_t first, uint32_t end,
+static void for_steps(struct cg_resident *r, uint32_t first, uint32_t end,
                       const struct cg_kernel *kernels,
-                      void (*tell)(struct gpu_resident *, const struct cg_kernel_step *))
+                      void (*tell)(struct cg_resident *, const struct cg_kernel_step *))
 {
     for (uint32_t i = first; i < end; i++) {
         const struct nest_step *t = &r->program->steps.at[i];
@@ -71,7 +72,7 @@ static void for_steps(struct gpu_resident *r, uint32_t first, uint32_t end,
 }
 
 // As many threads as the blocks of the step have that are one block's of the kernel.
-static void widen(struct gpu_resident *r, const struct cg_kernel_step *s)
+static void widen(struct cg_resident *r, const struct cg_kernel_step *s)
 {
     unsigned threads = threads_of(s), most = r->is_grid ? GRID_THREADS : MOST_THREADS;
     int64_t blocks = r->is_grid ? COST_MULTIPROCESSORS : 1;
@@ -80,7 +81,7 @@ static void widen(struct gpu_resident *r, const struct cg_kernel_step *s)
         r->block *= 2;
 }
 
-static void add_blocks(struct gpu_resident *r, const struct cg_kernel_step *s)
+static void add_blocks(struct cg_resident *r, const struct cg_kernel_step *s)
 {
     int64_t n = side_by_side(r, s), chunks = chunks_of(s), blocks = (chunks + n - 1) / n;
     uint64_t shared = (uint64_t)n * s->scratch_bytes;
@@ -92,7 +93,7 @@ static void add_blocks(struct gpu_resident *r, const struct cg_kernel_step *s)
         r->shared_bytes = shared;
 }
 
-void gpu_resident_choose(struct gpu_resident *r, uint32_t first, uint32_t end,
+void gpu_resident_choose(struct cg_resident *r, uint32_t first, uint32_t end,
                          const struct cg_kernel *kernels)
 {
     r->block = GPU_WARP;
@@ -103,7 +104,7 @@ void gpu_resident_choose(struct gpu_resident *r, uint32_t first, uint32_t end,
 
 // ---- Waiting
 
-static void call_assembly(struct gpu_resident *r, const char *text, const char *constraints,
+static void call_assembly(struct cg_resident *r, const char *text, const char *constraints,
                           LLVMTypeRef result, LLVMValueRef *out, LLVMValueRef pointer)
 {
     LLVMTypeRef type = LLVMFunctionType(result, &r->module->ptr, 1, 0);
@@ -113,7 +114,7 @@ static void call_assembly(struct gpu_resident *r, const char *text, const char *
 }
 
 // Counts one more; what it was before.  Others who see the count see what the block stored.
-static LLVMValueRef count_one(struct gpu_resident *r, LLVMValueRef counter)
+static LLVMValueRef count_one(struct cg_resident *r, LLVMValueRef counter)
 {
     LLVMValueRef old;
     call_assembly(r, "atom.acq_rel.gpu.add.u32 $0, [$1], 1;", "=r,l,~{memory}", r->module->i32,
@@ -122,7 +123,7 @@ static LLVMValueRef count_one(struct gpu_resident *r, LLVMValueRef counter)
 }
 
 // wait(counter, until): all threads of all blocks have come here, and see what the others stored.
-static LLVMValueRef wait_function(struct gpu_resident *r, LLVMTypeRef *out_type)
+static LLVMValueRef wait_function(struct cg_resident *r, LLVMTypeRef *out_type)
 {
     LLVMContextRef c = r->module->context;
     LLVMBuilderRef b = r->m.b;
@@ -159,13 +160,13 @@ static LLVMValueRef wait_function(struct gpu_resident *r, LLVMTypeRef *out_type)
 }
 
 // The count once all blocks have come to the next wait.
-static LLVMValueRef next_count(struct gpu_resident *r)
+static LLVMValueRef next_count(struct cg_resident *r)
 {
     LLVMValueRef passed = LLVMBuildLoad2(r->m.b, r->module->i32, r->passed, "");
     return LLVMBuildAdd(r->m.b, passed, r->count, "");
 }
 
-void gpu_resident_wait(struct gpu_resident *r)
+void gpu_resident_wait(struct cg_resident *r)
 {
     if (!r->is_grid) {
         gpu_barrier(&r->m);
@@ -179,7 +180,7 @@ void gpu_resident_wait(struct gpu_resident *r)
 
 // ---- Control
 
-static LLVMBasicBlockRef if_open(struct gpu_resident *r, LLVMValueRef condition)
+static LLVMBasicBlockRef if_open(struct cg_resident *r, LLVMValueRef condition)
 {
     LLVMContextRef c = r->module->context;
     LLVMBasicBlockRef then = LLVMAppendBasicBlockInContext(c, r->function, "");
@@ -189,7 +190,7 @@ static LLVMBasicBlockRef if_open(struct gpu_resident *r, LLVMValueRef condition)
     return exit;
 }
 
-static void if_close(struct gpu_resident *r, LLVMBasicBlockRef exit)
+static void if_close(struct cg_resident *r, LLVMBasicBlockRef exit)
 {
     LLVMBuildBr(r->m.b, exit);
     LLVMPositionBuilderAtEnd(r->m.b, exit);
@@ -197,7 +198,7 @@ static void if_close(struct gpu_resident *r, LLVMBasicBlockRef exit)
 
 // ---- Phases
 
-void gpu_resident_kernel(struct gpu_resident *r, const struct cg_kernel_step *step,
+void gpu_resident_kernel(struct cg_resident *r, const struct cg_kernel_step *step,
                          const LLVMValueRef *operands, unsigned n)
 {
     LLVMBuilderRef b = r->m.b;
@@ -232,7 +233,7 @@ void gpu_resident_kernel(struct gpu_resident *r, const struct cg_kernel_step *st
         gpu_resident_wait(r);
 }
 
-void gpu_resident_copy(struct gpu_resident *r, unsigned n, const LLVMValueRef *to,
+void gpu_resident_copy(struct cg_resident *r, unsigned n, const LLVMValueRef *to,
                        const LLVMValueRef *from, int64_t count, unsigned bytes)
 {
     LLVMBuilderRef b = r->m.b;
@@ -266,7 +267,7 @@ void gpu_resident_copy(struct gpu_resident *r, unsigned n, const LLVMValueRef *t
 
 // ---- The kernel
 
-void gpu_resident_declare(struct gpu_resident *r, const char *symbol, unsigned n)
+void gpu_resident_declare(struct cg_resident *r, const char *symbol, unsigned n)
 {
     LLVMTypeRef *types = arena_array(r->module->arena, LLVMTypeRef, n + 1);
     for (unsigned i = 0; i < n; i++)
@@ -278,7 +279,7 @@ void gpu_resident_declare(struct gpu_resident *r, const char *symbol, unsigned n
     gpu_annotate(r->module, r->function, "maxntidx", r->block);
 }
 
-void gpu_resident_open(struct gpu_resident *r)
+void gpu_resident_open(struct cg_resident *r)
 {
     r->thread = gpu_special(&r->m, "tid.x");
     r->number = r->is_grid ? gpu_special(&r->m, "ctaid.x") : i32(r, 0);
@@ -290,7 +291,7 @@ void gpu_resident_open(struct gpu_resident *r)
     LLVMBuildStore(r->m.b, i32(r, 0), r->passed);
 }
 
-void gpu_resident_close(struct gpu_resident *r)
+void gpu_resident_close(struct cg_resident *r)
 {
     LLVMBuilderRef b = r->m.b;
     if (!r->is_grid)

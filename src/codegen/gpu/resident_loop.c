@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // A loop of steps as one kernel: what stands around its steps (phases.c), which all threads go through
 // together (resident.c).
+#include "codegen/gpu/resident_loop.h"
 #include "codegen/emit.h"
 #include "codegen/gpu/resident.h"
 #include "codegen/kernel.h"
 #include "codegen/phases.h"
+#include "codegen/resident.h"
 
 // Whether a step outside of the loop that step `first` opens has to do with the memory.
 static bool is_seen(const struct nest_program *p, uint32_t first, uint32_t memory)
@@ -47,13 +49,13 @@ static void return_turns(struct phases *w, uint32_t first, LLVMValueRef trips)
     w->trips[loop] = NULL;
 }
 
-void cg_resident_lower(struct cg_module *module, struct arena *arena, struct nest_program *p,
-                       uint32_t step, const struct cg_kernel *kernels, struct cg_phases *out)
+void gpu_resident_lower(struct cg_module *module, struct arena *arena, struct nest_program *p,
+                        uint32_t step, const struct cg_kernel *kernels, struct cg_phases *out)
 {
     const char *why;
-    struct gpu_resident r = {.module = module,
-                             .program = p,
-                             .is_grid = nest_loop_on_gpu(p, step, &why) == NEST_LOOP_GRID};
+    struct cg_resident r = {.module = module,
+                            .program = p,
+                            .is_grid = nest_loop_on_gpu(p, step, &why) == NEST_LOOP_GRID};
     struct phases w = phases_make(module, arena, p, step, kernels, out, &r);
     r.m = (struct machine){.module = module, .b = w.b};
     if (r.is_grid && !out->counters)

@@ -5,7 +5,6 @@
 #include "codegen/gpu/sizes.h"
 #include "codegen/emit.h"
 #include "codegen/gpu/gpu.h"
-#include "codegen/gpu/ranges.h"
 #include "codegen/lower.h"
 
 #include <math.h>
@@ -58,8 +57,8 @@ static void look_at(struct cg_lowering *l, nest_id value, bool is_positive)
         v = cg_intrinsic(&l->m, "llvm.fabs", type, 1, &v);
     LLVMValueRef below = LLVMBuildFCmp(l->m.b, LLVMRealULT, v, LLVMConstReal(type, LEAST), "");
     LLVMValueRef above = LLVMBuildFCmp(l->m.b, LLVMRealUGT, v, LLVMConstReal(type, MOST), "");
-    gpu_outside(&l->m, below);
-    gpu_outside(&l->m, above);
+    cg_outside(&l->m, below);
+    cg_outside(&l->m, above);
     *x = (struct gpu_size){LEAST, MOST, is_positive || x->is_positive};
 }
 
@@ -107,7 +106,7 @@ bool gpu_is_sized(const struct cg_lowering *l, const struct nest_statement *s)
 void gpu_lower_sized(struct cg_lowering *l, nest_id id)
 {
     const struct nest_statement *s = cg_statement(l, id);
-    struct gpu_ranges *r = l->m.ranges;
+    struct cg_range_run *r = l->m.ranges;
     if (s->n_results != 1 || s->dtype != JOT_F32) {
         cg_lower_statement(l, id);
         return;

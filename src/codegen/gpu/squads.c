@@ -76,7 +76,7 @@ static LLVMValueRef unit_at(struct cg_lowering *l, const struct squads *q, nest_
 {
     l->gpu->vector = i;
     if (!is_common(l, buffer))
-        return cg_gpu_kept_place(l, buffer);
+        return gpu_kept_place(l, buffer);
     return cg_at(l, l->module->f32, cg_buffer_base(l, buffer), unit(l, q, i));
 }
 

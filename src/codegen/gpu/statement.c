@@ -11,6 +11,7 @@
 #include "codegen/gpu/fold_alone.h"
 #include "codegen/gpu/gpu.h"
 #include "codegen/gpu/layer.h"
+#include "codegen/gpu/memory.h"
 #include "codegen/gpu/network.h"
 #include "codegen/gpu/points.h"
 #include "codegen/gpu/replay.h"
@@ -23,7 +24,7 @@ static bool is_shared(const struct cg_lowering *l, nest_id buffer)
     return l->gpu->group > 1 && l->nest->buffers.at[buffer].space == NEST_SHARED;
 }
 
-LLVMValueRef cg_gpu_shared_local(struct cg_lowering *l, nest_id buffer)
+LLVMValueRef gpu_shared_local(struct cg_lowering *l, nest_id buffer)
 {
     const struct nest_buffer *info = &l->nest->buffers.at[buffer];
     if (!is_shared(l, buffer))
@@ -96,7 +97,7 @@ static void put_together(struct cg_lowering *l, const struct nest_statement *s)
         gpu_sync(l);
 }
 
-bool cg_gpu_put_open(struct cg_lowering *l, nest_id buffer, struct cg_branch *out)
+bool gpu_put_open(struct cg_lowering *l, nest_id buffer, struct cg_branch *out)
 {
     bool is_own = l->nest->buffers.at[buffer].role == NEST_LOCAL && !is_shared(l, buffer);
     if (!l->gpu->is_same || is_own)
@@ -106,7 +107,7 @@ bool cg_gpu_put_open(struct cg_lowering *l, nest_id buffer, struct cg_branch *ou
     return true;
 }
 
-void cg_gpu_put_close(struct cg_lowering *l, nest_id buffer, struct cg_branch *one)
+void gpu_put_close(struct cg_lowering *l, nest_id buffer, struct cg_branch *one)
 {
     cg_if_close(l, one);
     if (is_shared(l, buffer) || l->gpu->passes_on)
@@ -144,7 +145,7 @@ static bool has_vectors(const struct cg_lowering *l, const struct nest_statement
     return extent % map_lanes(&m, s, last) == 0 && map_lanes(&m, s, last) > 1;
 }
 
-bool cg_gpu_statement(struct cg_lowering *l, nest_id id)
+bool gpu_statement(struct cg_lowering *l, nest_id id)
 {
     const struct nest_statement *s = cg_statement(l, id);
     bool together = gpu_is_together(l);

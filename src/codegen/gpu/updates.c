@@ -19,7 +19,6 @@
 #include "codegen/gpu/device.h"
 #include "codegen/gpu/entry.h"
 #include "codegen/gpu/gpu.h"
-#include "codegen/gpu/scan.h"
 #include "codegen/index.h"
 #include "codegen/kernel.h"
 #include "codegen/loop.h"

@@ -6,31 +6,29 @@
 //     a = load x[0]; b = load x[1]; seq j { c = load x[j + 2]; ...; a = b; b = c }
 //
 // The last steps read the last one's again.
-#include "codegen/gpu/early.h"
+#include "codegen/early.h"
 #include "codegen/branch.h"
 #include "codegen/emit.h"
-#include "codegen/gpu/gpu.h"
+#include "codegen/hooks.h"
 #include "codegen/lower.h"
 #include "codegen/module.h"
-#include "map/gpu.h"
 
-struct gpu_early gpu_early_of(struct cg_lowering *l, const struct nest_statement *seq,
-                              int64_t strip)
+struct cg_early cg_early_of(struct cg_lowering *l, const struct nest_statement *seq,
+                            int64_t strip)
 {
-    struct gpu_early e = {
+    struct cg_early e = {
         .axis = seq->axes[0], .is_back = seq->reverse, .strip = (uint32_t)strip};
-    struct map_gpu m = gpu_map_of(l);
     e.steps = l->together || cg_extent(l, seq) <= strip ? 0 : l->nest->axes.at[e.axis].early;
     if (!e.steps)
         return e;
     e.statements = arena_array(l->arena, nest_id, l->nest->statements.count + 1);
-    e.n = map_early_find(&m, seq, e.statements);
+    e.n = l->module->hooks->early_find(l, seq, e.statements);
     e.values = arena_array(l->arena, struct cg_value, (size_t)(e.steps + e.strip) * e.n + 1);
     e.last = cg_int(l->module, cg_extent(l, seq) - 1);
     return e;
 }
 
-static bool is_read(struct cg_lowering *l, const struct gpu_early *e, uint32_t i)
+static bool is_read(struct cg_lowering *l, const struct cg_early *e, uint32_t i)
 {
     return cg_statement(l, e->statements[i])->kind == NEST_LOAD;
 }
@@ -47,7 +45,7 @@ static struct cg_value apart(struct cg_lowering *l, struct cg_value v)
 }
 
 // Reads what a step wants.
-static void read_step(struct cg_lowering *l, const struct gpu_early *e, LLVMValueRef step,
+static void read_step(struct cg_lowering *l, const struct cg_early *e, LLVMValueRef step,
                       struct cg_value *out)
 {
     LLVMBuilderRef b = l->m.b;
@@ -62,21 +60,21 @@ static void read_step(struct cg_lowering *l, const struct gpu_early *e, LLVMValu
         }
 }
 
-void gpu_early_begin(struct cg_lowering *l, struct gpu_early *e, LLVMValueRef first)
+void cg_early_begin(struct cg_lowering *l, struct cg_early *e, LLVMValueRef first)
 {
     for (uint32_t k = 0; e->n && k < e->steps; k++)
         read_step(l, e, LLVMBuildAdd(l->m.b, first, cg_int(l->module, k), ""),
                   e->values + (size_t)k * e->n);
 }
 
-void gpu_early_open(struct cg_lowering *l, struct gpu_early *e, LLVMBasicBlockRef before)
+void cg_early_open(struct cg_lowering *l, struct cg_early *e, LLVMBasicBlockRef before)
 {
     for (uint32_t i = 0; i < e->steps * e->n; i++)
         if (is_read(l, e, i % e->n))
             e->values[i] = cg_phi(l, e->values[i], before);
 }
 
-void gpu_early_step(struct cg_lowering *l, struct gpu_early *e, LLVMValueRef step, int64_t k)
+void cg_early_step(struct cg_lowering *l, struct cg_early *e, LLVMValueRef step, int64_t k)
 {
     struct cg_value *own = e->values + (size_t)k * e->n;
     if (!e->n)
@@ -90,7 +88,7 @@ void gpu_early_step(struct cg_lowering *l, struct gpu_early *e, LLVMValueRef ste
         }
 }
 
-void gpu_early_close(struct cg_lowering *l, const struct gpu_early *e, LLVMBasicBlockRef latch)
+void cg_early_close(struct cg_lowering *l, const struct cg_early *e, LLVMBasicBlockRef latch)
 {
     for (uint32_t i = 0; i < e->steps * e->n; i++)
         if (is_read(l, e, i % e->n))
