@@ -86,19 +86,6 @@ static void emit_yields(struct serial *s, const struct nest_statement *t, uint32
         emit_value(s, t->yields[i]);
 }
 
-// Yields of the first block, by kind.
-static uint32_t first_yields(const struct nest_statement *t)
-{
-    switch (t->kind) {
-    case NEST_IF:
-        return t->other == NEST_NONE ? t->n_yields : t->n_yields / 2;
-    case NEST_WHILE:
-        return t->n_yields ? 1 : 0;
-    default:
-        return t->n_yields;
-    }
-}
-
 static void emit_block(struct serial *s, uint32_t block);
 
 static void emit_one(struct serial *s, nest_id id)
@@ -136,7 +123,7 @@ static void emit_one(struct serial *s, nest_id id)
             emit_index(s, &t->source_index[i]);
         }
     define(s, t->first_carry, t->first_carry == NEST_NONE ? 0 : t->n_in);
-    uint32_t split = first_yields(t);
+    uint32_t split = nest_body_yields(t);
     if (t->body != NEST_NONE)
         emit_block(s, t->body);
     emit_yields(s, t, 0, split);

@@ -16,6 +16,21 @@ const char *const nest_special_names[NEST_SPECIALS] = {NULL, "attention", "atten
 const char *const nest_threads_names[NEST_THREADS] = {"block",    "group", "columns",
                                                       "resident", "grid",  "trips"};
 
+const char *const nest_kind_names[NEST_KIND_COUNT] = {
+#define STATEMENT(kind, word, parts) word,
+#include "nest/statements.def"
+};
+
+bool nest_has(enum nest_kind kind, unsigned parts)
+{
+#define HAS(part) | NEST_HAS_##part
+#define STATEMENT(kind, word, parts) 0 parts,
+    static const unsigned has[NEST_KIND_COUNT] = {
+#include "nest/statements.def"
+    };
+    return has[kind] & parts;
+}
+
 struct nest *nest_copy(struct arena *arena, const struct nest *n)
 {
     struct nest *copy = arena_copy(arena, n, sizeof *n);
@@ -71,8 +86,7 @@ nest_id nest_axis(struct nest_builder *b, const char *name, int64_t extent)
     return n->axes.count - 1;
 }
 
-// A statement of the kind with nothing in it.
-static struct nest_statement blank(enum nest_kind kind)
+struct nest_statement nest_blank(enum nest_kind kind)
 {
     return (struct nest_statement){
         .kind = kind,
@@ -85,17 +99,6 @@ static struct nest_statement blank(enum nest_kind kind)
         .first_carry = NEST_NONE,
         .source = {NEST_NONE, NEST_NONE},
     };
-}
-
-// At the end of the open block.
-static nest_id append(struct nest_builder *b, struct nest_statement s)
-{
-    struct nest *n = b->nest;
-    s.where = b->where;
-    vec_push(n->arena, &n->statements, s);
-    nest_id id = n->statements.count - 1;
-    vec_push(n->arena, &n->blocks.at[vec_last(&b->open)].statements, id);
-    return id;
 }
 
 static nest_id add_value(struct nest *n, nest_id statement, jot_dtype dtype)
@@ -112,6 +115,34 @@ static void add_result(struct nest *n, nest_id statement, jot_dtype dtype)
         s->result = v;
 }
 
+nest_id nest_append(struct nest_builder *b, struct nest_statement s)
+{
+    struct nest *n = b->nest;
+    bool opens = nest_has(s.kind, NEST_HAS_body), carries = nest_has(s.kind, NEST_HAS_carries);
+    s.where = b->where;
+    s.result = s.other = NEST_NONE;
+    s.n_results = s.n_combines = s.n_yields = 0;
+    s.body = opens ? add_block(n) : NEST_NONE;
+    s.first_carry = carries && s.n_in ? n->values.count : NEST_NONE;
+    vec_push(n->arena, &n->statements, s);
+    nest_id id = n->statements.count - 1;
+    vec_push(n->arena, &n->blocks.at[vec_last(&b->open)].statements, id);
+    if (opens)
+        vec_push(n->arena, &b->open, s.body);
+    for (uint32_t i = 0; carries && i < s.n_in; i++)
+        add_value(n, id, n->values.at[s.in[i]].dtype);
+    int out = s.kind == NEST_OP ? ir_op_get((enum ir_op)s.op)->out : 1;
+    for (int i = 0; nest_has(s.kind, NEST_HAS_type) && i < (out > 1 ? out : 1); i++)
+        add_result(n, id, s.dtype);
+    return id;
+}
+
+static nest_id append_value(struct nest_builder *b, struct nest_statement s)
+{
+    nest_id id = nest_append(b, s);
+    return b->nest->statements.at[id].result;
+}
+
 static const nest_id *copy_ids(struct nest *n, uint32_t count, const nest_id *ids)
 {
     return arena_copy(n->arena, ids, count * sizeof *ids);
@@ -126,63 +157,53 @@ static struct nest_index copy_index(struct nest *n, struct nest_index x)
 nest_id nest_op(struct nest_builder *b, enum ir_op op, jot_dtype dtype, int n,
                 const nest_id *in, const int64_t bits[2])
 {
-    struct nest_statement s = blank(NEST_OP);
+    struct nest_statement s = nest_blank(NEST_OP);
     s.op = (uint16_t)op;
     s.dtype = dtype;
     s.n_in = (uint32_t)n;
     s.in = copy_ids(b->nest, s.n_in, in);
     if (bits)
         memcpy(s.bits, bits, sizeof s.bits);
-    nest_id id = append(b, s);
-    int out = ir_op_get(op)->out;
-    for (int i = 0; i < (out > 1 ? out : 1); i++)
-        add_result(b->nest, id, dtype);
-    return b->nest->statements.at[id].result;
+    return append_value(b, s);
 }
 
 nest_id nest_const(struct nest_builder *b, jot_dtype dtype, const void *element)
 {
-    struct nest_statement s = blank(NEST_CONST);
+    struct nest_statement s = nest_blank(NEST_CONST);
     s.dtype = dtype;
     memcpy(s.bits, element, dtype_get(dtype)->bytes);
-    nest_id id = append(b, s);
-    add_result(b->nest, id, dtype);
-    return b->nest->statements.at[id].result;
+    return append_value(b, s);
 }
 
 nest_id nest_index_value(struct nest_builder *b, struct nest_index index, jot_dtype dtype)
 {
-    struct nest_statement s = blank(NEST_INDEX);
+    struct nest_statement s = nest_blank(NEST_INDEX);
     s.dtype = dtype;
     s.index = copy_index(b->nest, index);
-    nest_id id = append(b, s);
-    add_result(b->nest, id, dtype);
-    return b->nest->statements.at[id].result;
+    return append_value(b, s);
 }
 
 nest_id nest_load(struct nest_builder *b, nest_id buffer, struct nest_index index,
                   nest_id guard)
 {
-    struct nest_statement s = blank(NEST_LOAD);
+    struct nest_statement s = nest_blank(NEST_LOAD);
     s.dtype = b->nest->buffers.at[buffer].dtype;
     s.buffer = buffer;
     s.index = copy_index(b->nest, index);
     s.guard = guard;
-    nest_id id = append(b, s);
-    add_result(b->nest, id, s.dtype);
-    return b->nest->statements.at[id].result;
+    return append_value(b, s);
 }
 
 void nest_put(struct nest_builder *b, nest_id buffer, struct nest_index index, nest_id value,
               nest_id guard)
 {
-    struct nest_statement s = blank(NEST_PUT);
+    struct nest_statement s = nest_blank(NEST_PUT);
     s.buffer = buffer;
     s.index = copy_index(b->nest, index);
     s.n_in = 1;
     s.in = copy_ids(b->nest, 1, &value);
     s.guard = guard;
-    append(b, s);
+    nest_append(b, s);
 }
 
 void nest_put_combine(struct nest_builder *b, nest_id buffer, struct nest_index index,
@@ -194,7 +215,7 @@ void nest_put_combine(struct nest_builder *b, nest_id buffer, struct nest_index 
 void nest_put_combine_guarded(struct nest_builder *b, nest_id buffer, struct nest_index index,
                               nest_id fold, const struct nest_combine *combine, nest_id guard)
 {
-    struct nest_statement s = blank(NEST_PUT);
+    struct nest_statement s = nest_blank(NEST_PUT);
     s.op = combine->op;
     s.buffer = buffer;
     s.index = copy_index(b->nest, index);
@@ -203,24 +224,15 @@ void nest_put_combine_guarded(struct nest_builder *b, nest_id buffer, struct nes
     s.guard = guard;
     s.fold = fold;
     s.order = combine->order;
-    append(b, s);
-}
-
-// Appends the statement and opens its body.
-static nest_id open_body(struct nest_builder *b, struct nest_statement s)
-{
-    s.body = add_block(b->nest);
-    nest_id id = append(b, s);
-    vec_push(b->nest->arena, &b->open, s.body);
-    return id;
+    nest_append(b, s);
 }
 
 nest_id nest_open(struct nest_builder *b, enum nest_kind kind, int n_axes, const nest_id *axes)
 {
-    struct nest_statement s = blank(kind);
+    struct nest_statement s = nest_blank(kind);
     s.n_axes = (uint32_t)n_axes;
     s.axes = copy_ids(b->nest, s.n_axes, axes);
-    return open_body(b, s);
+    return nest_append(b, s);
 }
 
 // Closes the innermost block and returns its statement, the last of the block around it.
@@ -251,7 +263,7 @@ nest_id nest_close(struct nest_builder *b, int n_combines, const struct nest_com
 
 nest_id nest_yield(struct nest_builder *b, int n, const struct nest_combine *combines)
 {
-    return add_combines(b->nest, append(b, blank(NEST_YIELD)), n, combines);
+    return add_combines(b->nest, nest_append(b, nest_blank(NEST_YIELD)), n, combines);
 }
 
 static nest_id open_carry(struct nest_builder *b, struct nest_statement s, int n,
@@ -259,12 +271,7 @@ static nest_id open_carry(struct nest_builder *b, struct nest_statement s, int n
 {
     s.n_in = (uint32_t)n;
     s.in = copy_ids(b->nest, s.n_in, init);
-    nest_id id = open_body(b, s);
-    for (int i = 0; i < n; i++) {
-        nest_id v = add_value(b->nest, id, b->nest->values.at[init[i]].dtype);
-        if (i == 0)
-            b->nest->statements.at[id].first_carry = v;
-    }
+    nest_id id = nest_append(b, s);
     return b->nest->statements.at[id].first_carry;
 }
 
@@ -293,7 +300,7 @@ nest_id nest_close_values(struct nest_builder *b, int n, const nest_id *values)
 nest_id nest_seq_open(struct nest_builder *b, nest_id axis, bool reverse, int n,
                       const nest_id *init)
 {
-    struct nest_statement s = blank(NEST_SEQ);
+    struct nest_statement s = nest_blank(NEST_SEQ);
     s.n_axes = 1;
     s.axes = copy_ids(b->nest, 1, &axis);
     s.reverse = reverse;
@@ -302,11 +309,10 @@ nest_id nest_seq_open(struct nest_builder *b, nest_id axis, bool reverse, int n,
 
 nest_id nest_while_open(struct nest_builder *b, int n, const nest_id *init)
 {
-    return open_carry(b, blank(NEST_WHILE), n, init);
+    return open_carry(b, nest_blank(NEST_WHILE), n, init);
 }
 
-// Closes the first block of the innermost statement and opens the second.
-static void open_other(struct nest_builder *b, int n, const nest_id *values)
+void nest_open_other(struct nest_builder *b, int n, const nest_id *values)
 {
     nest_id id = close_block(b);
     add_yields(b->nest, id, n, values);
@@ -315,25 +321,18 @@ static void open_other(struct nest_builder *b, int n, const nest_id *values)
     vec_push(b->nest->arena, &b->open, other);
 }
 
-void nest_while_do(struct nest_builder *b, nest_id test) { open_other(b, 1, &test); }
-
 void nest_if_open(struct nest_builder *b, nest_id predicate)
 {
-    struct nest_statement s = blank(NEST_IF);
+    struct nest_statement s = nest_blank(NEST_IF);
     s.n_in = 1;
     s.in = copy_ids(b->nest, 1, &predicate);
-    open_body(b, s);
-}
-
-void nest_if_else(struct nest_builder *b, int n, const nest_id *values)
-{
-    open_other(b, n, values);
+    nest_append(b, s);
 }
 
 void nest_contract(struct nest_builder *b, const nest_id buffer[3],
                    const struct nest_index index[3], int n_axes, const nest_id *axes)
 {
-    struct nest_statement s = blank(NEST_CONTRACT);
+    struct nest_statement s = nest_blank(NEST_CONTRACT);
     s.buffer = buffer[0];
     s.index = copy_index(b->nest, index[0]);
     for (int i = 0; i < 2; i++) {
@@ -342,7 +341,7 @@ void nest_contract(struct nest_builder *b, const nest_id buffer[3],
     }
     s.n_axes = (uint32_t)n_axes;
     s.axes = copy_ids(b->nest, s.n_axes, axes);
-    append(b, s);
+    nest_append(b, s);
 }
 
 int nest_term_compare(const void *a, const void *b)
@@ -404,6 +403,13 @@ bool nest_is_layer(const struct nest_statement *s)
         is = !b->terms[i].is_value &&
              (b->terms[i].id == s->axes[0] || b->terms[i].id == s->axes[1]);
     return is;
+}
+
+uint32_t nest_body_yields(const struct nest_statement *s)
+{
+    if (s->kind == NEST_WHILE)
+        return s->n_yields ? 1 : 0;
+    return s->other == NEST_NONE ? s->n_yields : s->n_yields / 2;
 }
 
 // --- uses

@@ -107,22 +107,23 @@ typedef uint32_t nest_id; // a value, an axis, a buffer or a statement
 #define NEST_NONE UINT32_MAX
 
 enum nest_kind {
-    NEST_OP,
-    NEST_CONST,
-    NEST_INDEX,
-    NEST_LOAD,
-    NEST_PUT,
-    NEST_PAR,
-    NEST_MAP,
-    NEST_FOLD,
-    NEST_SCAN,
-    NEST_YIELD, // inside a scan: combines, defines the running values
-    NEST_SEQ,
-    NEST_WHILE,
-    NEST_IF,
-    NEST_CONTRACT,
+#define STATEMENT(kind, word, parts) NEST_##kind,
+#include "nest/statements.def"
     NEST_KIND_COUNT,
 };
+// What statements have (statements.def).
+enum nest_part {
+#define PART(name) NEST_PART_##name,
+#include "nest/statements.def"
+    NEST_PARTS,
+};
+enum {
+#define PART(name) NEST_HAS_##name = 1 << NEST_PART_##name,
+#include "nest/statements.def"
+};
+extern const char *const nest_kind_names[NEST_KIND_COUNT]; // "load"; "" of an op
+// Whether statements of the kind have any of the parts NEST_HAS_a | NEST_HAS_b.
+bool nest_has(enum nest_kind kind, unsigned parts);
 
 enum nest_role {
     NEST_IN,
@@ -301,6 +302,11 @@ nest_id nest_buffer(struct nest_builder *b, const char *name, jot_dtype dtype, i
                     enum nest_role role);
 nest_id nest_local(struct nest_builder *b, const char *name, jot_dtype dtype, int64_t count);
 nest_id nest_axis(struct nest_builder *b, const char *name, int64_t extent);
+// A statement of the kind that has nothing.
+struct nest_statement nest_blank(enum nest_kind kind);
+// Appends the statement, whose lists stay where they are.  What it makes and the values of its carries are new, and
+// its body opens.
+nest_id nest_append(struct nest_builder *b, struct nest_statement s);
 nest_id nest_op(struct nest_builder *b, enum ir_op op, jot_dtype dtype, int n,
                 const nest_id *in,
                 const int64_t bits[2]); // first result; threefry2x32 has two
@@ -327,10 +333,10 @@ nest_id nest_yield(struct nest_builder *b, int n, const struct nest_combine *com
 nest_id nest_seq_open(struct nest_builder *b, nest_id axis, bool reverse, int n,
                       const nest_id *init);
 nest_id nest_while_open(struct nest_builder *b, int n, const nest_id *init);
-void nest_while_do(struct nest_builder *b, nest_id test); // after the test, before the step
 void nest_if_open(struct nest_builder *b, nest_id predicate);
-void nest_if_else(struct nest_builder *b, int n, const nest_id *values);
-// Closes any of them: the next carries, or what the last branch yields; n is 0 without nest_if_else.
+// Closes the first block of a while, which yields its test, or of an if, and opens the second.
+void nest_open_other(struct nest_builder *b, int n, const nest_id *values);
+// Closes any of them: the next carries, or what the last branch yields, nothing of an if without a second block.
 nest_id nest_close_values(struct nest_builder *b, int n, const nest_id *values);
 
 // buffer and index: destination, then the factors.  The summed axis is the last of axes.
@@ -444,6 +450,8 @@ static inline bool nest_index_has_values(const struct nest_index *x)
 
 // Whether a place is that of the axis, x[a], with nothing beside it.
 bool nest_index_is_axis(const struct nest_index *x, nest_id axis);
+// How many of the values that it yields are its body's; the others are those of `other`.
+uint32_t nest_body_yields(const struct nest_statement *s);
 // Whether a contract is a product of a matrix with a vector, c[j] = sum of a[k] b[.. j .. k].
 bool nest_is_layer(const struct nest_statement *contract);
 

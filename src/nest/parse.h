@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parser of kernels from the inside: what nest/parse.c and nest/parse_simple.c share.  All give
+// The parser of kernels from the inside: what nest/parse.c takes of nest/parse_simple.c.  All give
 // false with a message in the lexer.
 #ifndef NEST_PARSE_H
 #define NEST_PARSE_H
@@ -26,19 +26,21 @@ bool nest_parse_number(struct nest_parser *p, uint32_t *out);
 bool nest_parse_value(struct nest_parser *p, nest_id *out);
 bool nest_parse_bind(struct nest_parser *p, uint32_t number, nest_id value);
 bool nest_parse_order(struct nest_parser *p, enum nest_order *out);
-// The place of a statement, if one follows.
+// The place of a statement in the source, if one follows.
 bool nest_parse_where(struct nest_parser *p);
+bool nest_parse_index(struct nest_parser *p, struct nest_index *out);
+// buffer[index]
+bool nest_parse_place(struct nest_parser *p, nest_id *buffer, struct nest_index *index);
 bool nest_parse_buffer(struct nest_parser *p, bool local);
 // A word of `words` behind an @, if one follows: its number, or 0.
 bool nest_parse_level(struct nest_parser *p, const char *const *words, unsigned n,
                       unsigned *out);
 // name < extent, and levels of the axis
 bool nest_parse_axis(struct nest_parser *p, struct lex_word *name, nest_id *out);
+// Names of axes, from where they are in scope to where their loop closes.
 void nest_parse_open_axis(struct nest_parser *p, struct lex_word name, nest_id axis,
                           nest_id statement);
-// Statements, the last two behind their first word.
-bool nest_parse_scalar(struct nest_parser *p);
-bool nest_parse_put(struct nest_parser *p);
-bool nest_parse_contract(struct nest_parser *p);
+bool nest_parse_find_axis(struct nest_parser *p, struct lex_word w,
+                          struct nest_parser_axis *out);
 
 #endif

@@ -225,32 +225,13 @@ static void add_where(struct printer *p, const struct nest_statement *t)
     add_unsigned(p->s, t->where);
 }
 
-static void end_line(struct printer *p, const struct nest_statement *t)
-{
-    add_where(p, t);
-    add(p, "\n");
-}
+static void print_block(struct printer *p, uint32_t block);
 
-static void add_results(struct printer *p, const struct nest_statement *t)
-{
-    for (uint32_t i = 0; i < t->n_results; i++) {
-        add(p, i ? ", " : "");
-        define(p, t->result + i);
-    }
-}
+// ---- What statements have (statements.def)
 
-static void add_typed_results(struct printer *p, const struct nest_statement *t)
-{
-    for (uint32_t i = 0; i < t->n_results; i++) {
-        nest_id v = t->result + i;
-        add(p, i ? ", " : " -> ");
-        define(p, v);
-        add(p, " : ");
-        add_dtype(p, v < p->nest->values.count ? (int)p->nest->values.at[v].dtype : -1);
-    }
-}
+static void print_op(struct printer *p, const struct nest_statement *t) { add_op(p, t->op); }
 
-static void print_const(struct printer *p, const struct nest_statement *t)
+static void print_element(struct printer *p, const struct nest_statement *t)
 {
     unsigned bytes = dtype_is_valid((int)t->dtype) ? dtype_get(t->dtype)->bytes : 8;
     unsigned char element[16];
@@ -265,73 +246,66 @@ static void print_const(struct printer *p, const struct nest_statement *t)
         strbuf_printf(p->s, " 0x%0*llx", (int)bytes * 2, (unsigned long long)word[0]);
 }
 
-// Statements with results of one type.
-static void print_scalar(struct printer *p, const struct nest_statement *t)
+static void print_index(struct printer *p, const struct nest_statement *t)
 {
-    // Results are numbered after the operands are written: an operand is never a result.
-    add_results(p, t);
-    add(p, " = ");
-    switch (t->kind) {
-    case NEST_CONST:
-        add(p, "const");
-        print_const(p, t);
-        break;
-    case NEST_INDEX:
-        add(p, "index ");
-        add_index(p, &t->index);
-        break;
-    case NEST_LOAD:
-        add(p, "load ");
-        add_element(p, t->buffer, &t->index);
-        if (t->guard != NEST_NONE) {
-            add(p, " if ");
-            add_value(p, t->guard);
-        }
-        break;
-    default:
-        add_op(p, t->op);
-        add_values(p, t->n_in, t->in);
-        if (t->bits[0] || t->bits[1]) {
-            add(p, " {");
-            add_signed(p->s, t->bits[0]);
-            add(p, ", ");
-            add_signed(p->s, t->bits[1]);
-            add(p, "}");
-        }
-        break;
-    }
-    add(p, " : ");
-    add_dtype(p, (int)t->dtype);
-    end_line(p, t);
+    add(p, " ");
+    add_index(p, &t->index);
 }
 
-// The name of the axis by which the loop is known inside it.
-static void add_loop_name(struct printer *p, nest_id loop)
+static void print_place(struct printer *p, const struct nest_statement *t)
 {
-    const struct nest *n = p->nest;
-    bool known = loop < n->statements.count && n->statements.at[loop].n_axes;
-    add(p, known ? axis_name(p, n->statements.at[loop].axes[0]) : "?");
-}
-
-static void print_put(struct printer *p, const struct nest_statement *t)
-{
-    add(p, "put ");
+    add(p, " ");
     add_element(p, t->buffer, &t->index);
+}
+
+static void print_combiner(struct printer *p, const struct nest_statement *t)
+{
     add(p, " ");
     if (t->op)
         add_op(p, t->op);
     add(p, "=");
+}
+
+static void print_values(struct printer *p, const struct nest_statement *t)
+{
     add_values(p, t->n_in, t->in);
-    if (t->guard != NEST_NONE) {
-        add(p, " if ");
-        add_value(p, t->guard);
-    }
-    if (t->op) {
-        add(p, " in @");
-        add_loop_name(p, t->fold);
-        add_order(p, t->order);
-    }
-    end_line(p, t);
+}
+
+static void print_bits(struct printer *p, const struct nest_statement *t)
+{
+    if (!t->bits[0] && !t->bits[1])
+        return;
+    add(p, " {");
+    add_signed(p->s, t->bits[0]);
+    add(p, ", ");
+    add_signed(p->s, t->bits[1]);
+    add(p, "}");
+}
+
+static void print_guard(struct printer *p, const struct nest_statement *t)
+{
+    if (t->guard == NEST_NONE)
+        return;
+    add(p, " if ");
+    add_value(p, t->guard);
+}
+
+// By the name of its first axis the fold is known inside it.
+static void print_over(struct printer *p, const struct nest_statement *t)
+{
+    const struct nest *n = p->nest;
+    bool known = t->fold < n->statements.count && n->statements.at[t->fold].n_axes;
+    if (!t->op)
+        return;
+    add(p, " in @");
+    add(p, known ? axis_name(p, n->statements.at[t->fold].axes[0]) : "?");
+    add_order(p, t->order);
+}
+
+static void print_type(struct printer *p, const struct nest_statement *t)
+{
+    add(p, " : ");
+    add_dtype(p, (int)t->dtype);
 }
 
 // Nothing of 0.
@@ -359,15 +333,8 @@ static void add_axis(struct printer *p, nest_id axis)
     add_word(p, " @early ", a->early);
 }
 
-static void add_level(struct printer *p, const struct nest_statement *t)
+static void print_product(struct printer *p, const struct nest_statement *t)
 {
-    if (t->level && t->level < NEST_LEVELS)
-        strbuf_printf(p->s, " @%s", nest_level_names[t->level]);
-}
-
-static void print_contract(struct printer *p, const struct nest_statement *t)
-{
-    uint32_t open = p->open.count;
     struct strbuf *text = p->s, axes = strbuf_make(p->arena);
     p->s = &axes; // The axes have their names before the indices are written.
     for (uint32_t i = 0; i < t->n_axes; i++) {
@@ -375,25 +342,18 @@ static void print_contract(struct printer *p, const struct nest_statement *t)
         add_axis(p, t->axes[i]);
     }
     p->s = text;
-    add(p, "contract ");
-    add_element(p, t->buffer, &t->index);
+    print_place(p, t);
     for (int i = 0; i < 2; i++) {
         add(p, i ? ", " : " = ");
         add_element(p, t->source[i], &t->source_index[i]);
     }
     add(p, axes.text);
-    p->open.count = open;
-    end_line(p, t);
 }
 
-static void print_block(struct printer *p, uint32_t block);
-
-static void add_combines(struct printer *p, const struct nest_statement *t)
+static void print_combines(struct printer *p, const struct nest_statement *t)
 {
-    start_line(p);
-    add(p, "yield ");
     for (uint32_t i = 0; i < t->n_combines; i++) {
-        add(p, i ? ", " : "");
+        add(p, i ? ", " : " ");
         add_op(p, t->combines[i].op);
         for (uint32_t j = 0; j < t->combines[i].n && j < 2; j++) {
             add(p, " ");
@@ -403,56 +363,38 @@ static void add_combines(struct printer *p, const struct nest_statement *t)
     }
 }
 
-static void print_loop(struct printer *p, const struct nest_statement *t)
+static void print_level(struct printer *p, const struct nest_statement *t)
 {
-    static const char *const words[] = {
-        [NEST_PAR] = "par",
-        [NEST_MAP] = "map",
-        [NEST_FOLD] = "fold",
-        [NEST_SCAN] = "scan",
-    };
-    uint32_t open = p->open.count;
-    add(p, words[t->kind]);
-    add_level(p, t);
+    if (t->level && t->level < NEST_LEVELS)
+        strbuf_printf(p->s, " @%s", nest_level_names[t->level]);
+}
+
+static void print_axes(struct printer *p, const struct nest_statement *t)
+{
     for (uint32_t i = 0; i < t->n_axes; i++) {
         add(p, i ? ", " : " ");
         add_axis(p, t->axes[i]);
     }
+}
+
+static void print_reverse(struct printer *p, const struct nest_statement *t)
+{
     add(p, t->reverse ? " reverse" : "");
+}
+
+static void print_turns(struct printer *p, const struct nest_statement *t)
+{
     add_word(p, " turns ", t->turns);
     add_word(p, " at_once ", t->at_once);
+}
+
+static void print_terms(struct printer *p, const struct nest_statement *t)
+{
     if (t->terms && t->terms < NEST_SPACES)
         strbuf_printf(p->s, " terms @%s", nest_space_names[t->terms]);
-    add_where(p, t);
-    add(p, " {\n");
-    print_block(p, t->body);
-    if (t->n_combines) {
-        p->depth++;
-        add_combines(p, t);
-        add(p, "\n");
-        p->depth--;
-    }
-    start_line(p);
-    add(p, "}");
-    add_typed_results(p, t);
-    add(p, "\n");
-    p->open.count = open;
 }
 
-static void print_yields(struct printer *p, const struct nest_statement *t, uint32_t from,
-                         uint32_t to)
-{
-    if (from >= to)
-        return;
-    p->depth++;
-    start_line(p);
-    add(p, "yield");
-    add_values(p, to - from, t->yields + from);
-    add(p, "\n");
-    p->depth--;
-}
-
-static void add_carries(struct printer *p, const struct nest_statement *t)
+static void print_carries(struct printer *p, const struct nest_statement *t)
 {
     for (uint32_t i = 0; i < t->n_in; i++) {
         add(p, i ? ", " : " carry ");
@@ -463,114 +405,91 @@ static void add_carries(struct printer *p, const struct nest_statement *t)
     }
 }
 
-static void end_carry_loop(struct printer *p, const struct nest_statement *t)
+// A block, which ends in what it yields: values, or what a fold combines.
+static void add_body(struct printer *p, const struct nest_statement *t, uint32_t block,
+                     uint32_t count, const nest_id *yields)
 {
+    add(p, " {\n");
+    print_block(p, block);
+    if (count || t->n_combines) {
+        strbuf_indent(p->s, p->depth + 1);
+        add(p, "yield");
+        add_values(p, count, yields);
+        print_combines(p, t);
+        add(p, "\n");
+    }
     start_line(p);
     add(p, "}");
+}
+
+static void print_body(struct printer *p, const struct nest_statement *t)
+{
+    add_where(p, t);
+    add_body(p, t, t->body, nest_body_yields(t), t->yields);
+}
+
+static void print_other(struct printer *p, const struct nest_statement *t)
+{
+    uint32_t first = nest_body_yields(t);
+    if (t->other == NEST_NONE)
+        return;
+    add(p, t->kind == NEST_WHILE ? " do" : " else");
+    add_body(p, t, t->other, t->n_yields - first, t->yields + first);
+}
+
+static void add_results(struct printer *p, const struct nest_statement *t)
+{
+    for (uint32_t i = 0; i < t->n_results; i++) {
+        add(p, i ? ", " : "");
+        define(p, t->result + i);
+    }
+}
+
+static void print_combined(struct printer *p, const struct nest_statement *t)
+{
+    for (uint32_t i = 0; i < t->n_results; i++) {
+        nest_id v = t->result + i;
+        add(p, i ? ", " : " -> ");
+        define(p, v);
+        add(p, " : ");
+        add_dtype(p, v < p->nest->values.count ? (int)p->nest->values.at[v].dtype : -1);
+    }
+}
+
+static void print_results(struct printer *p, const struct nest_statement *t)
+{
     add(p, t->n_results ? " -> " : "");
     add_results(p, t);
-    add(p, "\n");
-}
-
-static void print_seq(struct printer *p, const struct nest_statement *t)
-{
-    uint32_t open = p->open.count;
-    add(p, "seq");
-    add_level(p, t);
-    add(p, " ");
-    if (t->n_axes)
-        add_axis(p, t->axes[0]);
-    add(p, t->reverse ? " reverse" : "");
-    add_carries(p, t);
-    add_where(p, t);
-    add(p, " {\n");
-    print_block(p, t->body);
-    print_yields(p, t, 0, t->n_yields);
-    end_carry_loop(p, t);
-    p->open.count = open;
-}
-
-static void print_while(struct printer *p, const struct nest_statement *t)
-{
-    add(p, "while");
-    add_carries(p, t);
-    add_where(p, t);
-    add(p, " {\n");
-    print_block(p, t->body);
-    print_yields(p, t, 0, t->n_yields ? 1 : 0);
-    start_line(p);
-    add(p, "} do {\n");
-    print_block(p, t->other);
-    print_yields(p, t, 1, t->n_yields);
-    end_carry_loop(p, t);
-}
-
-static void print_if(struct printer *p, const struct nest_statement *t)
-{
-    bool both = t->other != NEST_NONE;
-    uint32_t split = both ? t->n_yields / 2 : t->n_yields;
-    add(p, "if");
-    add_values(p, t->n_in, t->in);
-    add_where(p, t);
-    add(p, " {\n");
-    print_block(p, t->body);
-    print_yields(p, t, 0, split);
-    if (both) {
-        start_line(p);
-        add(p, "} else {\n");
-        print_block(p, t->other);
-        print_yields(p, t, split, t->n_yields);
-    }
-    end_carry_loop(p, t);
 }
 
 static void print_statement(struct printer *p, const struct nest_statement *t)
 {
-    if (t->kind != NEST_YIELD) // that starts its own
-        start_line(p);
-    switch (t->kind) {
-    case NEST_OP:
-    case NEST_CONST:
-    case NEST_INDEX:
-    case NEST_LOAD:
-        print_scalar(p, t);
-        break;
-    case NEST_PUT:
-        print_put(p, t);
-        break;
-    case NEST_PAR:
-    case NEST_MAP:
-    case NEST_FOLD:
-    case NEST_SCAN:
-        print_loop(p, t);
-        break;
-    case NEST_YIELD:
-        add_combines(p, t);
-        add_typed_results(p, t);
-        end_line(p, t);
-        break;
-    case NEST_SEQ:
-        print_seq(p, t);
-        break;
-    case NEST_WHILE:
-        print_while(p, t);
-        break;
-    case NEST_IF:
-        print_if(p, t);
-        break;
-    case NEST_CONTRACT:
-        print_contract(p, t);
-        break;
-    default:
+    static void (*const print[NEST_PARTS])(struct printer *, const struct nest_statement *) = {
+#define PART(name) print_##name,
+#include "nest/statements.def"
+    };
+    uint32_t open = p->open.count;
+    start_line(p);
+    if ((unsigned)t->kind >= NEST_KIND_COUNT) {
         add(p, "?\n");
-        break;
+        return;
     }
+    if (nest_is_scalar(t)) {
+        add_results(p, t);
+        add(p, " = ");
+    }
+    add(p, nest_kind_names[t->kind]);
+    for (int part = 0; part < NEST_PARTS; part++)
+        if (nest_has(t->kind, 1u << part))
+            print[part](p, t);
+    if (!nest_has(t->kind, NEST_HAS_body))
+        add_where(p, t);
+    add(p, "\n");
+    p->open.count = open;
 }
 
 static void print_block(struct printer *p, uint32_t block)
 {
-    if (block >= p->nest->blocks.count)
-        return;
     p->depth++;
     nest_for_each (s, p->nest, block)
         print_statement(p, s);

@@ -6,14 +6,6 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-static const char *const kind_names[NEST_KIND_COUNT] = {
-    [NEST_OP] = "op",       [NEST_CONST] = "const",       [NEST_INDEX] = "index",
-    [NEST_LOAD] = "load",   [NEST_PUT] = "put",           [NEST_PAR] = "par",
-    [NEST_MAP] = "map",     [NEST_FOLD] = "fold",         [NEST_SCAN] = "scan",
-    [NEST_YIELD] = "yield", [NEST_SEQ] = "seq",           [NEST_WHILE] = "while",
-    [NEST_IF] = "if",       [NEST_CONTRACT] = "contract",
-};
-
 // "put y" or "add".
 static void describe(const struct verifier *v, char *out, size_t size)
 {
@@ -22,7 +14,7 @@ static void describe(const struct verifier *v, char *out, size_t size)
         return;
     }
     const struct nest_statement *s = &v->nest->statements.at[v->statement];
-    const char *kind = (unsigned)s->kind < NEST_KIND_COUNT ? kind_names[s->kind] : "?";
+    const char *kind = (unsigned)s->kind < NEST_KIND_COUNT ? nest_kind_names[s->kind] : "?";
     if (s->kind == NEST_OP && s->op < IR_OP_COUNT)
         snprintf(out, size, "%s", ir_op_get((enum ir_op)s->op)->name);
     else if (s->buffer < v->nest->buffers.count)
@@ -118,7 +110,6 @@ static void check_put(struct verifier *v, const struct nest_statement *s)
     const struct nest_buffer *b = &v->nest->buffers.at[s->buffer];
     if (s->guard != NEST_NONE)
         verify_type(v, s->guard, JOT_BOOL, "its guard");
-    verify_results(v, s, 0);
     if (!s->op) {
         if (s->n_in != 1)
             nest_fault(v, "it puts %u values", s->n_in);
@@ -216,8 +207,6 @@ static void check_loop(struct verifier *v, const struct nest_statement *s)
         nest_fault(v, "a fold has an axis");
     if (s->kind == NEST_FOLD)
         check_fold_extent(v, s);
-    if (s->kind != NEST_FOLD && (s->n_combines || s->n_results))
-        nest_fault(v, "it has no results");
     check_block(v, s->body, s->kind == NEST_FOLD ? end_fold : NULL, id);
     close_axes(v, s);
     if (s->kind == NEST_FOLD)
@@ -348,8 +337,49 @@ static void check_contract(struct verifier *v, const struct nest_statement *s)
 
 // --- the walk
 
+// That the statement has nothing but what its kind has (statements.def): walks look at all fields alike.
+static bool has_its_own(struct verifier *v, const struct nest_statement *s)
+{
+    bool has_index = s->index.count || s->index.constant;
+    bool has_source = s->source[0] != NEST_NONE || s->source[1] != NEST_NONE;
+    const struct {
+        bool is;
+        unsigned parts;
+        const char *what;
+    } fields[] = {
+        {s->op, NEST_HAS_op | NEST_HAS_combiner, "op"},
+        {s->bits[0] || s->bits[1], NEST_HAS_bits | NEST_HAS_element, "bits"},
+        {s->n_in, NEST_HAS_values | NEST_HAS_carries, "operands"},
+        {s->buffer != NEST_NONE, NEST_HAS_place | NEST_HAS_product, "buffer"},
+        {has_index, NEST_HAS_index | NEST_HAS_place | NEST_HAS_product, "index"},
+        {has_source, NEST_HAS_product, "factors"},
+        {s->guard != NEST_NONE, NEST_HAS_guard, "guard"},
+        {s->fold != NEST_NONE || s->order, NEST_HAS_over, "fold"},
+        {s->level, NEST_HAS_level, "level"},
+        {s->n_axes, NEST_HAS_axes | NEST_HAS_product, "axes"},
+        {s->reverse, NEST_HAS_reverse, "direction"},
+        {s->turns || s->at_once, NEST_HAS_turns, "turns"},
+        {s->terms, NEST_HAS_terms, "terms"},
+        {s->first_carry != NEST_NONE, NEST_HAS_carries, "carries"},
+        {s->body != NEST_NONE, NEST_HAS_body, "body"},
+        {s->other != NEST_NONE, NEST_HAS_other, "second body"},
+        {s->n_combines, NEST_HAS_combined, "combiners"},
+        {s->n_yields, NEST_HAS_results, "yields"},
+        {s->n_results, NEST_HAS_type | NEST_HAS_combined | NEST_HAS_results, "results"},
+    };
+    int before = v->faults;
+    if ((unsigned)s->kind >= NEST_KIND_COUNT)
+        nest_fault(v, "there is no statement kind %d", (int)s->kind);
+    for (size_t i = 0; v->faults == before && i < sizeof fields / sizeof *fields; i++)
+        if (fields[i].is && !nest_has(s->kind, fields[i].parts))
+            nest_fault(v, "it has no %s", fields[i].what);
+    return v->faults == before;
+}
+
 static void check_statement(struct verifier *v, const struct nest_statement *s)
 {
+    if (!has_its_own(v, s))
+        return;
     switch (s->kind) {
     case NEST_OP:
         verify_op(v, s);
@@ -387,11 +417,8 @@ static void check_statement(struct verifier *v, const struct nest_statement *s)
     case NEST_IF:
         check_if(v, s);
         break;
-    case NEST_CONTRACT:
-        check_contract(v, s);
-        break;
     default:
-        nest_fault(v, "there is no statement kind %d", (int)s->kind);
+        check_contract(v, s);
         break;
     }
 }

@@ -118,11 +118,12 @@ START_TEST(builder_of_loops_with_state)
     nest_id next = nest_op(&b, IR_add, JOT_I32, 2, (nest_id[]){carry, c}, NULL);
     nest_id sum = nest_close_values(&b, 1, &next);
     nest_id state = nest_while_open(&b, 1, &sum);
-    nest_while_do(&b, nest_op(&b, IR_lt, JOT_BOOL, 2, (nest_id[]){state, c}, NULL));
+    nest_id test = nest_op(&b, IR_lt, JOT_BOOL, 2, (nest_id[]){state, c}, NULL);
+    nest_open_other(&b, 1, &test);
     next = nest_op(&b, IR_add, JOT_I32, 2, (nest_id[]){state, c}, NULL);
     nest_id end = nest_close_values(&b, 1, &next);
     nest_if_open(&b, nest_op(&b, IR_eq, JOT_BOOL, 2, (nest_id[]){end, c}, NULL));
-    nest_if_else(&b, 1, &c);
+    nest_open_other(&b, 1, &c);
     nest_id chosen = nest_close_values(&b, 1, &end);
     nest_put(&b, y, at_axis(i), chosen, NEST_NONE);
     nest_close(&b, 0, NULL);

@@ -404,6 +404,40 @@ START_TEST(built_faults)
 }
 END_TEST
 
+static void check_change(const struct nest *n, struct nest_statement *s,
+                         struct nest_statement to, const char *message)
+{
+    struct strbuf report = strbuf_make(arena);
+    struct nest_statement saved = *s;
+    *s = to;
+    ck_assert_int_gt(nest_verify(n, &report), 0);
+    ck_assert_msg(strstr(report.text, message), "not '%s' but\n%s", message, report.text);
+    *s = saved;
+}
+#define LACKS(s, field, value, message)                                                        \
+    do {                                                                                       \
+        struct nest_statement with = *(s);                                                     \
+        with.field = value;                                                                    \
+        check_change(n, s, with, message);                                                     \
+    } while (0)
+
+START_TEST(fields_of_other_statements)
+{
+    struct nest *n = parse_body("map a < 8 {\n}\n%5 = load x[0] : f32\n", "");
+    struct nest_statement *load = &vec_last(&n->statements), *map = load - 1;
+    check_faultless(arena, n);
+    LACKS(map, guard, 2, "map a: it has no guard");
+    LACKS(map, order, NEST_FREE, "map a: it has no fold");
+    LACKS(map, reverse, true, "map a: it has no direction");
+    LACKS(map, n_in, 1, "map a: it has no operands");
+    LACKS(map, n_results, 1, "map a: it has no results");
+    LACKS(load, level, NEST_THREAD, "load x: it has no level");
+    LACKS(load, turns, 2, "load x: it has no turns");
+    LACKS(load, n_yields, 1, "load x: it has no yields");
+    LACKS(load, op, IR_add, "load x: it has no op");
+}
+END_TEST
+
 START_TEST(programs)
 {
     static const struct {
@@ -495,6 +529,7 @@ int main(void)
     ADD(places);
     ADD(contracts);
     tcase_add_test(t, built_faults);
+    tcase_add_test(t, fields_of_other_statements);
     tcase_add_test(t, programs);
     suite_add_tcase(s, t);
     return run_suite(s);

@@ -54,7 +54,7 @@ static void other_scope(struct emitter *e)
 void emit_while_do(struct emitter *e, nest_id test)
 {
     emit_reopen(e);
-    nest_while_do(&e->b, test);
+    nest_open_other(&e->b, 1, &test);
     other_scope(e);
     set_scopes(e, loop_at(e)->first_carry, loop_at(e)->n_in, e->at);
 }
@@ -69,7 +69,7 @@ void emit_if_open(struct emitter *e, scope_id parent, nest_id predicate)
 void emit_if_else(struct emitter *e, int n, const nest_id *values)
 {
     emit_reopen(e);
-    nest_if_else(&e->b, n, values);
+    nest_open_other(&e->b, n, values);
     other_scope(e);
 }
 
