@@ -56,6 +56,11 @@ struct ir_while {
 };
 
 struct ir_scan ir_scan_of(const struct ir_node *n);
+// Whether v is a result of a scan that has an element for each trip.
+static inline bool ir_is_row(const struct ir_node *n, ir_id v)
+{
+    return n->op == IR_scan && v - n->out >= (uint32_t)ir_scan_of(n).n_carry;
+}
 struct ir_while ir_while_of(const struct ir_node *n);
 // How many bodies a node has, and which: functions of the module.
 int ir_bodies_of(const struct ir_node *n, const int64_t **out);

@@ -155,18 +155,6 @@ uint32_t group_make(struct schedule *s, enum group_kind kind, const demand_list 
     return g;
 }
 
-// How much code the value is in a kernel.
-static int ops_of(const struct schedule *s, ir_id v)
-{
-    const struct ir_node *n = ir_node_of(s->g, v);
-    jot_dtype d = ir_dtype_of(s->g, v);
-    int choices = n->op == IR_concatenate ? (int)n->n_in - 1
-                                          : n->op == IR_pad || n->op == IR_shear ||
-                                                n->op == IR_dynamic_update_slice;
-    return node_is_index(n) ? choices * cost_code_of_op(IR_select, d)
-                            : cost_code_of_op((enum ir_op)n->op, d);
-}
-
 // All elements of the value, or those that it folds, in units of cost.
 static int64_t work_of_value(const struct schedule *s, ir_id v)
 {
@@ -179,7 +167,7 @@ static int64_t work_of_value(const struct schedule *s, ir_id v)
 
 static void add_value(const struct schedule *s, struct group *g, ir_id v)
 {
-    g->ops += (uint32_t)ops_of(s, v);
+    g->ops += (uint32_t)group_ops_of(s, v);
     g->work += work_of_value(s, v);
 }
 
@@ -348,7 +336,7 @@ static bool join(struct schedule *s, ir_id v, const demand_list *l, uint32_t n_s
               : is_whole(g)              ? "operand of a loop or branch"
                                          : "kernel is full";
     uint32_t room = COST_KERNEL_OPS + (ends_chain(s, n) ? COST_KERNEL_SLACK : 0);
-    if (is_whole(g) || g->ops + (uint32_t)ops_of(s, v) > room)
+    if (is_whole(g) || g->ops + (uint32_t)group_ops_of(s, v) > room)
         return false;
     if (has_own_loops(g) && (as_root || node_is_folding(n) ||
                              cost_is_expensive((enum ir_op)n->op, ir_dtype_of(s->g, v)))) {
@@ -521,7 +509,7 @@ static bool may_repeat(struct schedule *s, ir_id v, const demand_list *l)
         return false;
     for (uint32_t i = 0; i < l->count; i++)
         if (is_whole(group_at(s, l->at[i].group)) ||
-            group_at(s, l->at[i].group)->ops + (uint32_t)ops_of(s, v) > COST_KERNEL_OPS)
+            group_at(s, l->at[i].group)->ops + (uint32_t)group_ops_of(s, v) > COST_KERNEL_OPS)
             return false;
     bool is_made_once = l->count > 2 || !is_expanded(s, v);
     return is_cheap || (is_made_once && group_find_narrow(s, v));
@@ -545,7 +533,8 @@ static bool repeat_expanded(struct schedule *s, ir_id v, const demand_list *l)
         return false;
     for (uint32_t i = 0; i < l->count; i++) {
         const struct group *g = group_at(s, l->at[i].group);
-        if (g->kind != GROUP_KERNEL || g->ops + 1 + (uint32_t)ops_of(s, v) > COST_KERNEL_OPS)
+        if (g->kind != GROUP_KERNEL ||
+            g->ops + 1 + (uint32_t)group_ops_of(s, v) > COST_KERNEL_OPS)
             return false;
     }
     struct atoms *folded = arena_array(s->scratch, struct atoms, l->count + 1);
@@ -680,73 +669,9 @@ static void merge_readers(struct schedule *s, ir_id v)
         gather(s, v, true);
 }
 
-bool node_is_dear(const struct ir_graph *g, const struct ir_node *n)
-{
-    return node_is_folding(n) || n->op == IR_threefry2x32 || node_is_scan(n) ||
-           node_is_update(n) || node_is_steps(n) ||
-           cost_is_expensive((enum ir_op)n->op, ir_dtype_of(g, n->out));
-}
-
-// What repeating a value costs, counted from dear values and folds.
-static void count_cheap(struct schedule *s)
-{
-    ir_for_each_node (s->g, n) {
-        if (n->n_out == 0)
-            continue;
-        int sum = node_is_index(n) ? ops_of(s, n->out) : 1;
-        for (uint32_t i = 0; i < n->n_in; i++) {
-            int x = s->cheap[ir_operand(s->g, n, i)];
-            sum += x == COST_NEVER ? 0 : x;
-        }
-        bool is_dear = node_is_dear(s->g, n);
-        if (n->op == IR_param || n->op == IR_const)
-            sum = 0;
-        for (uint32_t k = 0; k < n->n_out; k++)
-            s->cheap[n->out + k] =
-                is_dear ? COST_NEVER : (uint8_t)(sum > COST_NEVER - 1 ? COST_NEVER - 1 : sum);
-    }
-}
-
-// Ops and parameters behind every value.
-static void count_cones(struct schedule *s)
-{
-    ir_for_each_node (s->g, n) {
-        int64_t ops = !node_is_index(n), bytes = 0;
-        for (uint32_t i = 0; i < n->n_in; i++) {
-            ir_id x = ir_operand(s->g, n, i);
-            ops += s->cone_ops[x];
-            bytes = count_plus(bytes, s->cone_bytes[x]);
-        }
-        if (n->op == IR_param || n->op == IR_const) {
-            ops = 0;
-            bytes = value_count(s, n->out) * dtype_get(ir_dtype_of(s->g, n->out))->bytes;
-        } else if (node_is_folding(n)) {
-            int64_t folded = axes_product(&s->axes, axes_fold_atoms(&s->axes, n));
-            ops = folded > COST_REPEAT_EXPANDED ? COST_NEVER : ops * folded;
-        } else if (node_is_scan(n) || node_is_update(n) || node_is_steps(n)) {
-            ops = COST_NEVER;
-        }
-        for (uint32_t k = 0; k < n->n_out; k++) {
-            s->cone_ops[n->out + k] = (uint8_t)(ops > COST_NEVER ? COST_NEVER : ops);
-            s->cone_bytes[n->out + k] = bytes;
-        }
-    }
-}
-
-static void count_uses(struct schedule *s)
-{
-    for (uint32_t i = 0; i < s->g->operands.count; i++)
-        s->uses[s->g->operands.at[i]]++;
-    ir_for_each_node (s->g, n)
-        if (n->op == IR_param || n->op == IR_const)
-            s->uses[n->out] = 2;
-}
-
 void group_values(struct schedule *s)
 {
-    count_uses(s);
-    count_cheap(s);
-    count_cones(s);
+    group_count(s);
     // A result that is a constant is copied: no kernel makes it.
     for (uint32_t i = 0; i < s->g->outputs.count; i++)
         if (ir_node_of(s->g, s->g->outputs.at[i])->op != IR_const)

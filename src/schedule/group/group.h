@@ -19,8 +19,13 @@ demand_list group_demands_on(struct schedule *s, ir_id v);
 // A group whose results are wanted by those of the list.
 uint32_t group_make(struct schedule *s, enum group_kind kind, const demand_list *l);
 
+// group/count.c
 // Whether the results cost more than a load where they are computed.
 bool node_is_dear(const struct ir_graph *g, const struct ir_node *n);
+// How much code the value is in a kernel.
+int group_ops_of(const struct schedule *s, ir_id v);
+// Fills uses, cheap, cone_ops and cone_bytes of the schedule.
+void group_count(struct schedule *s);
 
 // schedule/parts.c
 // Stores v, a concatenation of barriers, part by part; false, and nothing is done, when it is none.
