@@ -58,6 +58,16 @@ awk '
         }
         return n
     }
+    # Lines that differ from it in numbers alone.
+    function print_alike(line,    at, other, printed) {
+        gsub(/[0-9]+/, "", line)
+        for (at = 1; at <= lines; at++) {
+            other = unplaced[at]
+            gsub(/[0-9]+/, "", other)
+            if (other == line && !printed[unplaced[at]]++)
+                print "                     it has: " unplaced[at]
+        }
+    }
     function finish(    at, most, m) {
         if (!n)
             return
@@ -66,6 +76,7 @@ awk '
                 most = m
         if (most < n) {
             print "not what jot makes of it: " block[most + 1]
+            print_alike(block[most + 1])
             bad = 1
         }
         blocks++
