@@ -13,7 +13,6 @@
 #include "codegen/records.h"
 #include "codegen/slide.h"
 #include "codegen/stack.h"
-#include "codegen/turn.h"
 #include "ir/cost.h"
 
 #define SMALL_BYTES 8192                   // what may live in the frame
@@ -23,7 +22,7 @@
 
 LLVMValueRef cg_wide(struct cg_lowering *l, LLVMValueRef v)
 {
-    return v ? cg_splat(&l->m, v, l->lanes) : NULL;
+    return v ? cg_splat(&l->m, v, l->vector.lanes) : NULL;
 }
 
 struct cg_value cg_wide_value(struct cg_lowering *l, struct cg_value v)
@@ -34,11 +33,11 @@ struct cg_value cg_wide_value(struct cg_lowering *l, struct cg_value v)
 LLVMValueRef cg_alloca(struct cg_lowering *l, LLVMTypeRef type, uint64_t count)
 {
     LLVMBuilderRef b = LLVMCreateBuilderInContext(l->module->context);
-    LLVMValueRef first = LLVMGetFirstInstruction(l->entry);
+    LLVMValueRef first = LLVMGetFirstInstruction(l->frame.entry);
     if (first)
         LLVMPositionBuilderBefore(b, first);
     else
-        LLVMPositionBuilderAtEnd(b, l->entry);
+        LLVMPositionBuilderAtEnd(b, l->frame.entry);
     LLVMTypeRef all = count == 1 ? type : LLVMArrayType2(type, count);
     LLVMValueRef at = LLVMBuildAlloca(b, all, "");
     LLVMSetAlignment(at, 64);
@@ -51,7 +50,7 @@ static LLVMValueRef place_at_entry(struct cg_lowering *l, LLVMValueRef base, uin
 {
     LLVMValueRef at = cg_int(l->module, (int64_t)bytes);
     LLVMBuilderRef b = LLVMCreateBuilderInContext(l->module->context);
-    LLVMPositionBuilderBefore(b, LLVMGetBasicBlockTerminator(l->entry));
+    LLVMPositionBuilderBefore(b, LLVMGetBasicBlockTerminator(l->frame.entry));
     LLVMValueRef memory = LLVMBuildInBoundsGEP2(b, l->module->i8, base, &at, 1, "");
     LLVMDisposeBuilder(b);
     return memory;
@@ -61,8 +60,8 @@ LLVMValueRef cg_scratch(struct cg_lowering *l, uint64_t bytes)
 {
     if (bytes <= SMALL_BYTES || l->gpu)
         return cg_alloca(l, l->module->i8, bytes ? bytes : 1);
-    LLVMValueRef memory = place_at_entry(l, l->scratch_argument, l->scratch_bytes);
-    l->scratch_bytes += (bytes + 63) / 64 * 64;
+    LLVMValueRef memory = place_at_entry(l, l->frame.scratch, l->frame.scratch_bytes);
+    l->frame.scratch_bytes += (bytes + 63) / 64 * 64;
     return memory;
 }
 
@@ -74,7 +73,7 @@ LLVMValueRef cg_at(struct cg_lowering *l, LLVMTypeRef type, LLVMValueRef base, L
 LLVMValueRef cg_buffer_base(struct cg_lowering *l, nest_id buffer)
 {
     struct cg_buffer *state = &l->buffers[buffer];
-    unsigned chunk = l->chunks ? l->chunk : 0;
+    unsigned chunk = l->chunks.at ? l->chunks.now : 0;
     if (state->base)
         return state->expanded ? state->of_chunk[chunk] : state->base;
     const struct nest_buffer *info = &l->nest->buffers.at[buffer];
@@ -82,10 +81,11 @@ LLVMValueRef cg_buffer_base(struct cg_lowering *l, nest_id buffer)
         return NULL; // kernel.c loads those of arguments on entry
     if (l->gpu && (state->base = l->module->hooks->shared_local(l, buffer)))
         return state->base;
-    state->expanded = l->lanes > 1 && cg_is_inside(l, buffer, l->vector_loop);
-    uint64_t row = dtype_get(info->dtype)->bytes * (uint64_t)(state->expanded ? l->lanes : 1);
+    state->expanded = l->vector.lanes > 1 && cg_is_inside(l, buffer, l->vector.loop);
+    uint64_t row =
+        dtype_get(info->dtype)->bytes * (uint64_t)(state->expanded ? l->vector.lanes : 1);
     uint64_t bytes = row * (uint64_t)info->count;
-    unsigned chunks = state->expanded && l->chunks ? l->n_chunks : 1;
+    unsigned chunks = state->expanded && l->chunks.at ? l->chunks.count : 1;
     // Elements of all vectors lie together, but for what may become registers.
     state->between = bytes > SMALL_BYTES ? chunks : 1;
     LLVMValueRef all = state->between > 1 ? cg_scratch(l, bytes * chunks) : NULL;
@@ -100,9 +100,10 @@ LLVMValueRef cg_buffer_base(struct cg_lowering *l, nest_id buffer)
 static LLVMValueRef strided_offsets(struct cg_lowering *l, const struct cg_parts *p,
                                     int64_t unit)
 {
-    int64_t step = p->factor * unit, reach = step * (int64_t)l->lanes;
+    int64_t step = p->factor * unit, reach = step * (int64_t)l->vector.lanes;
     bool narrow = reach < INT32_MAX && reach > INT32_MIN;
-    return cg_sequence(l->module, narrow ? l->module->i32 : l->module->i64, l->lanes, 0, step);
+    return cg_sequence(l->module, narrow ? l->module->i32 : l->module->i64, l->vector.lanes, 0,
+                       step);
 }
 
 LLVMValueRef cg_and_masks(struct cg_lowering *l, LLVMValueRef a, LLVMValueRef b)
@@ -136,7 +137,7 @@ static LLVMValueRef load_plain(struct cg_lowering *l, LLVMTypeRef type, LLVMValu
     LLVMValueRef v = LLVMBuildLoad2(l->m.b, type, at, "");
     LLVMSetAlignment(v, align);
     LLVMContextRef c = l->module->context;
-    if (l->is_constant)
+    if (l->access.is_constant)
         LLVMSetMetadata(v, LLVMGetMDKindIDInContext(c, "invariant.load", 14),
                         LLVMMetadataAsValue(c, LLVMMDNodeInContext2(c, NULL, 0)));
     return v;
@@ -174,7 +175,7 @@ static void store_past_caches(struct cg_lowering *l, LLVMValueRef v, LLVMValueRe
     LLVMSetMetadata(store, LLVMGetMDKindIDInContext(l->module->context, "nontemporal", 11),
                     LLVMMetadataAsValue(l->module->context,
                                         LLVMMDNodeInContext2(l->module->context, &one, 1)));
-    l->has_streamed = true;
+    l->access.has_streamed = true;
 }
 
 // Past the caches where the place is the start of a line: the line is not read first.
@@ -211,13 +212,13 @@ void cg_store_row(struct cg_lowering *l, LLVMValueRef v, LLVMValueRef at, unsign
 bool cg_is_streamed(const struct cg_lowering *l, nest_id buffer, bool far_apart)
 {
     const struct nest_buffer *to = &l->nest->buffers.at[buffer];
-    int64_t least = far_apart ? APART_BYTES : l->chunks ? STEPS_BYTES : STREAMED_BYTES;
+    int64_t least = far_apart ? APART_BYTES : l->chunks.at ? STEPS_BYTES : STREAMED_BYTES;
     return !l->gpu && to->role == NEST_OUT && to->count * dtype_get(to->dtype)->bytes >= least;
 }
 
 void cg_end_streams(struct cg_lowering *l)
 {
-    if (!l->has_streamed)
+    if (!l->access.has_streamed)
         return;
     unsigned id = LLVMLookupIntrinsicID("llvm.x86.sse.sfence", 19);
     LLVMValueRef fence = LLVMGetIntrinsicDeclaration(l->module->module, id, NULL, 0);
@@ -227,7 +228,7 @@ void cg_end_streams(struct cg_lowering *l)
 
 static LLVMValueRef full_mask(struct cg_lowering *l, LLVMValueRef mask)
 {
-    return mask ? mask : LLVMConstAllOnes(LLVMVectorType(l->module->i1, l->lanes));
+    return mask ? mask : LLVMConstAllOnes(LLVMVectorType(l->module->i1, l->vector.lanes));
 }
 
 static LLVMValueRef pointers(struct cg_lowering *l, LLVMTypeRef lane, LLVMValueRef base,
@@ -253,10 +254,10 @@ static LLVMValueRef pointer_of(struct cg_lowering *l, LLVMTypeRef lane, LLVMValu
 LLVMValueRef cg_gather(struct cg_lowering *l, LLVMTypeRef lane, LLVMValueRef base,
                        LLVMValueRef offsets, unsigned align, LLVMValueRef mask)
 {
-    LLVMTypeRef type = LLVMVectorType(lane, l->lanes);
+    LLVMTypeRef type = LLVMVectorType(lane, l->vector.lanes);
     if (is_one_by_one(l, offsets, mask)) {
         LLVMValueRef v = LLVMGetPoison(type);
-        for (unsigned i = 0; i < l->lanes; i++)
+        for (unsigned i = 0; i < l->vector.lanes; i++)
             v = LLVMBuildInsertElement(
                 l->m.b, v, load_plain(l, lane, pointer_of(l, lane, base, offsets, i), align),
                 LLVMConstInt(l->module->i32, i, 0), "");
@@ -272,7 +273,7 @@ void cg_scatter(struct cg_lowering *l, LLVMTypeRef lane, LLVMValueRef base,
                 LLVMValueRef offsets, unsigned align, LLVMValueRef mask, LLVMValueRef v)
 {
     if (is_one_by_one(l, offsets, mask)) {
-        for (unsigned i = 0; i < l->lanes; i++)
+        for (unsigned i = 0; i < l->vector.lanes; i++)
             LLVMSetAlignment(LLVMBuildStore(l->m.b, cg_extract(&l->m, v, i, 1),
                                             pointer_of(l, lane, base, offsets, i)),
                              align);
@@ -365,8 +366,8 @@ static LLVMValueRef spread(struct cg_lowering *l, const struct apart *a, LLVMVal
 {
     LLVMValueRef order[64];
     for (unsigned i = 0, e = q * n; i < n; i++, e++)
-        order[i] =
-            LLVMConstInt(l->module->i32, e % a->factor ? l->lanes : first + e / a->factor, 0);
+        order[i] = LLVMConstInt(l->module->i32,
+                                e % a->factor ? l->vector.lanes : first + e / a->factor, 0);
     return LLVMBuildShuffleVector(l->m.b, v, between, LLVMConstVector(order, n), "");
 }
 
@@ -374,7 +375,7 @@ static LLVMValueRef spread(struct cg_lowering *l, const struct apart *a, LLVMVal
 static LLVMValueRef spread_mask(struct cg_lowering *l, const struct apart *a, unsigned first,
                                 unsigned n, unsigned q)
 {
-    LLVMTypeRef type = cg_with_lanes(l->module->i1, l->lanes);
+    LLVMTypeRef type = cg_with_lanes(l->module->i1, l->vector.lanes);
     return spread(l, a, a->mask ? a->mask : LLVMConstAllOnes(type), LLVMConstNull(type), first,
                   n, q);
 }
@@ -400,7 +401,7 @@ static LLVMValueRef load_apart(struct cg_lowering *l, const struct apart *a, uns
     }
     v = NULL;
     for (unsigned q = 0; q < a->factor; q++) {
-        bool is_last = q + 1 == a->factor && first + n == l->lanes;
+        bool is_last = q + 1 == a->factor && first + n == l->vector.lanes;
         next = load_contiguous(l, a->lane, register_at(l, a, first, n, q), n, a->align,
                                a->mask || is_last ? spread_mask(l, a, first, n, q) : NULL);
         // Lane i is at place factor i: in this register, or in what there is of those before.
@@ -416,8 +417,8 @@ static LLVMValueRef load_apart(struct cg_lowering *l, const struct apart *a, uns
 static void store_apart(struct cg_lowering *l, const struct apart *a, LLVMValueRef v)
 {
     unsigned n = l->module->vector_bytes / a->align;
-    n = n < l->lanes ? n : l->lanes;
-    for (unsigned first = 0; first < l->lanes; first += n)
+    n = n < l->vector.lanes ? n : l->vector.lanes;
+    for (unsigned first = 0; first < l->vector.lanes; first += n)
         for (unsigned q = 0; q < a->factor; q++)
             store_contiguous(l, spread(l, a, v, LLVMGetPoison(LLVMTypeOf(v)), first, n, q),
                              register_at(l, a, first, n, q), a->align,
@@ -429,7 +430,7 @@ static bool is_apart(const struct cg_lowering *l, const struct cg_parts *p, bool
                      bool is_store)
 {
     return !l->gpu && !p->varying && p->factor >= 2 && p->factor <= 4 && !is_complex &&
-           l->lanes <= 64 && (!is_store || l->module->vector_bytes == 64);
+           l->vector.lanes <= 64 && (!is_store || l->module->vector_bytes == 64);
 }
 
 static struct apart apart_of(struct cg_lowering *l, LLVMTypeRef lane, LLVMValueRef base,
@@ -451,12 +452,12 @@ static struct cg_value load_vector(struct cg_lowering *l, LLVMTypeRef lane, LLVM
     bool backward = p->factor == -1;
     if (!p->varying && (p->factor == 1 || backward)) {
         if (backward) {
-            start = cg_add(l, start, cg_int(l->module, -unit * ((int64_t)l->lanes - 1)));
+            start = cg_add(l, start, cg_int(l->module, -unit * ((int64_t)l->vector.lanes - 1)));
             mask = mask ? reversed(l, mask) : NULL;
         }
         LLVMValueRef wide_mask = mask && is_complex ? interleave(l, mask, mask) : mask;
         LLVMValueRef all = load_contiguous(l, lane, cg_at(l, lane, base, start),
-                                           l->lanes * (unsigned)unit, align, wide_mask);
+                                           l->vector.lanes * (unsigned)unit, align, wide_mask);
         struct cg_value v = {all, NULL};
         if (is_complex)
             v = (struct cg_value){every_other(l, all, 0), every_other(l, all, 1)};
@@ -466,7 +467,7 @@ static struct cg_value load_vector(struct cg_lowering *l, LLVMTypeRef lane, LLVM
     }
     if (is_apart(l, p, is_complex, false)) {
         struct apart a = apart_of(l, lane, base, p, align, mask);
-        return (struct cg_value){load_apart(l, &a, 0, l->lanes), NULL};
+        return (struct cg_value){load_apart(l, &a, 0, l->vector.lanes), NULL};
     }
     LLVMValueRef offsets;
     if (p->varying) {
@@ -504,8 +505,8 @@ static struct cg_parts split_near(struct cg_lowering *l, const struct nest_index
 {
     struct cg_parts p = cg_split_index(l, x);
     // From the end lane 0 is the last one of those near element 0.
-    int64_t first = p.factor < 0 ? -p.factor * ((int64_t)l->lanes - 1) : 0;
-    if (all && !l->gpu && l->lanes > 1)
+    int64_t first = p.factor < 0 ? -p.factor * ((int64_t)l->vector.lanes - 1) : 0;
+    if (all && !l->gpu && l->vector.lanes > 1)
         p.uniform = LLVMBuildSelect(l->m.b, all, p.uniform, cg_int(l->module, first), "");
     return p;
 }
@@ -514,18 +515,18 @@ struct cg_value cg_load_at(struct cg_lowering *l, LLVMValueRef base, jot_dtype d
                            const struct nest_index *x, LLVMValueRef guard, LLVMValueRef all)
 {
     LLVMTypeRef lane = cg_memory_type(l->module, d);
-    unsigned align = l->align ? l->align : dtype_get(dtype_real(d))->bytes;
+    unsigned align = l->access.align ? l->access.align : dtype_get(dtype_real(d))->bytes;
     bool is_complex = dtype_is_complex(d);
     struct cg_parts p = split_near(l, x, all);
     struct cg_value v;
     bool uniform = !p.factor && !p.varying && (!guard || cg_lanes_of(guard) == 1);
-    if (l->lanes == 1 || uniform) {
+    if (l->vector.lanes == 1 || uniform) {
         LLVMValueRef at = cg_at(l, lane, base, cg_times(l, p.uniform, is_complex ? 2 : 1));
         v = load_one(l, lane, at, align, guard, is_complex);
-    } else if (l->gpu && guard && cg_lanes_of(guard) == 1 && !l->mask) {
+    } else if (l->gpu && guard && cg_lanes_of(guard) == 1 && !l->vector.mask) {
         v = load_vector_if(l, lane, base, &p, align, guard, is_complex);
     } else {
-        LLVMValueRef mask = cg_and_masks(l, l->mask, cg_wide(l, guard));
+        LLVMValueRef mask = cg_and_masks(l, l->vector.mask, cg_wide(l, guard));
         v = load_vector(l, lane, base, &p, align, mask, is_complex);
     }
     v.re = cg_from_memory(l, v.re, d);
@@ -540,14 +541,14 @@ static void store_vector(struct cg_lowering *l, LLVMTypeRef lane, LLVMValueRef b
     if (!p->varying && (p->factor == 1 || p->factor == -1)) {
         LLVMValueRef start = cg_times(l, p->uniform, unit);
         if (p->factor == -1) {
-            start = cg_add(l, start, cg_int(l->module, -unit * ((int64_t)l->lanes - 1)));
+            start = cg_add(l, start, cg_int(l->module, -unit * ((int64_t)l->vector.lanes - 1)));
             v = (struct cg_value){reversed(l, v.re), v.im ? reversed(l, v.im) : NULL};
             mask = mask ? reversed(l, mask) : NULL;
         }
         LLVMValueRef all = v.im ? interleave(l, v.re, v.im) : v.re;
         LLVMValueRef wide_mask = mask && v.im ? interleave(l, mask, mask) : mask;
         LLVMValueRef at = cg_at(l, lane, base, start);
-        if (l->streams && !mask && cg_lanes_of(all) * align % COST_LINE_BYTES == 0)
+        if (l->access.streams && !mask && cg_lanes_of(all) * align % COST_LINE_BYTES == 0)
             store_streamed(l, all, at, align);
         else
             store_contiguous(l, all, at, align, wide_mask);
@@ -584,8 +585,8 @@ static void store_one(struct cg_lowering *l, LLVMTypeRef lane, LLVMValueRef base
 // The lanes that count where others may not be touched; NULL: all, or all but lanes past the end.
 LLVMValueRef cg_control_mask(struct cg_lowering *l, LLVMValueRef guard)
 {
-    LLVMValueRef tail = l->chunks ? l->chunks[l->chunk].mask : l->tail;
-    return cg_and_masks(l, l->mask == tail ? NULL : l->mask, cg_wide(l, guard));
+    LLVMValueRef tail = l->chunks.at ? l->chunks.at[l->chunks.now].mask : l->vector.tail;
+    return cg_and_masks(l, l->vector.mask == tail ? NULL : l->vector.mask, cg_wide(l, guard));
 }
 
 // All lanes store the same element: the first that counts speaks.
@@ -593,7 +594,7 @@ static void speak_for_all(struct cg_lowering *l, struct cg_value *v, LLVMValueRe
 {
     LLVMValueRef mask = cg_control_mask(l, *guard), lane = LLVMConstInt(l->module->i32, 0, 0);
     if (mask) {
-        LLVMTypeRef word = LLVMIntTypeInContext(l->module->context, l->lanes);
+        LLVMTypeRef word = LLVMIntTypeInContext(l->module->context, l->vector.lanes);
         LLVMValueRef arguments[] = {LLVMBuildBitCast(l->m.b, mask, word, ""),
                                     LLVMConstInt(l->module->i1, 0, 0)};
         lane = cg_intrinsic(&l->m, "llvm.cttz", word, 2, arguments);
@@ -610,12 +611,12 @@ void cg_store_at(struct cg_lowering *l, LLVMValueRef base, jot_dtype d,
                  struct cg_value v)
 {
     LLVMTypeRef lane = cg_memory_type(l->module, d);
-    unsigned align = l->align ? l->align : dtype_get(dtype_real(d))->bytes;
+    unsigned align = l->access.align ? l->access.align : dtype_get(dtype_real(d))->bytes;
     struct cg_parts p = split_near(l, x, all);
     v.re = cg_to_memory(l, v.re, d);
-    bool same_place = l->lanes > 1 && !p.factor && !p.varying;
-    if (l->lanes > 1 && !same_place) {
-        LLVMValueRef mask = cg_and_masks(l, l->mask, cg_wide(l, guard));
+    bool same_place = l->vector.lanes > 1 && !p.factor && !p.varying;
+    if (l->vector.lanes > 1 && !same_place) {
+        LLVMValueRef mask = cg_and_masks(l, l->vector.mask, cg_wide(l, guard));
         store_vector(l, lane, base, &p, align, mask, cg_wide_value(l, v));
         return;
     }
@@ -648,7 +649,7 @@ bool cg_may_stage(const struct cg_lowering *l, const struct nest_statement *s, n
 {
     if (!cg_is_plain_load(l, s))
         return false;
-    int64_t along = nest_index_factor(&s->index, l->vector_axis);
+    int64_t along = nest_index_factor(&s->index, l->vector.axis);
     return nest_index_factor(&s->index, across) == 1 && (along > 16 || along < -16);
 }
 
@@ -659,25 +660,25 @@ void cg_stage(struct cg_lowering *l, nest_id statement)
     jot_dtype d = l->nest->buffers.at[s->buffer].dtype;
     LLVMTypeRef lane = cg_memory_type(l->module, d);
     unsigned align = dtype_get(d)->bytes;
-    if (!l->staged[statement])
-        l->staged[statement] =
-            cg_scratch(l, (uint64_t)l->lanes * STAGE_ROW * dtype_get(d)->bytes);
-    nest_id across = l->tile_axis;
-    l->axes[across] = l->tile_begin;
+    if (!l->marks[statement].staged)
+        l->marks[statement].staged =
+            cg_scratch(l, (uint64_t)l->vector.lanes * STAGE_ROW * dtype_get(d)->bytes);
+    nest_id across = l->tile.axis;
+    l->axes[across] = l->tile.begin;
     struct cg_parts p = cg_split_index(l, &s->index);
-    LLVMValueRef count = LLVMBuildSub(b, l->tile_end, l->tile_begin, "");
+    LLVMValueRef count = LLVMBuildSub(b, l->tile.end, l->tile.begin, "");
     LLVMTypeRef i32 = l->module->i32;
     LLVMValueRef mask =
         LLVMBuildICmp(b, LLVMIntULT, cg_sequence(l->module, i32, CG_TILE, 0, 1),
                       cg_splat(&l->m, LLVMBuildTrunc(b, count, i32, ""), CG_TILE), "");
-    struct cg_loop row = cg_loop_open(l, cg_int(l->module, 0), cg_int(l->module, l->lanes),
-                                      cg_int(l->module, 1));
+    struct cg_loop row = cg_loop_open(l, cg_int(l->module, 0),
+                                      cg_int(l->module, l->vector.lanes), cg_int(l->module, 1));
     LLVMValueRef from = cg_add(l, p.uniform, cg_times(l, row.index, p.factor));
     LLVMValueRef v = load_contiguous(
         l, lane, cg_at(l, lane, cg_buffer_base(l, s->buffer), from), CG_TILE, align, mask);
-    store_contiguous(l, v,
-                     cg_at(l, lane, l->staged[statement], cg_times(l, row.index, STAGE_ROW)),
-                     align, NULL);
+    store_contiguous(
+        l, v, cg_at(l, lane, l->marks[statement].staged, cg_times(l, row.index, STAGE_ROW)),
+        align, NULL);
     cg_loop_close(l, &row);
 }
 
@@ -686,8 +687,9 @@ static struct cg_value load_staged(struct cg_lowering *l, const struct nest_stat
 {
     jot_dtype d = l->nest->buffers.at[s->buffer].dtype;
     LLVMTypeRef lane = cg_memory_type(l->module, d);
-    LLVMValueRef column = LLVMBuildSub(l->m.b, l->axes[across], l->tile_begin, "");
-    LLVMValueRef offsets = cg_sequence(l->module, l->module->i32, l->lanes, 0, STAGE_ROW);
+    LLVMValueRef column = LLVMBuildSub(l->m.b, l->axes[across], l->tile.begin, "");
+    LLVMValueRef offsets =
+        cg_sequence(l->module, l->module->i32, l->vector.lanes, 0, STAGE_ROW);
     LLVMValueRef v =
         cg_gather(l, lane, cg_at(l, lane, rows, column), offsets, dtype_get(d)->bytes, NULL);
     return (struct cg_value){cg_from_memory(l, v, d), NULL};
@@ -732,12 +734,12 @@ struct cg_value cg_load(struct cg_lowering *l, const struct nest_statement *s)
     struct cg_value v;
     if (load_number(l, s, &v))
         return v;
-    if (l->staged[id] && l->across_axis != NEST_NONE)
-        return load_staged(l, s, l->staged[id], l->across_axis);
+    if (l->marks[id].staged && l->tile.across != NEST_NONE)
+        return load_staged(l, s, l->marks[id].staged, l->tile.across);
     if (l->gpu && l->module->hooks->load(l, s, guard, &v))
         return v;
-    if (l->stacks[id].memory) {
-        LLVMTypeRef type = LLVMVectorType(cg_memory_type(l->module, d), l->lanes);
+    if (l->marks[id].stack.memory) {
+        LLVMTypeRef type = LLVMVectorType(cg_memory_type(l->module, d), l->vector.lanes);
         LLVMValueRef all = LLVMBuildLoad2(l->m.b, type, cg_stack_place(l, id, type), "");
         return (struct cg_value){cg_from_memory(l, all, d), NULL};
     }
@@ -751,8 +753,8 @@ struct cg_value cg_load(struct cg_lowering *l, const struct nest_statement *s)
     if (l->gpu)
         l->module->hooks->note_access(l, s);
     v = cg_load_at(l, base, d, &s->index, guard, guard_of_all(l, s->guard));
-    l->is_constant = false;
-    l->align = 0;
+    l->access.is_constant = false;
+    l->access.align = 0;
     return v;
 }
 
@@ -761,7 +763,7 @@ void cg_store(struct cg_lowering *l, const struct nest_statement *s, struct cg_v
     jot_dtype d = l->nest->buffers.at[s->buffer].dtype;
     LLVMValueRef guard = s->guard == NEST_NONE ? NULL : l->values[s->guard].re;
     nest_id id = nest_id_of(l->nest, s);
-    if (l->stacks[id].memory) {
+    if (l->marks[id].stack.memory) {
         LLVMValueRef all = cg_to_memory(l, cg_wide(l, v.re), d);
         LLVMBuildStore(l->m.b, all, cg_stack_place(l, id, LLVMTypeOf(all)));
         return;
@@ -775,10 +777,10 @@ void cg_store(struct cg_lowering *l, const struct nest_statement *s, struct cg_v
     if (cg_records_store(l, s, v.re))
         return;
     LLVMValueRef base = cg_buffer_base(l, s->buffer);
-    l->streams = cg_is_streamed(l, s->buffer, false);
+    l->access.streams = cg_is_streamed(l, s->buffer, false);
     if (l->gpu)
         l->module->hooks->note_access(l, s);
     cg_store_at(l, base, d, &s->index, guard, guard_of_all(l, s->guard), v);
-    l->streams = false;
-    l->align = 0;
+    l->access.streams = false;
+    l->access.align = 0;
 }

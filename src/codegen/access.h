@@ -3,7 +3,31 @@
 #ifndef CODEGEN_ACCESS_H
 #define CODEGEN_ACCESS_H
 
-#include "codegen/lower.h"
+#include "codegen/turn.h"
+#include "nest/nest.h"
+
+struct cg_lowering;
+
+struct cg_buffer {
+    LLVMValueRef base; // NULL until first used
+    bool expanded;     // a local with an element for each lane: [count][lanes]
+    LLVMValueRef
+        of_chunk[CG_CHUNKS]; // expanded: the memory of each of the vectors side by side
+    unsigned between;        // and vectors from element to element
+    // In loops over the points of a network (points.c): elements from row to row, of which lane 0
+    // is at the offset (NULL: 0).  What is kept has zeros where there are no points.
+    int64_t row;
+    bool is_kept;
+    LLVMValueRef offset;
+};
+
+// What is known of an access while it is lowered: who loads or stores sets it.
+struct cg_access {
+    bool is_constant;  // no store of the kernel is to its memory
+    unsigned align;    // bytes; 0: that of an element
+    bool streams;      // the store is to an array that no cache holds
+    bool has_streamed; // some store of the function was
+};
 
 LLVMValueRef cg_wide(struct cg_lowering *l, LLVMValueRef v); // splat to the lanes now
 struct cg_value cg_wide_value(struct cg_lowering *l, struct cg_value v);

@@ -176,7 +176,7 @@ typedef void run(struct cg_lowering *l, void *ctx, LLVMValueRef at, unsigned lan
 static void for_runs(struct cg_lowering *l, int64_t total, unsigned width, run *body, void *ctx)
 {
     int64_t whole = total / width * width;
-    if (whole == width || (l->chunks && whole <= WRITTEN_OUT * (int64_t)width)) {
+    if (whole == width || (l->chunks.at && whole <= WRITTEN_OUT * (int64_t)width)) {
         // With constant places, so that the accumulators of a short fold in a loop over time are
         // registers.
         for (int64_t at = 0; at < whole; at += width)
@@ -288,13 +288,13 @@ void cg_accumulate(struct cg_lowering *l, const struct cg_accumulator *a, LLVMVa
                    const struct nest_index *x, struct cg_value v, struct cg_value v2,
                    LLVMValueRef position, LLVMValueRef guard)
 {
-    bool other_axis = !a->own_axis && a->lanes != l->lanes;
+    bool other_axis = !a->own_axis && a->lanes != l->vector.lanes;
     if (a->rows == 1 && !a->own_axis)
         slot = cg_int(l->module, 0);
     if (a->one_row) {
         // Rows are padded to whole vectors, so no mask keeps the row out of registers.
         LLVMValueRef at = cg_index_first(l, x);
-        struct cg_element old = cg_element_load(l, a, false, a->base, at, l->lanes);
+        struct cg_element old = cg_element_load(l, a, false, a->base, at, l->vector.lanes);
         struct cg_element fresh =
             updated(l, a, &old, cg_wide_value(l, v), cg_wide_value(l, v2), NULL, NULL);
         cg_element_store(l, a, false, a->base, at, &fresh);
@@ -315,11 +315,12 @@ void cg_accumulate(struct cg_lowering *l, const struct cg_accumulator *a, LLVMVa
                           destination, "");
     if (!a->own_axis && a->lanes > 1)
         at = LLVMBuildMul(b, at, cg_int(l->module, a->lanes), "");
-    LLVMValueRef mask = a->lanes > 1 || a->own_axis ? l->mask : NULL;
+    LLVMValueRef mask = a->lanes > 1 || a->own_axis ? l->vector.mask : NULL;
     if (guard)
         mask = mask ? LLVMBuildAnd(b, mask, cg_wide(l, guard), "") : cg_wide(l, guard);
-    struct cg_element old = a->elements ? cg_element_identity(l, a, l->lanes)
-                                        : cg_element_load(l, a, false, a->base, at, l->lanes);
+    struct cg_element old = a->elements
+                                ? cg_element_identity(l, a, l->vector.lanes)
+                                : cg_element_load(l, a, false, a->base, at, l->vector.lanes);
     struct cg_element fresh = updated(l, a, &old, cg_wide_value(l, v), cg_wide_value(l, v2),
                                       cg_wide(l, position), mask);
     cg_element_store(l, a, false, a->base, at, &fresh);

@@ -8,7 +8,6 @@
 #include "codegen/index.h"
 #include "codegen/loop.h"
 #include "codegen/lower.h"
-#include "codegen/stack.h"
 #include "codegen/turn.h"
 
 #define MOST_ALONE 512  // statements, which are code once more
@@ -63,7 +62,7 @@ static void look_at(struct look *k, nest_id id)
         k->is_used[x->buffer] = true;
         k->is_put[x->buffer] |= x->kind == NEST_PUT;
         // What stands in tiles of vectors, is accumulated by lanes, or belongs to a point.
-        k->has_form &= !l->staged[id] && !l->stacks[id].memory &&
+        k->has_form &= !l->marks[id].staged && !l->marks[id].stack.memory &&
                        !(x->kind == NEST_PUT && x->op && is_open(l, x->fold)) &&
                        !l->buffers[x->buffer].row;
     }
@@ -77,7 +76,7 @@ static void look_at_block(struct look *k, uint32_t block)
         return;
     const struct nest_block *b = &k->l->nest->blocks.at[block];
     for (uint32_t i = 0; i < b->statements.count; i++)
-        if (!k->l->hoisted[b->statements.at[i]])
+        if (!k->l->marks[b->statements.at[i]].is_hoisted)
             look_at(k, b->statements.at[i]);
 }
 
@@ -154,8 +153,8 @@ static void know(struct lane_values *v, nest_id id)
         re[n] = l->values[id].re;
         im[n] = l->values[id].im;
     }
-    v->of_lane[id] = (struct cg_value){element(l, v->place, l->lanes, n, re),
-                                       element(l, v->place, l->lanes, n, im)};
+    v->of_lane[id] = (struct cg_value){element(l, v->place, l->vector.lanes, n, re),
+                                       element(l, v->place, l->vector.lanes, n, im)};
 }
 
 static void know_all(struct lane_values *v, uint32_t n, const nest_id *ids)
@@ -193,7 +192,7 @@ static void know_statement(struct lane_values *v, const struct nest_statement *x
 static void know_block(struct lane_values *v, uint32_t block)
 {
     nest_for_each (s, v->l->nest, block)
-        if (!v->l->hoisted[nest_id_of(v->l->nest, s)])
+        if (!v->l->marks[nest_id_of(v->l->nest, s)].is_hoisted)
             know_statement(v, s);
 }
 
@@ -232,7 +231,7 @@ static struct move move_of(struct cg_lowering *l, const struct cg_alone *a, nest
                      .type = cg_memory_type(l->module, d),
                      .parts = dtype_is_complex(d) ? 2 : 1,
                      .between = l->buffers[buffer].between,
-                     .lanes = l->lanes,
+                     .lanes = l->vector.lanes,
                      .of_lane = a->buffers[buffer].base};
     for (struct cg_turn t = {0}; cg_turn_next(l, &t);)
         m.of_vectors[m.vectors++] = cg_buffer_base(l, buffer);
@@ -329,9 +328,10 @@ static void take_locals(struct cg_lowering *l, struct cg_alone *a,
 
 LLVMValueRef cg_alone_mask(struct cg_lowering *l, const struct cg_alone *a, unsigned c)
 {
-    LLVMValueRef places =
-        cg_sequence(l->module, l->module->i32, l->lanes, (int64_t)c * l->lanes, 1);
-    return LLVMBuildICmp(l->m.b, LLVMIntEQ, places, cg_splat(&l->m, a->place, l->lanes), "");
+    LLVMValueRef places = cg_sequence(l->module, l->module->i32, l->vector.lanes,
+                                      (int64_t)c * l->vector.lanes, 1);
+    return LLVMBuildICmp(l->m.b, LLVMIntEQ, places, cg_splat(&l->m, a->place, l->vector.lanes),
+                         "");
 }
 
 struct cg_alone cg_alone_open(struct cg_lowering *l, const struct nest_statement *s,
@@ -342,17 +342,17 @@ struct cg_alone cg_alone_open(struct cg_lowering *l, const struct nest_statement
     struct cg_value *values = values_of_lane(l, s, place);
     take_locals(l, &a, s);
     a.outer = *l;
-    a.index = l->axes[l->vector_axis];
-    l->axes[l->vector_axis] =
+    a.index = l->axes[l->vector.axis];
+    l->axes[l->vector.axis] =
         LLVMBuildAdd(b, a.index, LLVMBuildZExt(b, place, l->module->i64, ""), "");
     l->values = values;
     l->buffers = a.buffers;
-    l->lanes = 1;
-    l->vector_axis = NEST_NONE;
-    l->varies = NULL;
-    l->mask = l->tail = NULL;
-    l->chunks = NULL;
-    l->together = false;
+    l->vector.lanes = 1;
+    l->vector.axis = NEST_NONE;
+    l->vector.varies = NULL;
+    l->vector.mask = l->vector.tail = NULL;
+    l->chunks.at = NULL;
+    l->chunks.together = false;
     return a;
 }
 
@@ -360,15 +360,9 @@ void cg_alone_close(struct cg_lowering *l, const struct cg_alone *a)
 {
     l->values = a->outer.values;
     l->buffers = a->outer.buffers;
-    l->lanes = a->outer.lanes;
-    l->vector_axis = a->outer.vector_axis;
-    l->vector_loop = a->outer.vector_loop;
-    l->varies = a->outer.varies;
-    l->mask = a->outer.mask;
-    l->tail = a->outer.tail;
+    l->vector = a->outer.vector;
     l->chunks = a->outer.chunks;
-    l->together = a->outer.together;
-    l->axes[l->vector_axis] = a->index;
+    l->axes[l->vector.axis] = a->index;
     for (uint32_t i = 0; i < l->nest->buffers.count; i++)
         if (a->puts_back[i])
             move_local(l, a, i, true);

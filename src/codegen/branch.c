@@ -70,10 +70,10 @@ static void lower_side(struct cg_lowering *l, uint32_t block, LLVMValueRef mask,
                        uint32_t n, const nest_id *yields, struct cg_value *out)
 {
     LLVMBuilderRef b = l->m.b;
-    LLVMValueRef outer = l->mask;
+    LLVMValueRef outer = l->vector.mask;
     struct cg_branch branch = {0};
     LLVMBasicBlockRef before = NULL;
-    l->mask = mask;
+    l->vector.mask = mask;
     if (skips) {
         LLVMValueRef any = cg_any(l, mask);
         before = LLVMGetInsertBlock(b);
@@ -84,7 +84,7 @@ static void lower_side(struct cg_lowering *l, uint32_t block, LLVMValueRef mask,
     for (uint32_t i = 0; i < n; i++)
         out[i] = cg_wide_value(l, l->values[yields[i]]);
     LLVMBasicBlockRef after = LLVMGetInsertBlock(b);
-    l->mask = outer;
+    l->vector.mask = outer;
     if (!skips)
         return;
     cg_if_close(l, &branch);
@@ -99,7 +99,7 @@ static void lower_lanes(struct cg_lowering *l, const struct nest_statement *s)
     LLVMValueRef p = l->values[s->in[0]].re, not_p = LLVMBuildNot(b, p, "");
     struct cg_value *then = arena_array(l->arena, struct cg_value, 2 * n + 1);
     bool cheap = is_cheap(l, s->body) && is_cheap(l, s->other);
-    LLVMValueRef outer = l->mask;
+    LLVMValueRef outer = l->vector.mask;
     lower_side(l, s->body, outer ? LLVMBuildAnd(b, outer, p, "") : p, !cheap, n, s->yields,
                then);
     if (s->other != NEST_NONE)

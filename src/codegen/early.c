@@ -18,7 +18,8 @@ struct cg_early cg_early_of(struct cg_lowering *l, const struct nest_statement *
 {
     struct cg_early e = {
         .axis = seq->axes[0], .is_back = seq->reverse, .strip = (uint32_t)strip};
-    e.steps = l->together || cg_extent(l, seq) <= strip ? 0 : l->nest->axes.at[e.axis].early;
+    e.steps =
+        l->chunks.together || cg_extent(l, seq) <= strip ? 0 : l->nest->axes.at[e.axis].early;
     if (!e.steps)
         return e;
     e.statements = arena_array(l->arena, nest_id, l->nest->statements.count + 1);
@@ -53,7 +54,7 @@ static void read_step(struct cg_lowering *l, const struct cg_early *e, LLVMValue
     step = LLVMBuildSelect(b, is_over, e->last, step, "");
     l->axes[e->axis] = e->is_back ? LLVMBuildSub(b, e->last, step, "") : step;
     for (uint32_t i = 0; i < e->n; i++)
-        if (is_read(l, e, i) || !l->hoisted[e->statements[i]]) {
+        if (is_read(l, e, i) || !l->marks[e->statements[i]].is_hoisted) {
             cg_lower_statement(l, e->statements[i]);
             struct cg_value v = l->values[cg_statement(l, e->statements[i])->result];
             out[i] = is_read(l, e, i) ? apart(l, v) : v;
@@ -84,7 +85,7 @@ void cg_early_step(struct cg_lowering *l, struct cg_early *e, LLVMValueRef step,
     for (uint32_t i = 0; i < e->n; i++)
         if (is_read(l, e, i)) {
             l->values[cg_statement(l, e->statements[i])->result] = own[i];
-            l->hoisted[e->statements[i]] = true;
+            l->marks[e->statements[i]].is_hoisted = true;
         }
 }
 
@@ -95,5 +96,5 @@ void cg_early_close(struct cg_lowering *l, const struct cg_early *e, LLVMBasicBl
             cg_phi_add(e->values[i], e->values[i + e->strip * e->n], latch);
     for (uint32_t i = 0; i < e->n; i++)
         if (is_read(l, e, i))
-            l->hoisted[e->statements[i]] = false;
+            l->marks[e->statements[i]].is_hoisted = false;
 }

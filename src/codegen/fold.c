@@ -173,7 +173,7 @@ static unsigned row_lanes(const struct cg_lowering *l, const struct cg_fold_plan
     path_to(l, cg_statement(l, p->statement)->body, put, path, &n);
     const struct nest_statement *s = cg_statement(l, put),
                                 *map = n ? cg_statement(l, path[0]) : s;
-    if (l->lanes != 1 || p->state.own_axis || n != 1 || map->kind != NEST_MAP ||
+    if (l->vector.lanes != 1 || p->state.own_axis || n != 1 || map->kind != NEST_MAP ||
         map->n_axes != 1 || s->guard != NEST_NONE ||
         nest_index_factor(&s->index, map->axes[0]) != 1)
         return 0;
@@ -196,16 +196,16 @@ static void make_accumulators(struct cg_lowering *l, struct cg_fold_plan *p, uns
     for (uint32_t i = 0; i < f->n_combines + f->n_puts; i++) {
         struct cg_accumulator *a = &f->accumulators[i];
         *a = (struct cg_accumulator){.own_axis = f->own_axis,
-                                     .lanes = f->own_axis ? 1 : l->lanes,
+                                     .lanes = f->own_axis ? 1 : l->vector.lanes,
                                      .rows = rows,
                                      .count = 1};
         if (i < f->n_combines) {
             a->op = s->combines[i].op;
             a->dtype = s->combines[i].dtype;
-            bool in_lanes = !f->own_axis && l->lanes > 1, is_short = p->length <= SHORT;
+            bool in_lanes = !f->own_axis && l->vector.lanes > 1, is_short = p->length <= SHORT;
             a->elements = in_lanes && is_short && !cg_is_arg(a) ? (unsigned)p->length : 0;
             if (in_lanes && cg_is_arg(a) &&
-                (is_short || l->lanes * dtype_get(a->dtype)->bytes >= WIDE))
+                (is_short || l->vector.lanes * dtype_get(a->dtype)->bytes >= WIDE))
                 a->rows = 1;
         } else {
             nest_id put = puts[i - f->n_combines];
@@ -232,11 +232,11 @@ struct cg_fold_plan cg_fold_plan_make(struct cg_lowering *l, nest_id id, int64_t
     p.block = fold_block(p.length);
     p.blocks = p.length > p.block ? (p.length + p.block - 1) / p.block : 1;
     unsigned rows = p.rows = fold_power_of_two(p.length, CG_FOLD_LANES);
-    p.is_network = l->lanes == 1 && cg_is_network(l, id);
+    p.is_network = l->vector.lanes == 1 && cg_is_network(l, id);
     if (p.is_network) {
         p.vector_axis = s->axes[0];
         p.lanes = cg_network_lanes(l);
-    } else if (l->lanes == 1) {
+    } else if (l->vector.lanes == 1) {
         p.vector_axis = nest_vector_axis(l->nest, s);
         p.lanes = p.vector_axis == NEST_NONE ? 1 : l->nest->axes.at[p.vector_axis].vector;
     }
@@ -317,8 +317,8 @@ static LLVMValueRef set_axes(struct cg_lowering *l, const struct nest_statement 
 static LLVMValueRef positions(struct cg_lowering *l, const struct cg_fold_plan *p,
                               LLVMValueRef at)
 {
-    return LLVMBuildAdd(l->m.b, cg_splat(&l->m, place_in_block(l, p, at), l->lanes),
-                        cg_sequence(l->module, l->module->i32, l->lanes, 0, 1), "");
+    return LLVMBuildAdd(l->m.b, cg_splat(&l->m, place_in_block(l, p, at), l->vector.lanes),
+                        cg_sequence(l->module, l->module->i32, l->vector.lanes, 0, 1), "");
 }
 
 // The lanes of one window that belong to the sequence places [low, high).
@@ -327,12 +327,13 @@ static LLVMValueRef window_mask(struct cg_lowering *l, LLVMValueRef at, unsigned
 {
     LLVMBuilderRef b = l->m.b;
     LLVMTypeRef lane = l->module->i64;
-    LLVMValueRef place = LLVMBuildAdd(b, cg_splat(&l->m, at, l->lanes),
-                                      cg_sequence(l->module, lane, l->lanes, first, 1), "");
+    LLVMValueRef place =
+        LLVMBuildAdd(b, cg_splat(&l->m, at, l->vector.lanes),
+                     cg_sequence(l->module, lane, l->vector.lanes, first, 1), "");
     LLVMValueRef above =
-        LLVMBuildICmp(b, LLVMIntSGE, place, cg_splat(&l->m, low, l->lanes), "");
+        LLVMBuildICmp(b, LLVMIntSGE, place, cg_splat(&l->m, low, l->vector.lanes), "");
     LLVMValueRef below =
-        LLVMBuildICmp(b, LLVMIntSLT, place, cg_splat(&l->m, high, l->lanes), "");
+        LLVMBuildICmp(b, LLVMIntSLT, place, cg_splat(&l->m, high, l->vector.lanes), "");
     return LLVMBuildAnd(b, above, below, "");
 }
 
@@ -386,9 +387,9 @@ static void window(struct cg_lowering *l, struct cg_fold_plan *p, LLVMValueRef a
         LLVMValueRef first = LLVMBuildAdd(b, at, part.index, "");
         l->axes[p->vector_axis] = LLVMBuildAdd(b, base, part.index, "");
         p->state.slot = part.index;
-        l->mask = low ? window_mask(l, first, 0, low, high) : NULL;
+        l->vector.mask = low ? window_mask(l, first, 0, low, high) : NULL;
         element(l, p, positions(l, p, first));
-        l->mask = NULL;
+        l->vector.mask = NULL;
         cg_loop_close(l, &part);
         return;
     }
@@ -398,9 +399,9 @@ static void window(struct cg_lowering *l, struct cg_fold_plan *p, LLVMValueRef a
         LLVMValueRef offset = cg_int(l->module, q);
         l->axes[p->vector_axis] = LLVMBuildAdd(b, base, offset, "");
         p->state.slot = offset;
-        l->mask = low ? window_mask(l, at, q, low, high) : NULL;
+        l->vector.mask = low ? window_mask(l, at, q, low, high) : NULL;
         element(l, p, positions(l, p, LLVMBuildAdd(b, at, offset, "")));
-        l->mask = NULL;
+        l->vector.mask = NULL;
     }
 }
 
@@ -433,11 +434,11 @@ static void own_axis_block(struct cg_lowering *l, struct cg_fold_plan *p, LLVMVa
     const struct nest_statement *s = cg_statement(l, p->statement);
     LLVMBuilderRef b = l->m.b;
     int64_t rows = fold_power_of_two(p->length, CG_FOLD_LANES);
-    l->vector_axis = p->vector_axis;
-    l->vector_loop = p->statement;
-    l->lanes = p->lanes;
+    l->vector.axis = p->vector_axis;
+    l->vector.loop = p->statement;
+    l->vector.lanes = p->lanes;
     if (p->chunks)
-        l->varies = cg_variation(l, p->statement, p->vector_axis);
+        l->vector.varies = cg_variation(l, p->statement, p->vector_axis);
     LLVMValueRef step = cg_int(l->module, rows);
     if (p->windowed) {
         struct cg_loop loop = cg_loop_open(l, first, last, step);
@@ -465,9 +466,9 @@ static void own_axis_block(struct cg_lowering *l, struct cg_fold_plan *p, LLVMVa
                 cg_if_close(l, &branch);
         }
     }
-    l->vector_axis = NEST_NONE;
-    l->lanes = 1;
-    l->varies = NULL;
+    l->vector.axis = NEST_NONE;
+    l->vector.lanes = 1;
+    l->vector.varies = NULL;
 }
 
 void cg_fold_place(struct cg_lowering *l, struct cg_fold_plan *p, LLVMValueRef at)

@@ -24,8 +24,8 @@ static bool streams(const struct cg_lowering *l, const struct nest_statement *fo
 {
     const struct nest_buffer *b = &l->nest->buffers.at[load->buffer];
     int64_t step = nest_index_factor(&load->index, fold->axes[fold->n_axes - 1]);
-    return nest_index_factor(&load->index, l->vector_axis) && step >= -(int64_t)l->lanes &&
-           step <= (int64_t)l->lanes &&
+    return nest_index_factor(&load->index, l->vector.axis) &&
+           step >= -(int64_t)l->vector.lanes && step <= (int64_t)l->vector.lanes &&
            b->count * dtype_get(b->dtype)->bytes > COST_LARGE_BYTES;
 }
 
@@ -44,7 +44,7 @@ static bool is_short(const struct cg_lowering *l, const struct nest_statement *f
 unsigned cg_fold_group(const struct cg_lowering *l, const struct cg_fold_plan *p)
 {
     const struct nest_statement *s = cg_statement(l, p->statement);
-    if (l->gpu || l->lanes == 1 || p->rows < CG_FOLD_LANES || !s->n_combines)
+    if (l->gpu || l->vector.lanes == 1 || p->rows < CG_FOLD_LANES || !s->n_combines)
         return 1;
     for (uint32_t i = 0; i < s->n_combines; i++)
         if (ir_is_arg(s->combines[i].op))
@@ -76,7 +76,7 @@ static void one_accumulator(const struct group *g, unsigned i, struct cg_element
     cg_loop_close(l, &turn);
     for (uint32_t k = 0; k < f->n_combines; k++)
         out[k] = cg_element_load(l, &f->accumulators[k], false, f->accumulators[k].base, zero,
-                                 l->lanes);
+                                 l->vector.lanes);
 }
 
 // The accumulators first, first + step, ... of the group.
@@ -114,7 +114,7 @@ void cg_fold_groups(struct cg_lowering *l, struct cg_fold_plan *p, LLVMValueRef 
     f->accumulators = near;
     together(&g, 0, 1, out);
     f->accumulators = (struct cg_accumulator *)g.all;
-    LLVMValueRef at = LLVMBuildMul(l->m.b, row.index, cg_int(l->module, l->lanes), "");
+    LLVMValueRef at = LLVMBuildMul(l->m.b, row.index, cg_int(l->module, l->vector.lanes), "");
     for (uint32_t k = 0; k < n; k++)
         cg_element_store(l, &g.all[k], false, g.all[k].base, at, &out[k]);
     cg_loop_close(l, &row);

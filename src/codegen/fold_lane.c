@@ -17,10 +17,10 @@
 // How many lanes count.
 static LLVMValueRef count_lanes(struct cg_lowering *l)
 {
-    if (!l->mask)
-        return cg_int(l->module, l->lanes);
-    LLVMTypeRef bits = LLVMIntTypeInContext(l->module->context, l->lanes);
-    LLVMValueRef set = LLVMBuildBitCast(l->m.b, l->mask, bits, "");
+    if (!l->vector.mask)
+        return cg_int(l->module, l->vector.lanes);
+    LLVMTypeRef bits = LLVMIntTypeInContext(l->module->context, l->vector.lanes);
+    LLVMValueRef set = LLVMBuildBitCast(l->m.b, l->vector.mask, bits, "");
     set = cg_intrinsic(&l->m, "llvm.ctpop", bits, 1, &set);
     return LLVMBuildIntCast2(l->m.b, set, l->module->i64, false, "");
 }
@@ -31,33 +31,28 @@ void cg_lower_fold_by_lane(struct cg_lowering *l, nest_id id)
     LLVMValueRef *places = arena_array(l->arena, LLVMValueRef, s->n_results + 1);
     LLVMTypeRef *types = arena_array(l->arena, LLVMTypeRef, s->n_results + 1);
     LLVMBuilderRef b = l->m.b;
-    struct cg_lowering outer = *l;
-    nest_id axis = l->vector_axis;
-    LLVMValueRef index = l->axes[axis], count = count_lanes(l);
+    struct cg_vector outer = l->vector;
+    LLVMValueRef index = l->axes[outer.axis], count = count_lanes(l);
     for (uint32_t i = 0; i < s->n_results; i++) {
         LLVMTypeRef lane = cg_lane_type(l->module, l->nest->values.at[s->result + i].dtype);
-        types[i] = cg_with_lanes(lane, l->lanes);
+        types[i] = cg_with_lanes(lane, l->vector.lanes);
         places[i] = cg_alloca(l, types[i], 1);
-        if (l->mask)
+        if (l->vector.mask)
             LLVMBuildStore(b, LLVMConstNull(types[i]), places[i]);
     }
-    l->lanes = 1;
-    l->vector_axis = NEST_NONE;
-    l->mask = l->tail = NULL;
+    l->vector.lanes = 1;
+    l->vector.axis = NEST_NONE;
+    l->vector.mask = l->vector.tail = NULL;
     struct cg_loop loop = cg_loop_open(l, cg_int(l->module, 0), count, cg_int(l->module, 1));
-    l->axes[axis] = LLVMBuildAdd(b, index, loop.index, "");
+    l->axes[outer.axis] = LLVMBuildAdd(b, index, loop.index, "");
     cg_lower_fold(l, id);
     for (uint32_t i = 0; i < s->n_results; i++) {
         LLVMTypeRef lane = LLVMGetElementType(types[i]);
         LLVMBuildStore(b, l->values[s->result + i].re, cg_at(l, lane, places[i], loop.index));
     }
     cg_loop_close(l, &loop);
-    l->lanes = outer.lanes;
-    l->vector_axis = axis;
-    l->vector_loop = outer.vector_loop;
-    l->mask = outer.mask;
-    l->tail = outer.tail;
-    l->axes[axis] = index;
+    l->vector = outer;
+    l->axes[outer.axis] = index;
     for (uint32_t i = 0; i < s->n_results; i++)
         l->values[s->result + i] =
             (struct cg_value){LLVMBuildLoad2(b, types[i], places[i], ""), NULL};

@@ -105,7 +105,7 @@ static void lower_stage(struct cg_lowering *l, const struct staged *t, enum stag
     for (uint32_t i = 0; i < t->body->statements.count; i++) {
         nest_id id = t->body->statements.at[i];
         const struct nest_statement *s = cg_statement(l, id);
-        if (l->hoisted[id] || t->of_statement[i] != stage)
+        if (l->marks[id].is_hoisted || t->of_statement[i] != stage)
             continue;
         cg_lower_statement(l, id);
         for (uint32_t k = 0; k < s->n_results; k++) {
@@ -135,7 +135,7 @@ static void reload(struct cg_lowering *l, const struct staged *t, enum stage sta
                 continue;
             jot_dtype d = l->nest->values.at[value].dtype;
             LLVMTypeRef lane = cg_memory_type(l->module, d);
-            LLVMValueRef v = LLVMBuildLoad2(l->m.b, cg_with_lanes(lane, l->lanes),
+            LLVMValueRef v = LLVMBuildLoad2(l->m.b, cg_with_lanes(lane, l->vector.lanes),
                                             cg_at(l, lane, t->memory[value], at), "");
             LLVMSetAlignment(v, dtype_get(d)->bytes);
             l->values[value] = (struct cg_value){cg_from_memory(l, v, d), NULL};
@@ -168,10 +168,10 @@ static void staged_elements(struct cg_lowering *l, struct cg_fold_plan *p,
     for (enum stage stage = BEFORE; stage <= AFTER; stage++) {
         LLVMValueRef at = cg_int(l->module, 0);
         if (stage == NUMBERS) {
-            l->lanes = TILE;
+            l->vector.lanes = TILE;
             reload(l, t, stage, at);
             lower_stage(l, t, stage, at);
-            l->lanes = 1;
+            l->vector.lanes = 1;
             continue;
         }
         struct cg_loop element = cg_loop_open(l, tile.index, stop, step);

@@ -38,7 +38,7 @@ static void hoist_block(struct cg_lowering *l, struct loop *p, uint32_t block)
     nest_for_each (s, l->nest, block) {
         nest_id id = nest_id_of(l->nest, s);
         bool uniform = is_uniform(l, s, p);
-        l->hoisted[id] = false;
+        l->marks[id].is_hoisted = false;
         if (uniform)
             kept[n++] = id;
         for (uint32_t k = 0; !uniform && k < s->n_results; k++)
@@ -46,7 +46,7 @@ static void hoist_block(struct cg_lowering *l, struct loop *p, uint32_t block)
     }
     cg_lower_list(l, kept, n);
     for (uint32_t i = 0; i < n; i++)
-        l->hoisted[kept[i]] = true;
+        l->marks[kept[i]].is_hoisted = true;
 }
 
 void cg_hoist(struct cg_lowering *l, const nest_id *axes, int n_axes, nest_id first_carry,
@@ -64,5 +64,5 @@ void cg_forget_hoisted(struct cg_lowering *l, uint32_t block)
 {
     const struct nest_block *b = &l->nest->blocks.at[block];
     for (uint32_t i = 0; i < b->statements.count; i++)
-        l->hoisted[b->statements.at[i]] = false;
+        l->marks[b->statements.at[i]].is_hoisted = false;
 }

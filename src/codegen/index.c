@@ -33,7 +33,7 @@ struct cg_parts cg_split_index(struct cg_lowering *l, const struct nest_index *x
         const struct nest_term *t = &x->terms[i];
         if (!t->is_value) {
             p.uniform = cg_add(l, p.uniform, cg_times(l, l->axes[t->id], t->factor));
-            if (t->id == l->vector_axis)
+            if (t->id == l->vector.axis)
                 p.factor = t->factor;
             continue;
         }
@@ -49,9 +49,10 @@ struct cg_parts cg_split_index(struct cg_lowering *l, const struct nest_index *x
 
 LLVMValueRef cg_lane_offsets(struct cg_lowering *l, const struct cg_parts *p)
 {
-    LLVMValueRef all = cg_splat(&l->m, p->uniform, l->lanes);
+    LLVMValueRef all = cg_splat(&l->m, p->uniform, l->vector.lanes);
     if (p->factor)
-        all = cg_add(l, all, cg_sequence(l->module, l->module->i64, l->lanes, 0, p->factor));
+        all = cg_add(l, all,
+                     cg_sequence(l->module, l->module->i64, l->vector.lanes, 0, p->factor));
     return p->varying ? cg_add(l, all, p->varying) : all;
 }
 
@@ -65,13 +66,15 @@ LLVMValueRef cg_index_value(struct cg_lowering *l, const struct nest_index *x, j
     struct cg_parts p = cg_split_index(l, x);
     LLVMTypeRef lane = cg_lane_type(l->module, d);
     bool narrow = dtype_get(d)->bytes < 8;
-    if (l->lanes == 1 || (!p.factor && !p.varying))
+    if (l->vector.lanes == 1 || (!p.factor && !p.varying))
         return narrow ? LLVMBuildTrunc(l->m.b, p.uniform, lane, "") : p.uniform;
     if (p.varying || !narrow) {
         LLVMValueRef all = cg_lane_offsets(l, &p);
-        return narrow ? LLVMBuildTrunc(l->m.b, all, LLVMVectorType(lane, l->lanes), "") : all;
+        return narrow ? LLVMBuildTrunc(l->m.b, all, LLVMVectorType(lane, l->vector.lanes), "")
+                      : all;
     }
     // Truncated first: the arithmetic wraps to the same bits in the narrow type.
-    LLVMValueRef base = cg_splat(&l->m, LLVMBuildTrunc(l->m.b, p.uniform, lane, ""), l->lanes);
-    return cg_add(l, base, cg_sequence(l->module, lane, l->lanes, 0, p.factor));
+    LLVMValueRef base =
+        cg_splat(&l->m, LLVMBuildTrunc(l->m.b, p.uniform, lane, ""), l->vector.lanes);
+    return cg_add(l, base, cg_sequence(l->module, lane, l->vector.lanes, 0, p.factor));
 }

@@ -17,7 +17,6 @@
 #include "codegen/prefetch.h"
 #include "codegen/pressure.h"
 #include "codegen/size.h"
-#include "codegen/stack.h"
 #include "map/map.h"
 
 #include "base/status.h"
@@ -45,12 +44,18 @@ struct cg_lowering cg_lowering_make(struct cg_module *module, struct arena *aren
                                 .uses = arena_new(arena, struct map_uses),
                                 .written_out = cg_most_written_out(module, nest),
                                 .m = m,
-                                .top = NEST_NONE,
-                                .vector_axis = NEST_NONE,
-                                .vector_loop = NEST_NONE,
-                                .tile_axis = NEST_NONE,
-                                .across_axis = NEST_NONE,
-                                .lanes = 1};
+                                .around.top = NEST_NONE,
+                                .vector = {.axis = NEST_NONE, .loop = NEST_NONE, .lanes = 1},
+                                .tile = {.axis = NEST_NONE, .across = NEST_NONE}};
+}
+
+void cg_make_tables(struct cg_lowering *l)
+{
+    const struct nest *nest = l->nest;
+    l->values = arena_array(l->arena, struct cg_value, nest->values.count + 1);
+    l->axes = arena_array(l->arena, LLVMValueRef, nest->axes.count + 1);
+    l->buffers = arena_array(l->arena, struct cg_buffer, nest->buffers.count + 1);
+    l->marks = arena_array(l->arena, struct cg_mark, nest->statements.count + 1);
 }
 
 static struct cg_lowering begin_function(struct cg_module *module, struct arena *arena,
@@ -62,28 +67,22 @@ static struct cg_lowering begin_function(struct cg_module *module, struct arena 
                                         (LLVMTypeRef[]){p, i, i, i, p}, 5, 0);
     struct cg_lowering l = cg_lowering_make(module, arena, nest);
     l.m.by_function = by_function;
-    l.function = LLVMAddFunction(module->module, symbol, type);
-    l.buffers_argument = LLVMGetParam(l.function, 0);
-    l.scratch_argument = LLVMGetParam(l.function, 4);
-    l.entry = LLVMAppendBasicBlockInContext(module->context, l.function, "entry");
+    l.frame.function = LLVMAddFunction(module->module, symbol, type);
+    l.frame.buffers = LLVMGetParam(l.frame.function, 0);
+    l.frame.scratch = LLVMGetParam(l.frame.function, 4);
+    l.frame.entry = LLVMAppendBasicBlockInContext(module->context, l.frame.function, "entry");
     LLVMBasicBlockRef start =
-        LLVMAppendBasicBlockInContext(module->context, l.function, "start");
-    LLVMPositionBuilderAtEnd(l.m.b, l.entry);
+        LLVMAppendBasicBlockInContext(module->context, l.frame.function, "start");
+    LLVMPositionBuilderAtEnd(l.m.b, l.frame.entry);
     LLVMBuildBr(l.m.b, start);
     LLVMPositionBuilderAtEnd(l.m.b, start);
-    l.values = arena_array(arena, struct cg_value, nest->values.count + 1);
-    l.axes = arena_array(arena, LLVMValueRef, nest->axes.count + 1);
-    l.buffers = arena_array(arena, struct cg_buffer, nest->buffers.count + 1);
-    l.hoisted = arena_array(arena, bool, nest->statements.count + 1);
-    l.stacks = arena_array(arena, struct cg_stack, nest->statements.count + 1);
-    l.prefetches = arena_array(arena, bool, nest->statements.count + 1);
-    l.staged = arena_array(arena, LLVMValueRef, nest->statements.count + 1);
+    cg_make_tables(&l);
     return l;
 }
 
 static LLVMValueRef operand(struct cg_lowering *l, uint32_t i)
 {
-    LLVMValueRef at = cg_at(l, l->module->ptr, l->buffers_argument, cg_int(l->module, i));
+    LLVMValueRef at = cg_at(l, l->module->ptr, l->frame.buffers, cg_int(l->module, i));
     return LLVMBuildLoad2(l->m.b, l->module->ptr, at, "");
 }
 
@@ -180,9 +179,10 @@ static void lower_points_kernel(struct cg_lowering *l, nest_id loop, struct cg_k
 {
     const struct nest_statement *s = cg_statement(l, loop);
     nest_id split = split_axis(l, loop);
-    l->top = loop;
+    l->around.top = loop;
     cg_prefetch_find(l, loop);
-    cg_lower_points(l, loop, split, LLVMGetParam(l->function, 1), LLVMGetParam(l->function, 2));
+    cg_lower_points(l, loop, split, LLVMGetParam(l->frame.function, 1),
+                    LLVMGetParam(l->frame.function, 2));
     double factor = nest_has_time(l->nest, s->body) ? COST_EVEN : 1;
     set_step(out, out->symbol, l->nest->axes.at[split].extent,
              factor * map_cost(l->nest, loop, NULL), chunk_unit(l, loop, split));
@@ -217,7 +217,7 @@ static void lower_loops(struct cg_lowering *l, const struct nest_block *body, in
     static const char *const suffixes[CG_KERNEL_STEPS] = {"", "_1", "_2", "_3"};
     struct cg_lowering at = *l;
     out->n_steps = 0;
-    for (uint32_t i = 0; i < body->statements.count && at.status == JOT_OK; i++) {
+    for (uint32_t i = 0; i < body->statements.count && !at.failure; i++) {
         if (!is_loop(cg_statement(l, body->statements.at[i])->kind))
             continue;
         struct cg_kernel_step *step = &out->steps[out->n_steps];
@@ -232,10 +232,9 @@ static void lower_loops(struct cg_lowering *l, const struct nest_block *body, in
                 cg_lower_statement(&at, body->statements.at[k]);
         lower_points_kernel(&at, body->statements.at[i], step);
         end_function(&at);
-        step->scratch_bytes = at.scratch_bytes;
+        step->scratch_bytes = at.frame.scratch_bytes;
     }
-    l->status = at.status;
-    l->message = at.message;
+    l->failure = at.failure;
 }
 
 // Bytes of one row of the results of an accumulator.
@@ -276,28 +275,29 @@ static void lower_fold_kernel(struct cg_lowering *l, const struct nest_block *bo
 {
     nest_id fold = body->statements.at[at];
     double cost = map_cost(l->nest, fold, NULL);
-    l->top = fold;
+    l->around.top = fold;
     lower_simple(l, body, 0, at);
     uint32_t n_operands = 0;
     for (uint32_t i = 0; i < l->nest->buffers.count; i++)
         n_operands += l->nest->buffers.at[i].role != NEST_LOCAL;
     struct cg_fold_plan p = cg_fold_plan_make(l, fold, 0);
     out->partial_bytes = place_results(l, &p, operand(l, n_operands));
-    struct cg_loop loop = cg_loop_open(l, LLVMGetParam(l->function, 1),
-                                       LLVMGetParam(l->function, 2), cg_int(l->module, 1));
+    struct cg_loop loop =
+        cg_loop_open(l, LLVMGetParam(l->frame.function, 1), LLVMGetParam(l->frame.function, 2),
+                     cg_int(l->module, 1));
     cg_fold_block(l, &p, loop.index, loop.index);
     cg_loop_close(l, &loop);
     end_function(l);
-    out->steps[0].scratch_bytes = l->scratch_bytes;
+    out->steps[0].scratch_bytes = l->frame.scratch_bytes;
     set_step(&out->steps[0], out->steps[0].symbol, p.blocks, cost, 1);
-    if (l->status != JOT_OK)
+    if (l->failure)
         return;
 
     struct cg_kernel_step *last = &out->steps[out->n_steps++];
     last->symbol = symbol_name(l->arena, number, "_end");
     struct cg_lowering end =
         begin_function(l->module, l->arena, l->nest, l->m.by_function, last->symbol);
-    end.top = fold;
+    end.around.top = fold;
     bind_buffers(&end);
     lower_simple(&end, body, 0, at);
     struct cg_fold_plan q = cg_fold_plan_make(&end, fold, 0);
@@ -309,9 +309,8 @@ static void lower_fold_kernel(struct cg_lowering *l, const struct nest_block *bo
     end_function(&end);
     *last = (struct cg_kernel_step){
         .symbol = last->symbol, .total = 1, .grain = 1, .phase_grain = 1};
-    last->scratch_bytes = end.scratch_bytes;
-    l->status = end.status;
-    l->message = end.message;
+    last->scratch_bytes = end.frame.scratch_bytes;
+    l->failure = end.failure;
 }
 
 static jot_status lower_kernel(struct cg_module *module, struct arena *arena, struct nest *nest,
@@ -346,14 +345,14 @@ static jot_status lower_kernel(struct cg_module *module, struct arena *arena, st
             lower_simple(&l, body, 0, at);
             lower_points_kernel(&l, body->statements.at[at], &out->steps[0]);
         } else {
-            l.top = loops ? body->statements.at[at] : NEST_NONE;
+            l.around.top = loops ? body->statements.at[at] : NEST_NONE;
             lower_simple(&l, body, 0, body->statements.count);
         }
         end_function(&l);
-        out->steps[0].scratch_bytes = l.scratch_bytes;
+        out->steps[0].scratch_bytes = l.frame.scratch_bytes;
     }
-    if (l.status != JOT_OK)
-        return status_fail(l.status, "%s: %s", nest->name, l.message);
+    if (l.failure)
+        return status_fail(JOT_ERR_INTERNAL, "%s: %s", nest->name, l.failure);
     return JOT_OK;
 }
 

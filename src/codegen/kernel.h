@@ -9,6 +9,8 @@
 struct cg_lowering cg_lowering_make(struct cg_module *module, struct arena *arena,
                                     const struct nest *nest);
 
+// What it has of each value, axis, buffer and statement: nothing yet.
+void cg_make_tables(struct cg_lowering *l);
 struct cg_kernel_step {
     const char *symbol;
     int64_t total, grain;

@@ -31,8 +31,8 @@ static LLVMValueRef line_mask(struct cg_lowering *l, const struct cg_lines *x,
                                      LLVMBuildICmp(b, LLVMIntULT, place, high, ""), "");
     if (!x->masks)
         return mask;
-    LLVMTypeRef word = LLVMIntTypeInContext(l->module->context, l->lanes);
-    LLVMValueRef lanes = cg_int(l->module, l->lanes);
+    LLVMTypeRef word = LLVMIntTypeInContext(l->module->context, l->vector.lanes);
+    LLVMValueRef lanes = cg_int(l->module, l->vector.lanes);
     LLVMValueRef bits =
         LLVMBuildLoad2(b, word, cg_at(l, word, x->masks, LLVMBuildUDiv(b, row, lanes, "")), "");
     LLVMValueRef lane = LLVMBuildIntCast2(b, LLVMBuildURem(b, row, lanes, ""), word, false, "");

@@ -7,7 +7,7 @@
 
 static inline LLVMBasicBlockRef cg_new_block(struct cg_lowering *l)
 {
-    return LLVMAppendBasicBlockInContext(l->module->context, l->function, "");
+    return LLVMAppendBasicBlockInContext(l->module->context, l->frame.function, "");
 }
 struct cg_loop {
     LLVMBasicBlockRef body, exit, before;

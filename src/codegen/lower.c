@@ -31,10 +31,8 @@
 
 void cg_fail(struct cg_lowering *l, const char *message)
 {
-    if (l->status == JOT_OK) {
-        l->status = JOT_ERR_INTERNAL;
-        l->message = message;
-    }
+    if (!l->failure)
+        l->failure = message;
 }
 
 int64_t cg_extent(const struct cg_lowering *l, const struct nest_statement *s)
@@ -142,8 +140,8 @@ static void lower_scan(struct cg_lowering *l, const struct nest_statement *s)
         const struct nest_combine *c = &yield->combines[i];
         // The first result is the first element.
         struct cg_value start = cg_has_neutral(c->op, c->dtype)
-                                    ? cg_neutral(&l->m, c->op, c->dtype, l->lanes)
-                                    : cg_identity(l->module, c->op, c->dtype, l->lanes);
+                                    ? cg_neutral(&l->m, c->op, c->dtype, l->vector.lanes)
+                                    : cg_identity(l->module, c->op, c->dtype, l->vector.lanes);
         struct cg_value slot = {cg_alloca(l, LLVMTypeOf(start.re), 1), NULL};
         LLVMBuildStore(b, start.re, slot.re);
         if (start.im) {
@@ -193,11 +191,11 @@ static void lower_scan(struct cg_lowering *l, const struct nest_statement *s)
 // (points.c) are no level.
 static bool is_by_lane(const struct cg_lowering *l, nest_id fold)
 {
-    if (l->lanes == 1 || l->across_axis != NEST_NONE ||
+    if (l->vector.lanes == 1 || l->tile.across != NEST_NONE ||
         nest_vector_axis(l->nest, cg_statement(l, fold)) == NEST_NONE ||
-        !l->nest->axes.at[l->vector_axis].vector)
+        !l->nest->axes.at[l->vector.axis].vector)
         return false;
-    const struct nest_block *b = &l->nest->blocks.at[cg_statement(l, l->vector_loop)->body];
+    const struct nest_block *b = &l->nest->blocks.at[cg_statement(l, l->vector.loop)->body];
     for (uint32_t i = 0; i < b->statements.count; i++)
         if (b->statements.at[i] == fold)
             return true;
@@ -207,7 +205,7 @@ static bool is_by_lane(const struct cg_lowering *l, nest_id fold)
 void cg_lower_statement(struct cg_lowering *l, nest_id id)
 {
     const struct nest_statement *s = cg_statement(l, id);
-    if (l->status != JOT_OK || (l->gpu && l->module->hooks->statement(l, id)))
+    if (l->failure || (l->gpu && l->module->hooks->statement(l, id)))
         return;
     switch (s->kind) {
     case NEST_OP:
@@ -264,24 +262,24 @@ void cg_lower_block(struct cg_lowering *l, uint32_t block)
 // The body at one place of the vector axis, for every point of the tile if there is one.
 static void lower_tile(struct cg_lowering *l, const struct nest_statement *s)
 {
-    if (l->tile_axis == NEST_NONE) {
+    if (l->tile.axis == NEST_NONE) {
         cg_records_open(l, s->body);
         cg_lower_block(l, s->body);
         cg_records_close(l);
         return;
     }
     const struct nest_block *body = &l->nest->blocks.at[s->body];
-    for (uint32_t i = 0; !l->mask && i < body->statements.count; i++)
-        if (cg_may_stage(l, cg_statement(l, body->statements.at[i]), l->tile_axis))
+    for (uint32_t i = 0; !l->vector.mask && i < body->statements.count; i++)
+        if (cg_may_stage(l, cg_statement(l, body->statements.at[i]), l->tile.axis))
             cg_stage(l, body->statements.at[i]);
-    struct cg_loop point = cg_loop_open(l, l->tile_begin, l->tile_end, cg_int(l->module, 1));
-    nest_id axis = l->tile_axis;
+    struct cg_loop point = cg_loop_open(l, l->tile.begin, l->tile.end, cg_int(l->module, 1));
+    nest_id axis = l->tile.axis;
     l->axes[axis] = point.index;
-    l->tile_axis = NEST_NONE;
-    l->across_axis = l->mask ? NEST_NONE : axis;
+    l->tile.axis = NEST_NONE;
+    l->tile.across = l->vector.mask ? NEST_NONE : axis;
     cg_lower_block(l, s->body);
-    l->across_axis = NEST_NONE;
-    l->tile_axis = axis;
+    l->tile.across = NEST_NONE;
+    l->tile.axis = axis;
     cg_loop_close(l, &point);
 }
 
@@ -289,7 +287,7 @@ static void lower_whole(struct cg_lowering *l, const struct nest_statement *s, n
                         LLVMValueRef begin, LLVMValueRef end, struct cg_onehot *onehot)
 {
     struct cg_slides *slides = onehot ? NULL : cg_slides_open(l, s->body, axis, begin, end);
-    struct cg_loop loop = cg_loop_open(l, begin, end, cg_int(l->module, l->lanes));
+    struct cg_loop loop = cg_loop_open(l, begin, end, cg_int(l->module, l->vector.lanes));
     l->axes[axis] = loop.index;
     cg_slides_turn(l, slides);
     if (onehot)
@@ -303,7 +301,7 @@ static void lower_whole(struct cg_lowering *l, const struct nest_statement *s, n
 static bool is_one_vector(const struct cg_lowering *l, LLVMValueRef begin, LLVMValueRef end)
 {
     return LLVMIsConstant(begin) && LLVMIsConstant(end) &&
-           LLVMConstIntGetSExtValue(end) - LLVMConstIntGetSExtValue(begin) == l->lanes;
+           LLVMConstIntGetSExtValue(end) - LLVMConstIntGetSExtValue(begin) == l->vector.lanes;
 }
 
 // Whole vectors in three parts.  Borders of one vector each have code of their own, in which
@@ -334,8 +332,8 @@ static void lower_lanes(struct cg_lowering *l, const struct nest_statement *s, n
                         unsigned lanes, LLVMValueRef begin, LLVMValueRef end)
 {
     LLVMBuilderRef b = l->m.b;
-    l->vector_axis = axis;
-    l->lanes = lanes;
+    l->vector.axis = axis;
+    l->vector.lanes = lanes;
     LLVMValueRef length = LLVMBuildSub(b, end, begin, "");
     LLVMValueRef rest = LLVMBuildAnd(b, length, cg_int(l->module, (int64_t)lanes - 1), "");
     LLVMValueRef whole = LLVMBuildSub(b, end, rest, "");
@@ -359,21 +357,21 @@ static void lower_lanes(struct cg_lowering *l, const struct nest_statement *s, n
         LLVMValueRef places = cg_sequence(l->module, l->module->i32, lanes, 0, 1);
         LLVMValueRef count =
             cg_splat(&l->m, LLVMBuildTrunc(b, rest, l->module->i32, ""), lanes);
-        l->mask = l->tail = LLVMBuildICmp(b, LLVMIntULT, places, count, "");
+        l->vector.mask = l->vector.tail = LLVMBuildICmp(b, LLVMIntULT, places, count, "");
         l->axes[axis] = whole;
         lower_tile(l, s);
-        l->mask = l->tail = NULL;
+        l->vector.mask = l->vector.tail = NULL;
         if (!LLVMIsConstant(rest))
             cg_if_close(l, &branch);
     }
-    l->vector_axis = NEST_NONE;
-    l->lanes = 1;
+    l->vector.axis = NEST_NONE;
+    l->vector.lanes = 1;
 }
 
 static bool is_local_of_lanes(const struct cg_lowering *l, nest_id buffer)
 {
     return l->nest->buffers.at[buffer].role == NEST_LOCAL &&
-           cg_is_inside(l, buffer, l->vector_loop);
+           cg_is_inside(l, buffer, l->vector.loop);
 }
 
 // Whether what the lanes of an axis load and put inside a loop over time differs from lane to lane.
@@ -384,7 +382,7 @@ static bool has_lanes_in_time(const struct cg_lowering *l, uint32_t block, bool 
         if (in_time && s->kind == NEST_PUT && !is_local_of_lanes(l, s->buffer))
             return true;
         if (in_time && s->kind == NEST_LOAD && !is_local_of_lanes(l, s->buffer) &&
-            l->varies[s->result])
+            l->vector.varies[s->result])
             return true;
         if (has_lanes_in_time(l, s->body, over_time) ||
             has_lanes_in_time(l, s->other, over_time))
@@ -399,7 +397,7 @@ static void lower_group(struct cg_lowering *l, const struct nest_statement *s, u
 {
     LLVMBuilderRef b = l->m.b;
     LLVMTypeRef i32 = l->module->i32;
-    unsigned all = chunks * l->lanes;
+    unsigned all = chunks * l->vector.lanes;
     LLVMValueRef count = NULL;
     if (end) {
         LLVMValueRef rest = LLVMBuildSub(b, end, index, ""), most = cg_int(l->module, all);
@@ -408,12 +406,14 @@ static void lower_group(struct cg_lowering *l, const struct nest_statement *s, u
     }
     cg_chunks_open(l, chunks);
     for (unsigned c = 0; c < chunks; c++) {
-        LLVMValueRef places = cg_sequence(l->module, i32, l->lanes, c * l->lanes, 1),
+        LLVMValueRef places =
+                         cg_sequence(l->module, i32, l->vector.lanes, c * l->vector.lanes, 1),
                      mask = NULL;
         if (end)
-            mask = LLVMBuildICmp(b, LLVMIntULT, places, cg_splat(&l->m, count, l->lanes), "");
-        cg_chunk_set(l, c, LLVMBuildAdd(b, index, cg_int(l->module, c * l->lanes), ""), mask,
-                     NULL);
+            mask = LLVMBuildICmp(b, LLVMIntULT, places, cg_splat(&l->m, count, l->vector.lanes),
+                                 "");
+        cg_chunk_set(l, c, LLVMBuildAdd(b, index, cg_int(l->module, c * l->vector.lanes), ""),
+                     mask, NULL);
     }
     cg_lower_block(l, s->body);
     cg_chunks_close(l);
@@ -434,7 +434,7 @@ static void lower_side_by_side(struct cg_lowering *l, const struct nest_statemen
                                LLVMValueRef end)
 {
     LLVMBuilderRef b = l->m.b;
-    int64_t group = (int64_t)chunks * l->lanes, extent = l->nest->axes.at[axis].extent;
+    int64_t group = (int64_t)chunks * l->vector.lanes, extent = l->nest->axes.at[axis].extent;
     LLVMValueRef step = cg_int(l->module, group);
     bool has_rest = extent % group != 0;
     if (!has_rest || !rest_has_code(l, s)) {
@@ -498,11 +498,11 @@ static void lower_tiled(struct cg_lowering *l, const struct nest_statement *s, n
     struct cg_loop tile = cg_loop_open(l, points.begin, points.end, cg_int(l->module, CG_TILE));
     LLVMValueRef stop = LLVMBuildAdd(b, tile.index, cg_int(l->module, CG_TILE), "");
     LLVMValueRef inside = LLVMBuildICmp(b, LLVMIntSLT, stop, points.end, "");
-    l->tile_axis = across;
-    l->tile_begin = tile.index;
-    l->tile_end = LLVMBuildSelect(b, inside, stop, points.end, "");
+    l->tile.axis = across;
+    l->tile.begin = tile.index;
+    l->tile.end = LLVMBuildSelect(b, inside, stop, points.end, "");
     lower_lanes(l, s, axis, lanes, vectors.begin, vectors.end);
-    l->tile_axis = NEST_NONE;
+    l->tile.axis = NEST_NONE;
     cg_loop_close(l, &tile);
 }
 
@@ -524,9 +524,9 @@ static bool is_written_out(struct cg_lowering *l, const struct nest_statement *s
     int64_t n = cg_extent(l, s);
     if (n > NEST_SHORT_LOOP || !cg_may_repeat(l, s, n))
         return false;
-    if (l->chunks && n * count_statements(l, s->body) <= SHORT_LOOP_STATEMENTS)
+    if (l->chunks.at && n * count_statements(l, s->body) <= SHORT_LOOP_STATEMENTS)
         return true;
-    for (uint32_t i = 0; (l->gpu || l->lanes > 1) && i < s->n_axes; i++)
+    for (uint32_t i = 0; (l->gpu || l->vector.lanes > 1) && i < s->n_axes; i++)
         if (cg_segment_has(l, s->body, s->axes[i]))
             return true;
     return false;
@@ -564,13 +564,13 @@ static void lower_inner(struct cg_lowering *l, nest_id id, const struct points *
     struct range along = range_of(l, p->axis, p->split, p->split_range);
     cg_hoist(l, (nest_id[]){p->axis, p->across}, 2, NEST_NONE, 0, &s->body, 1);
     if (p->chunks) {
-        l->vector_axis = p->axis;
-        l->lanes = p->lanes;
-        l->varies = cg_variation(l, id, p->axis);
+        l->vector.axis = p->axis;
+        l->vector.lanes = p->lanes;
+        l->vector.varies = cg_variation(l, id, p->axis);
         lower_side_by_side(l, s, p->axis, p->chunks, along.begin, along.end);
-        l->varies = NULL;
-        l->vector_axis = NEST_NONE;
-        l->lanes = 1;
+        l->vector.varies = NULL;
+        l->vector.axis = NEST_NONE;
+        l->vector.lanes = 1;
     } else if (p->across == NEST_NONE) {
         // Single vectors leave less of the loop beside the segment.
         struct nest_segment segment;
@@ -610,7 +610,8 @@ static void lower_axes(struct cg_lowering *l, nest_id id, const struct points *p
         return;
     }
     struct range all = range_of(l, axis, p->split, p->split_range);
-    if (l->lanes > 1 || p->chunks || !cg_segment_find(l, p->s->body, axis, 1, &segment)) {
+    if (l->vector.lanes > 1 || p->chunks ||
+        !cg_segment_find(l, p->s->body, axis, 1, &segment)) {
         lower_range(l, id, p, i, all.begin, all.end);
         return;
     }
@@ -637,18 +638,18 @@ void cg_lower_points(struct cg_lowering *l, nest_id id, nest_id split, LLVMValue
         write_out(l, p.s);
         return;
     }
-    if (l->lanes == 1 && cg_is_network(l, id)) {
+    if (l->vector.lanes == 1 && cg_is_network(l, id)) {
         struct range r = range_of(l, p.s->axes[0], split, p.split_range);
         cg_lower_network(l, id, r.begin, r.end);
         return;
     }
-    if (l->lanes == 1)
+    if (l->vector.lanes == 1)
         p.axis = nest_vector_axis(l->nest, p.s);
     if (p.axis != NEST_NONE) {
         p.lanes = l->nest->axes.at[p.axis].vector;
         p.chunks = cg_choose_chunks(l, id, p.axis, p.lanes);
         p.across = p.chunks ? NEST_NONE : cg_crossing_axis(l, p.s, p.axis);
-        l->vector_loop = id;
+        l->vector.loop = id;
     }
     lower_axes(l, id, &p, 0);
 }

@@ -9,31 +9,63 @@
 #define CODEGEN_LOWER_H
 
 #include "base/fold.h"
-#include "codegen/emit.h"
+#include "codegen/access.h"
+#include "codegen/stack.h"
 #include "map/map.h"
 
 #define CG_FOLD_LANES FOLD_LANES
 #define CG_CHUNK 64 // chunks of a parallel loop begin and end at multiples, or at its end
-#define CG_CHUNKS 8 // vectors side by side, at most
 
-struct cg_chunk;
 struct cg_fold;
 struct cg_gpu;
 struct cg_records;
 struct cg_slides;
-struct cg_stack;
 
-struct cg_buffer {
-    LLVMValueRef base; // NULL until first used
-    bool expanded;     // a local with an element for each lane: [count][lanes]
-    LLVMValueRef
-        of_chunk[CG_CHUNKS]; // expanded: the memory of each of the vectors side by side
-    unsigned between;        // and vectors from element to element
-    // In loops over the points of a network (points.c): elements from row to row, of which lane 0
-    // is at the offset (NULL: 0).  What is kept has zeros where there are no points.
-    int64_t row;
-    bool is_kept;
-    LLVMValueRef offset;
+// The function that is written: who opens it sets this, and it holds until the next one is opened.
+struct cg_frame {
+    LLVMValueRef function;
+    LLVMBasicBlockRef entry;
+    LLVMValueRef buffers, scratch; // arguments on the host
+    uint64_t scratch_bytes;        // that it takes of the scratch memory
+};
+
+// The loops around what is lowered; each is set by who lowers it, for its body.
+struct cg_around {
+    nest_id top;                       // the outermost loop, or NEST_NONE
+    const struct nest_statement *time; // the innermost seq, or NULL
+    struct nest_segment *known;        // per axis: where its index is; NULL, or end 0: anywhere
+};
+
+// The vector axis, for the body of its loop.
+struct cg_vector {
+    nest_id axis;       // NEST_NONE: scalar
+    nest_id loop;       // the loop of that axis
+    unsigned lanes;     // 1: scalar
+    LLVMValueRef mask;  // lanes that count; NULL: all
+    LLVMValueRef tail;  // the mask where it leaves out nothing but lanes past the end, or NULL
+    const bool *varies; // per value: differs from lane to lane; NULL: not known
+};
+
+// A loop over points that goes by tiles; lower.c sets it for the tile.
+struct cg_tile {
+    nest_id across; // the axis of the tile whose points are being lowered, or NEST_NONE
+    nest_id axis;   // its points go inside the loop over vectors; NEST_NONE: none
+    LLVMValueRef begin, end;
+};
+
+// What is found of the loop over vectors that is lowered, for its body.
+struct cg_body {
+    struct cg_slides *slides;   // or NULL
+    struct cg_records *records; // or NULL
+    nest_id row_axis;           // whose next point loads that prefetch ask for (prefetch.c)
+};
+
+// Of a statement, until its block has been lowered.
+struct cg_mark {
+    bool is_hoisted;       // it has been lowered before the loop over vectors around it
+    bool prefetches;       // a load that asks for the same of the next row
+    LLVMValueRef staged;   // a load's rows of the tile, copied together, or NULL
+    struct cg_stack stack; // of a loop over time
 };
 
 struct cg_lowering {
@@ -43,42 +75,20 @@ struct cg_lowering {
     struct map_uses *uses;
     int64_t written_out; // the most code that a loop of this nest may become
     struct machine m;
-    LLVMValueRef function, buffers_argument, scratch_argument;
-    LLVMBasicBlockRef entry;
+    struct cg_frame frame;
     struct cg_value *values; // per value of the nest
     LLVMValueRef *axes;      // per axis: its i64 index, or that of lane 0
     struct cg_buffer *buffers;
-    uint64_t scratch_bytes;
-    nest_id top;         // the outermost loop being lowered, or NEST_NONE
-    nest_id vector_axis; // NEST_NONE: scalar
-    nest_id vector_loop; // the loop of that axis
-    unsigned lanes;      // 1: scalar
-    LLVMValueRef mask;   // lanes that count; NULL: all
-    LLVMValueRef tail;   // the mask where it leaves out nothing but lanes past the end, or NULL
-    const bool *varies;  // per value: differs from lane to lane; NULL: not known
-    struct cg_chunk *chunks; // NULL: one vector at a time
-    unsigned n_chunks, chunk;
-    bool together;        // what is lowered now is lowered for all of them
+    struct cg_mark *marks; // per statement
+    struct cg_around around;
+    struct cg_vector vector;
+    struct cg_chunks chunks;
+    struct cg_tile tile;
+    struct cg_body body;
     struct cg_fold *fold; // innermost in progress
-    nest_id across_axis;  // the axis of the tile whose points are being lowered, or NEST_NONE
-    nest_id tile_axis;    // its points go inside the loop over vectors; NEST_NONE: none
-    LLVMValueRef tile_begin, tile_end;
-    struct nest_segment *known; // per axis: where its index is; NULL, or end 0: anywhere
-    bool *hoisted;              // per statement: lowered before the loop over vectors around it
-    LLVMValueRef *staged; // per statement: a load's rows of the tile, copied together, or NULL
-    struct cg_stack *stacks;    // per statement
-    struct cg_slides *slides;   // of the loop over vectors being lowered, or NULL
-    struct cg_records *records; // of the body being lowered, or NULL
-    bool *prefetches;           // per statement: a load that asks for the same of the next row
-    nest_id row_axis;           // whose next point that is
-    const struct nest_statement *time; // the innermost seq around, NULL for none
-    struct cg_gpu *gpu; // how its threads share the work (gpu/gpu.h); NULL on the host
-    bool is_constant;   // the memory of the access being lowered is not written by the kernel
-    unsigned align;     // bytes, of the access being lowered; 0: that of an element
-    bool streams;       // the store being lowered is to an array that no cache holds
-    bool has_streamed;  // some store was
-    jot_status status;
-    const char *message;
+    struct cg_access access;
+    struct cg_gpu *gpu;  // how its threads share the work (gpu/gpu.h); NULL on the host
+    const char *failure; // a message, or NULL
 };
 
 // By value, whether it differs from lane to lane of the axis of a loop; whether all uses of the buffer are in the
@@ -94,7 +104,7 @@ static inline bool cg_is_inside(const struct cg_lowering *l, nest_id buffer, nes
 // Whether a value that is a vector or becomes one: what carries it is a vector.
 static inline bool cg_is_wide(const struct cg_lowering *l, nest_id value)
 {
-    return l->lanes > 1 && (!l->varies || l->varies[value]);
+    return l->vector.lanes > 1 && (!l->vector.varies || l->vector.varies[value]);
 }
 static inline const struct nest_statement *cg_statement(const struct cg_lowering *l, nest_id s)
 {

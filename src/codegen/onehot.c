@@ -40,7 +40,7 @@ static int counting_side(const struct cg_lowering *l, uint32_t block,
         return -1;
     for (int side = 0; side < 2; side++) {
         const struct nest_statement *x = index_of(l, block, s->in[side]);
-        int64_t factor = x ? nest_index_factor(&x->index, l->vector_axis) : 0;
+        int64_t factor = x ? nest_index_factor(&x->index, l->vector.axis) : 0;
         if ((factor == 1 || factor == -1) && !nest_index_has_values(&x->index))
             return side;
     }
@@ -50,7 +50,7 @@ static int counting_side(const struct cg_lowering *l, uint32_t block,
 static bool is_plain_put(const struct cg_lowering *l, const struct nest_statement *s)
 {
     return s->kind == NEST_PUT && s->op == 0 && !nest_index_has_values(&s->index) &&
-           nest_index_factor(&s->index, l->vector_axis) != 0;
+           nest_index_factor(&s->index, l->vector.axis) != 0;
 }
 
 // Finds the marks; false when lanes differ by anything else.
@@ -59,7 +59,7 @@ static bool find_marks(const struct cg_lowering *l, uint32_t block, struct cg_on
     enum variation *varies = arena_array(l->arena, enum variation, l->nest->values.count + 1);
     nest_for_each (s, l->nest, block) {
         nest_id id = nest_id_of(l->nest, s);
-        if (l->hoisted[id] || s->kind == NEST_CONST)
+        if (l->marks[id].is_hoisted || s->kind == NEST_CONST)
             continue;
         if (s->kind == NEST_INDEX) {
             varies[s->result] = BY_INDEX;
@@ -95,18 +95,18 @@ static bool is_mark(const struct cg_onehot *o, nest_id id)
 struct cg_onehot *cg_onehot_make(struct cg_lowering *l, uint32_t block)
 {
     struct cg_onehot *o = arena_new(l->arena, struct cg_onehot);
-    if (l->mask || l->tile_axis != NEST_NONE || !find_marks(l, block, o))
+    if (l->vector.mask || l->tile.axis != NEST_NONE || !find_marks(l, block, o))
         return NULL;
-    unsigned lanes = l->lanes;
-    l->lanes = 1;
+    unsigned lanes = l->vector.lanes;
+    l->vector.lanes = 1;
     nest_for_each (s, l->nest, block) {
         nest_id id = nest_id_of(l->nest, s);
         if (is_mark(o, id))
             l->values[s->result] = (struct cg_value){LLVMConstNull(l->module->i1), NULL};
-        else if (!l->hoisted[id] && s->kind != NEST_PUT && s->kind != NEST_INDEX)
+        else if (!l->marks[id].is_hoisted && s->kind != NEST_PUT && s->kind != NEST_INDEX)
             cg_lower_statement(l, id);
     }
-    l->lanes = lanes;
+    l->vector.lanes = lanes;
     o->plain = arena_array(l->arena, struct cg_value, l->nest->values.count + 1);
     for (uint32_t i = 0; i < l->nest->values.count; i++)
         o->plain[i] = l->values[i];
@@ -125,10 +125,10 @@ static LLVMValueRef is_here(struct cg_lowering *l, uint32_t block, nest_id mark)
     LLVMValueRef first = cg_index_first(l, &x->index), u = l->values[s->in[1 - side]].re;
     if (dtype_get(x->dtype)->bytes < 8)
         first = LLVMBuildTrunc(b, first, type, "");
-    LLVMValueRef lane = nest_index_factor(&x->index, l->vector_axis) == 1
+    LLVMValueRef lane = nest_index_factor(&x->index, l->vector.axis) == 1
                             ? LLVMBuildSub(b, u, first, "")
                             : LLVMBuildSub(b, first, u, "");
-    return LLVMBuildICmp(b, LLVMIntULT, lane, LLVMConstInt(type, l->lanes, 0), "");
+    return LLVMBuildICmp(b, LLVMIntULT, lane, LLVMConstInt(type, l->vector.lanes, 0), "");
 }
 
 void cg_onehot_lower(struct cg_lowering *l, uint32_t block, const struct cg_onehot *o)

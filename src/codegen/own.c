@@ -34,8 +34,9 @@ static struct own own_place(struct cg_lowering *l, const struct nest_statement *
                     .align = dtype_get(dtype_real(d))->bytes,
                     .mask = cg_control_mask(l, guard)};
     if (p.varying || p.factor) {
-        LLVMValueRef lanes = cg_sequence(l->module, l->module->i64, l->lanes, 0, 1);
-        o.offsets = cg_add(l, cg_times(l, cg_lane_offsets(l, &p), parts * l->lanes), lanes);
+        LLVMValueRef lanes = cg_sequence(l->module, l->module->i64, l->vector.lanes, 0, 1);
+        o.offsets =
+            cg_add(l, cg_times(l, cg_lane_offsets(l, &p), parts * l->vector.lanes), lanes);
         return o;
     }
     o.row = cg_times(l, p.uniform, parts);
@@ -48,11 +49,11 @@ static struct own own_place(struct cg_lowering *l, const struct nest_statement *
 static LLVMValueRef load_part(struct cg_lowering *l, const struct own *o, LLVMValueRef base,
                               unsigned part)
 {
-    LLVMTypeRef type = cg_with_lanes(o->lane, l->lanes);
+    LLVMTypeRef type = cg_with_lanes(o->lane, l->vector.lanes);
     LLVMValueRef from = cg_at(l, type, base, cg_int(l->module, part));
     if (o->offsets)
         return cg_gather(l, o->lane, from, o->offsets, o->align,
-                         cg_and_masks(l, o->mask, l->mask));
+                         cg_and_masks(l, o->mask, l->vector.mask));
     LLVMValueRef v = LLVMBuildLoad2(l->m.b, type, cg_at(l, type, from, o->row), "");
     return o->mask ? LLVMBuildSelect(l->m.b, o->mask, v, LLVMConstNull(type), "") : v;
 }
@@ -60,10 +61,11 @@ static LLVMValueRef load_part(struct cg_lowering *l, const struct own *o, LLVMVa
 static void store_part(struct cg_lowering *l, const struct own *o, LLVMValueRef base,
                        unsigned part, LLVMValueRef v)
 {
-    LLVMTypeRef type = cg_with_lanes(o->lane, l->lanes);
+    LLVMTypeRef type = cg_with_lanes(o->lane, l->vector.lanes);
     LLVMValueRef to = cg_at(l, type, base, cg_int(l->module, part));
     if (o->offsets) {
-        cg_scatter(l, o->lane, to, o->offsets, o->align, cg_and_masks(l, o->mask, l->mask), v);
+        cg_scatter(l, o->lane, to, o->offsets, o->align,
+                   cg_and_masks(l, o->mask, l->vector.mask), v);
         return;
     }
     to = cg_at(l, type, to, o->row);
@@ -90,9 +92,9 @@ static LLVMValueRef point_place(struct cg_lowering *l, const struct nest_stateme
 static LLVMValueRef point_read(struct cg_lowering *l, jot_dtype d, LLVMValueRef at)
 {
     unsigned bytes = dtype_get(dtype_real(d))->bytes;
-    LLVMValueRef v =
-        LLVMBuildLoad2(l->m.b, cg_with_lanes(cg_memory_type(l->module, d), l->lanes), at, "");
-    LLVMSetAlignment(v, l->lanes * bytes < 64 ? bytes : 64);
+    LLVMValueRef v = LLVMBuildLoad2(
+        l->m.b, cg_with_lanes(cg_memory_type(l->module, d), l->vector.lanes), at, "");
+    LLVMSetAlignment(v, l->vector.lanes * bytes < 64 ? bytes : 64);
     return v;
 }
 
@@ -119,7 +121,8 @@ static void point_store(struct cg_lowering *l, const struct nest_statement *s,
         LLVMValueRef to = point_place(l, s, part), x = cg_to_memory(l, part ? v.im : v.re, d);
         if (guard)
             x = LLVMBuildSelect(l->m.b, cg_wide(l, guard), x, point_read(l, d, to), "");
-        LLVMSetAlignment(LLVMBuildStore(l->m.b, x, to), l->lanes * bytes < 64 ? bytes : 64);
+        LLVMSetAlignment(LLVMBuildStore(l->m.b, x, to),
+                         l->vector.lanes * bytes < 64 ? bytes : 64);
     }
 }
 

@@ -72,7 +72,7 @@ static int64_t cost_of(const struct nest_statement *x)
 static void look_at(struct packer *p, uint32_t block)
 {
     nest_for_each (x, p->l->nest, block) {
-        if (p->l->hoisted[nest_id_of(p->l->nest, x)])
+        if (p->l->marks[nest_id_of(p->l->nest, x)].is_hoisted)
             continue;
         bool reads = x->kind == NEST_LOAD && p->l->nest->buffers.at[x->buffer].role == NEST_IN;
         p->is_simple &=
@@ -401,9 +401,9 @@ bool cg_lower_packed(struct cg_lowering *l, const struct nest_statement *s,
     if (!plan(&p))
         return false;
     LLVMContextRef c = l->module->context;
-    LLVMBasicBlockRef head = LLVMAppendBasicBlockInContext(c, l->function, ""),
-                      step = LLVMAppendBasicBlockInContext(c, l->function, ""),
-                      exit = LLVMAppendBasicBlockInContext(c, l->function, "");
+    LLVMBasicBlockRef head = LLVMAppendBasicBlockInContext(c, l->frame.function, ""),
+                      step = LLVMAppendBasicBlockInContext(c, l->frame.function, ""),
+                      exit = LLVMAppendBasicBlockInContext(c, l->frame.function, "");
     open_rows(&p, init, carries, head);
     LLVMBuildCondBr(l->m.b, make_value(&p, s->yields[0]).re, step, exit);
     LLVMPositionBuilderAtEnd(l->m.b, step);

@@ -208,11 +208,11 @@ static void place_locals(struct cg_lowering *l, nest_id loop, int64_t trips)
         if (!lives[i].used)
             continue;
         to->expanded = true;
-        to->row = l->lanes;
+        to->row = l->vector.lanes;
         to->is_kept = lives[i].is_kept;
         // What is kept has a turn more than it needs, so that what several hold of the same points
         // does not meet in the cache.
-        int64_t points = l->lanes + (lives[i].is_kept ? CG_FOLD_LANES * trips : 0);
+        int64_t points = l->vector.lanes + (lives[i].is_kept ? CG_FOLD_LANES * trips : 0);
         lives[i].bytes = (x->count * points * dtype_get(x->dtype)->bytes + 63) / 64 * 64;
         if (lives[i].is_kept) {
             to->base = to->of_chunk[0] = cg_scratch(l, (uint64_t)lives[i].bytes + 64);
@@ -237,14 +237,16 @@ static void set_lanes(struct cg_lowering *l, nest_id axis, LLVMValueRef at, LLVM
     LLVMBuilderRef b = l->m.b;
     l->axes[axis] = at;
     LLVMValueRef left = LLVMBuildSub(b, last, at, "");
-    LLVMValueRef count = cg_splat(&l->m, LLVMBuildTrunc(b, left, l->module->i32, ""), l->lanes);
-    l->mask = LLVMBuildICmp(b, LLVMIntSLT,
-                            cg_sequence(l->module, l->module->i32, l->lanes, 0, 1), count, "");
+    LLVMValueRef count =
+        cg_splat(&l->m, LLVMBuildTrunc(b, left, l->module->i32, ""), l->vector.lanes);
+    l->vector.mask =
+        LLVMBuildICmp(b, LLVMIntSLT,
+                      cg_sequence(l->module, l->module->i32, l->vector.lanes, 0, 1), count, "");
     // What is kept of points with the same accumulators stands together.
     LLVMValueRef place = LLVMBuildSub(b, at, first, ""), slot, trip;
     slot = LLVMBuildAnd(b, place, cg_int(l->module, CG_FOLD_LANES - 1), "");
     trip = LLVMBuildSub(b, place, slot, "");
-    trip = LLVMBuildUDiv(b, trip, cg_int(l->module, CG_FOLD_LANES / l->lanes), "");
+    trip = LLVMBuildUDiv(b, trip, cg_int(l->module, CG_FOLD_LANES / l->vector.lanes), "");
     place = cg_add(l, cg_times(l, slot, trips), trip);
     for (nest_id i = 0; i < l->nest->buffers.count; i++)
         if (l->buffers[i].is_kept)
@@ -272,17 +274,17 @@ static void lower_body(struct cg_lowering *l, nest_id loop)
 
 static void begin_lanes(struct cg_lowering *l, nest_id loop, unsigned lanes, int64_t trips)
 {
-    l->vector_axis = cg_statement(l, loop)->axes[0];
-    l->vector_loop = loop;
-    l->lanes = lanes;
+    l->vector.axis = cg_statement(l, loop)->axes[0];
+    l->vector.loop = loop;
+    l->vector.lanes = lanes;
     place_locals(l, loop, trips);
 }
 
 static void end_lanes(struct cg_lowering *l)
 {
-    l->mask = NULL;
-    l->vector_axis = NEST_NONE;
-    l->lanes = 1;
+    l->vector.mask = NULL;
+    l->vector.axis = NEST_NONE;
+    l->vector.lanes = 1;
 }
 
 void cg_lower_network(struct cg_lowering *l, nest_id loop, LLVMValueRef begin, LLVMValueRef end)
@@ -290,7 +292,7 @@ void cg_lower_network(struct cg_lowering *l, nest_id loop, LLVMValueRef begin, L
     unsigned lanes = cg_network_lanes(l);
     begin_lanes(l, loop, lanes, 0);
     struct cg_loop points = cg_loop_open(l, begin, end, cg_int(l->module, lanes));
-    set_lanes(l, l->vector_axis, points.index, begin, end, 0);
+    set_lanes(l, l->vector.axis, points.index, begin, end, 0);
     lower_body(l, loop);
     cg_loop_close(l, &points);
     end_lanes(l);
@@ -317,7 +319,7 @@ static void lower_slots(struct cg_lowering *l, struct cg_fold_plan *p, LLVMValue
 {
     struct cg_loop points = cg_loop_open(l, LLVMBuildAdd(l->m.b, first, slot, ""), last,
                                          cg_int(l->module, CG_FOLD_LANES));
-    set_lanes(l, l->vector_axis, points.index, first, last, trips_of(p));
+    set_lanes(l, l->vector.axis, points.index, first, last, trips_of(p));
     lower_body(l, p->statement);
     cg_fold_yield(l, p, points.index);
     cg_loop_close(l, &points);
@@ -354,12 +356,13 @@ static void lower_block(struct cg_lowering *l, struct cg_fold_plan *p, LLVMValue
 static void clear_row(struct cg_lowering *l, nest_id buffer, LLVMValueRef row)
 {
     jot_dtype d = l->nest->buffers.at[buffer].dtype;
-    LLVMTypeRef lane = cg_memory_type(l->module, d), type = cg_with_lanes(lane, l->lanes);
+    LLVMTypeRef lane = cg_memory_type(l->module, d),
+                type = cg_with_lanes(lane, l->vector.lanes);
     LLVMValueRef at = LLVMBuildMul(l->m.b, row, cg_int(l->module, l->buffers[buffer].row), "");
     at = cg_at(l, lane, l->buffers[buffer].base, cg_add(l, at, l->buffers[buffer].offset));
     LLVMValueRef v = LLVMBuildLoad2(l->m.b, type, at, "");
     LLVMSetAlignment(v, dtype_get(d)->bytes);
-    v = LLVMBuildSelect(l->m.b, l->mask, v, LLVMConstNull(type), "");
+    v = LLVMBuildSelect(l->m.b, l->vector.mask, v, LLVMConstNull(type), "");
     LLVMSetAlignment(LLVMBuildStore(l->m.b, v, at), dtype_get(d)->bytes);
 }
 
@@ -368,11 +371,11 @@ static void clear_rest(struct cg_lowering *l, const struct cg_fold_plan *p, LLVM
                        LLVMValueRef last)
 {
     LLVMBuilderRef b = l->m.b;
-    LLVMValueRef rest =
-        LLVMBuildAnd(b, LLVMBuildSub(b, last, first, ""), cg_int(l->module, l->lanes - 1), "");
+    LLVMValueRef rest = LLVMBuildAnd(b, LLVMBuildSub(b, last, first, ""),
+                                     cg_int(l->module, l->vector.lanes - 1), "");
     struct cg_branch some =
         cg_if_open(l, LLVMBuildICmp(b, LLVMIntNE, rest, cg_int(l->module, 0), ""));
-    set_lanes(l, l->vector_axis, LLVMBuildSub(b, last, rest, ""), first, last, trips_of(p));
+    set_lanes(l, l->vector.axis, LLVMBuildSub(b, last, rest, ""), first, last, trips_of(p));
     uint32_t n = l->nest->buffers.count;
     bool *done = arena_array(l->arena, bool, n + 1);
     for (nest_id i = 0; i < n; i++) {
@@ -421,7 +424,7 @@ void cg_lower_contract(struct cg_lowering *l, const struct nest_statement *s)
     jot_dtype d = l->nest->buffers.at[s->buffer].dtype;
     nest_id j = s->axes[0], k = s->axes[1];
     const struct nest_index *w = &s->source_index[1];
-    bool fits = nest_is_layer(s) && l->lanes > 1 && to->row && from->row &&
+    bool fits = nest_is_layer(s) && l->vector.lanes > 1 && to->row && from->row &&
                 l->nest->buffers.at[s->source[1]].role != NEST_LOCAL &&
                 (d == JOT_F32 || d == JOT_F64);
     if (!fits) {
@@ -429,7 +432,7 @@ void cg_lower_contract(struct cg_lowering *l, const struct nest_statement *s)
         return;
     }
     struct cg_layer layer = {.dtype = d,
-                             .lanes = l->lanes,
+                             .lanes = l->vector.lanes,
                              .inputs = l->nest->axes.at[k].extent,
                              .outputs = l->nest->axes.at[j].extent,
                              .input_step = nest_index_factor(w, k),

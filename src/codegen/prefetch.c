@@ -62,11 +62,11 @@ void cg_prefetch_find(struct cg_lowering *l, nest_id top)
             *first_loop = arena_array(l->arena, nest_id, n + 1);
     for (uint32_t i = 0; i < n; i++)
         last[i] = first_loop[i] = NEST_NONE;
-    l->row_axis = s->axes[s->n_axes - 1];
-    note_loads(l, s->body, l->row_axis, NEST_NONE, last, first_loop);
+    l->body.row_axis = s->axes[s->n_axes - 1];
+    note_loads(l, s->body, l->body.row_axis, NEST_NONE, last, first_loop);
     for (uint32_t i = 0; i < n; i++)
         if (last[i] != NEST_NONE)
-            l->prefetches[last[i]] = true;
+            l->marks[last[i]].prefetches = true;
 }
 
 void cg_prefetch_line(struct cg_lowering *l, LLVMValueRef at, bool writes)
@@ -89,7 +89,7 @@ void cg_prefetch_ahead(struct cg_lowering *l, const struct nest_statement *s, in
         LLVMBuildAdd(b, cg_index_first(l, &s->index), cg_int(l->module, elements), "");
     LLVMValueRef at = LLVMBuildMul(b, next, cg_int(l->module, size), "");
     at = LLVMBuildGEP2(b, l->module->i8, cg_buffer_base(l, s->buffer), &at, 1, "");
-    for (int64_t byte = 0; byte < size * l->lanes; byte += COST_LINE_BYTES) {
+    for (int64_t byte = 0; byte < size * l->vector.lanes; byte += COST_LINE_BYTES) {
         LLVMValueRef line = cg_int(l->module, byte);
         cg_prefetch_line(l, LLVMBuildGEP2(b, l->module->i8, at, &line, 1, ""), false);
     }
@@ -100,19 +100,19 @@ static int64_t later_step(const struct cg_lowering *l, const struct nest_stateme
 {
     const struct nest_buffer *from = &l->nest->buffers.at[s->buffer];
     int64_t size = dtype_get(from->dtype)->bytes;
-    int64_t factor = l->time ? nest_index_factor(&s->index, l->time->axes[0]) : 0;
+    int64_t factor = l->around.time ? nest_index_factor(&s->index, l->around.time->axes[0]) : 0;
     if (llabs(factor) * size < STEP_BYTES_LEAST || from->count * size < STEPS_BYTES_LEAST)
         return 0;
-    return STEPS_AHEAD * (l->time->reverse ? -factor : factor);
+    return STEPS_AHEAD * (l->around.time->reverse ? -factor : factor);
 }
 
 void cg_prefetch(struct cg_lowering *l, const struct nest_statement *s)
 {
-    if (l->lanes == 1 || nest_index_factor(&s->index, l->vector_axis) != 1)
+    if (l->vector.lanes == 1 || nest_index_factor(&s->index, l->vector.axis) != 1)
         return;
     int64_t later = later_step(l, s);
     if (later)
         cg_prefetch_ahead(l, s, later);
-    else if (l->prefetches[s - l->nest->statements.at] && !l->mask)
-        cg_prefetch_ahead(l, s, nest_index_factor(&s->index, l->row_axis));
+    else if (l->marks[s - l->nest->statements.at].prefetches && !l->vector.mask)
+        cg_prefetch_ahead(l, s, nest_index_factor(&s->index, l->body.row_axis));
 }

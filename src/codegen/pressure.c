@@ -11,6 +11,7 @@
 #include "codegen/pressure.h"
 #include "codegen/lower.h"
 #include "codegen/size.h"
+#include "codegen/turn.h"
 #include "ir/cost.h"
 
 #define SLOTS 384.0       // operations that the processor looks ahead by

@@ -38,14 +38,14 @@ struct cg_records {
 // The axis along which lanes are neighbours.
 static nest_id axis_of_lanes(const struct cg_lowering *l)
 {
-    return l->gpu ? l->module->hooks->records_axis(l) : l->vector_axis;
+    return l->gpu ? l->module->hooks->records_axis(l) : l->vector.axis;
 }
 
 static bool may_be_of_tile(const struct cg_lowering *l, nest_id id)
 {
     const struct nest_statement *s = cg_statement(l, id);
     if ((s->kind != NEST_LOAD && s->kind != NEST_PUT) || s->op || s->guard != NEST_NONE ||
-        l->hoisted[id] || nest_index_has_values(&s->index))
+        l->marks[id].is_hoisted || nest_index_has_values(&s->index))
         return false;
     const struct nest_buffer *b = &l->nest->buffers.at[s->buffer];
     int64_t bytes = dtype_get(b->dtype)->bytes;
@@ -76,7 +76,7 @@ static void add_tiles(struct cg_lowering *l, struct cg_records *r,
     unsigned width = l->gpu ? CG_ROW_BYTES / bytes : l->module->vector_bytes / bytes;
     width = l->gpu || width < WIDEST_OF_HOST ? width : WIDEST_OF_HOST;
     int64_t last = at[n - 1];
-    while ((!l->gpu && width > l->lanes) || width > last - at[0] + 1)
+    while ((!l->gpu && width > l->vector.lanes) || width > last - at[0] + 1)
         width /= 2;
     if (width * bytes < COST_ROW_BYTES)
         return;
@@ -122,10 +122,10 @@ void cg_records_open(struct cg_lowering *l, uint32_t block)
     for (uint32_t i = 0; i < b->statements.count; i++)
         if (!r->has[b->statements.at[i]] && may_be_of_tile(l, b->statements.at[i]))
             add_record(l, r, b, i);
-    l->records = r->tiles.count ? r : NULL;
+    l->body.records = r->tiles.count ? r : NULL;
 }
 
-void cg_records_close(struct cg_lowering *l) { l->records = NULL; }
+void cg_records_close(struct cg_lowering *l) { l->body.records = NULL; }
 
 // ---- Moving
 
@@ -136,8 +136,8 @@ static LLVMValueRef row_of(struct cg_lowering *l, const struct tile *t, unsigned
     jot_dtype d = l->nest->buffers.at[t->s->buffer].dtype;
     int64_t to_first = t->first - t->s->index.constant;
     LLVMValueRef far = cg_int(l->module, lane * p.factor);
-    if (l->mask && t->s->kind == NEST_LOAD)
-        far = LLVMBuildSelect(l->m.b, cg_extract(&l->m, l->mask, lane, 1), far,
+    if (l->vector.mask && t->s->kind == NEST_LOAD)
+        far = LLVMBuildSelect(l->m.b, cg_extract(&l->m, l->vector.mask, lane, 1), far,
                               cg_int(l->module, 0), "");
     LLVMValueRef at = cg_add(l, cg_add(l, p.uniform, cg_int(l->module, to_first)), far);
     return cg_at(l, cg_memory_type(l->module, d), cg_buffer_base(l, t->s->buffer), at);
@@ -188,7 +188,7 @@ static struct cg_record_row row_of_thread(struct cg_lowering *l, const struct ti
 static void load_tile(struct cg_lowering *l, struct tile *t)
 {
     if (!l->gpu) {
-        load_lanes(l, t, 0, l->lanes, t->at);
+        load_lanes(l, t, 0, l->vector.lanes, t->at);
         return;
     }
     struct cg_record_row r = row_of_thread(l, t);
@@ -203,12 +203,12 @@ static void store_tile(struct cg_lowering *l, struct tile *t)
         l->module->hooks->records_store(l, &r, t->at);
         return;
     }
-    for (unsigned lane = 0; lane < l->lanes; lane += t->width) {
+    for (unsigned lane = 0; lane < l->vector.lanes; lane += t->width) {
         for (unsigned i = 0; i < t->width; i++)
             rows[i] = cg_extract(&l->m, t->at[i], lane, t->width);
         cg_transpose(l, rows, t->width);
         for (unsigned i = 0; i < t->width; i++) {
-            LLVMValueRef mask = l->mask;
+            LLVMValueRef mask = l->vector.mask;
             if (mask)
                 mask = cg_splat(&l->m, cg_extract(&l->m, mask, lane + i, 1), t->width);
             cg_store_row(l, rows[i], row_of(l, t, lane + i), alignment(l, t), mask, false);
@@ -220,8 +220,8 @@ static void store_tile(struct cg_lowering *l, struct tile *t)
 static struct tile *tile_of(struct cg_lowering *l, const struct nest_statement *s,
                             uint32_t from)
 {
-    struct cg_records *r = l->records;
-    if (!r || !r->has[s - l->nest->statements.at] || l->mask != l->tail)
+    struct cg_records *r = l->body.records;
+    if (!r || !r->has[s - l->nest->statements.at] || l->vector.mask != l->vector.tail)
         return NULL;
     for (uint32_t i = from; i < r->tiles.count; i++) {
         struct tile *t = &r->tiles.at[i];
@@ -244,7 +244,7 @@ bool cg_records_store(struct cg_lowering *l, const struct nest_statement *s, LLV
 {
     bool any = false;
     for (struct tile *t = tile_of(l, s, 0); t;
-         t = tile_of(l, s, (uint32_t)(t - l->records->tiles.at) + 1)) {
+         t = tile_of(l, s, (uint32_t)(t - l->body.records->tiles.at) + 1)) {
         t->at[s->index.constant - t->first] = cg_wide(l, v);
         if (--t->missing == 0)
             store_tile(l, t);

@@ -80,19 +80,19 @@ bool cg_segment_find(const struct cg_lowering *l, uint32_t block, nest_id axis, 
 
 void cg_segment_enter(struct cg_lowering *l, nest_id axis, const struct nest_segment *segment)
 {
-    if (!l->known)
-        l->known = arena_array(l->arena, struct nest_segment, l->nest->axes.count + 1);
-    l->known[axis] = *segment;
+    if (!l->around.known)
+        l->around.known = arena_array(l->arena, struct nest_segment, l->nest->axes.count + 1);
+    l->around.known[axis] = *segment;
 }
 
 void cg_segment_leave(struct cg_lowering *l, nest_id axis)
 {
-    l->known[axis] = (struct nest_segment){0};
+    l->around.known[axis] = (struct nest_segment){0};
 }
 
 LLVMValueRef cg_segment_decides(const struct cg_lowering *l, const struct nest_statement *s)
 {
-    int is = nest_decides(l->nest, s, l->known);
+    int is = nest_decides(l->nest, s, l->around.known);
     return is < 0 ? NULL : LLVMConstInt(l->module->i1, (unsigned)is, 0);
 }
 

@@ -29,7 +29,7 @@ static struct state make_state(struct cg_lowering *l, uint32_t n)
 
 static struct cg_value *place(struct cg_lowering *l, const struct state *s, uint32_t i)
 {
-    return &s->at[(l->chunks ? l->chunk : 0) * s->n + i];
+    return &s->at[(l->chunks.at ? l->chunks.now : 0) * s->n + i];
 }
 
 // The values, of as many lanes as what is carried has.
@@ -52,7 +52,7 @@ static struct state open_phis(struct cg_lowering *l, const struct nest_statement
     struct state phis = make_state(l, s->n_in);
     for (struct cg_turn t = {0}; cg_turn_next(l, &t);)
         for (uint32_t i = 0; i < s->n_in; i++) {
-            bool is_shared = t.all && l->chunk && !cg_is_wide(l, s->first_carry + i);
+            bool is_shared = t.all && l->chunks.now && !cg_is_wide(l, s->first_carry + i);
             *place(l, &phis, i) =
                 is_shared ? phis.at[i] : cg_phi(l, *place(l, from, i), before);
         }
@@ -65,7 +65,7 @@ static void close_phis(struct cg_lowering *l, const struct nest_statement *s,
 {
     for (struct cg_turn t = {0}; cg_turn_next(l, &t);)
         for (uint32_t i = 0; i < s->n_in; i++)
-            if (!t.all || !l->chunk || cg_is_wide(l, s->first_carry + i))
+            if (!t.all || !l->chunks.now || cg_is_wide(l, s->first_carry + i))
                 cg_phi_add(*place(l, phis, i), *place(l, next, i), latch);
 }
 
@@ -98,8 +98,8 @@ static struct state run(struct cg_lowering *l, const struct nest_statement *s,
     }
     struct state next = phis;
     LLVMValueRef start = LLVMBuildAdd(b, first, loop.index, "");
-    const struct nest_statement *outer = l->time;
-    l->time = s;
+    const struct nest_statement *outer = l->around.time;
+    l->around.time = s;
     for (int64_t k = 0; k < strip; k++) {
         LLVMValueRef step = LLVMBuildAdd(b, start, cg_int(l->module, k), "");
         cg_early_step(l, &early, step, k);
@@ -112,7 +112,7 @@ static struct state run(struct cg_lowering *l, const struct nest_statement *s,
         cg_lower_block(l, s->body);
         next = collect(l, s, s->yields);
     }
-    l->time = outer;
+    l->around.time = outer;
     if (strip > 1 && !is_tile)
         l->module->hooks->strip_store(l, s, start, strip);
     LLVMBasicBlockRef latch = LLVMGetInsertBlock(b);

@@ -68,7 +68,7 @@ int64_t cg_most_written_out(const struct cg_module *m, const struct nest *nest)
 // Registers that a value of the lanes at hand takes.
 static int64_t registers_of(const struct cg_lowering *l)
 {
-    int64_t lanes = l->lanes * (l->chunks ? l->n_chunks : 1),
+    int64_t lanes = l->vector.lanes * (l->chunks.at ? l->chunks.count : 1),
             of_one = l->module->vector_bytes / 4;
     return of_one && lanes > of_one ? lanes / of_one : 1;
 }

@@ -36,7 +36,7 @@ static bool may_slide(const struct cg_lowering *l, const struct nest_statement *
 {
     if (s->kind != NEST_LOAD || l->nest->buffers.at[s->buffer].role != NEST_IN ||
         (s->dtype != JOT_F32 && s->dtype != JOT_F64) ||
-        l->lanes * (unsigned)dtype_get(s->dtype)->bytes != 64 ||
+        l->vector.lanes * (unsigned)dtype_get(s->dtype)->bytes != 64 ||
         nest_index_has_values(&s->index))
         return false;
     return nest_index_factor(&s->index, axis) == 1;
@@ -51,7 +51,7 @@ static int64_t distance(const struct cg_lowering *l, const struct nest_statement
     for (uint32_t i = 0; alike && i < x->count; i++)
         alike = nest_index_factor(c, x->terms[i].id) == x->terms[i].factor;
     int64_t d = alike ? x->constant - c->constant : 0;
-    return d < (int64_t)l->lanes && -d < (int64_t)l->lanes ? d : 0;
+    return d < (int64_t)l->vector.lanes && -d < (int64_t)l->vector.lanes ? d : 0;
 }
 
 // Whether the elements that the centre reads in all turns are there, and those of a vector more on
@@ -60,12 +60,12 @@ static bool is_inside(const struct cg_lowering *l, const struct family *f, nest_
                       const struct nest_segment *turns)
 {
     const struct nest_index *x = &f->centre->index;
-    int64_t least = x->constant, most = x->constant, lanes = l->lanes;
+    int64_t least = x->constant, most = x->constant, lanes = l->vector.lanes;
     for (uint32_t i = 0; i < x->count; i++) {
         nest_id id = x->terms[i].id;
         struct nest_segment range = {0, l->nest->axes.at[id].extent};
-        if (l->known && l->known[id].end)
-            range = l->known[id];
+        if (l->around.known && l->around.known[id].end)
+            range = l->around.known[id];
         if (id == axis)
             range = *turns;
         int64_t a = x->terms[i].factor * range.first, b = x->terms[i].factor * (range.end - 1);
@@ -91,7 +91,7 @@ static void find_family(struct cg_lowering *l, const struct nest_block *b, uint3
     }
     if ((!f.has_before && !f.has_after) || !is_inside(l, &f, out->axis, turns))
         return;
-    f.type = LLVMVectorType(cg_memory_type(l->module, f.centre->dtype), l->lanes);
+    f.type = LLVMVectorType(cg_memory_type(l->module, f.centre->dtype), l->vector.lanes);
     vec_push(l->arena, &out->all, f);
     for (uint32_t i = 0; i < b->statements.count; i++) {
         const struct nest_statement *s = cg_statement(l, b->statements.at[i]);
@@ -120,12 +120,12 @@ static LLVMValueRef variable(struct cg_lowering *l, const struct family *f, LLVM
 struct cg_slides *cg_slides_open(struct cg_lowering *l, uint32_t block, nest_id axis,
                                  LLVMValueRef begin, LLVMValueRef end)
 {
-    if (l->gpu || l->mask || l->chunks || l->tile_axis != NEST_NONE ||
+    if (l->gpu || l->vector.mask || l->chunks.at || l->tile.axis != NEST_NONE ||
         l->module->vector_bytes != 64 || !LLVMIsConstant(begin) || !LLVMIsConstant(end))
         return NULL;
     struct nest_segment turns = {LLVMConstIntGetSExtValue(begin),
                                  LLVMConstIntGetSExtValue(end)};
-    if (turns.end - turns.first < 2 * (int64_t)l->lanes)
+    if (turns.end - turns.first < 2 * (int64_t)l->vector.lanes)
         return NULL;
     const struct nest_block *b = &l->nest->blocks.at[block];
     struct cg_slides *x = arena_array(l->arena, struct cg_slides, 1);
@@ -138,7 +138,7 @@ struct cg_slides *cg_slides_open(struct cg_lowering *l, uint32_t block, nest_id 
         struct family *f = &x->all.at[i];
         LLVMValueRef first = cg_index_first(l, &f->centre->index);
         if (f->has_before)
-            f->before = variable(l, f, first, -(int64_t)l->lanes);
+            f->before = variable(l, f, first, -(int64_t)l->vector.lanes);
         if (f->has_after)
             f->now = variable(l, f, first, 0);
     }
@@ -155,31 +155,31 @@ void cg_slides_turn(struct cg_lowering *l, struct cg_slides *x)
         f->at[1] = f->has_after ? LLVMBuildLoad2(l->m.b, f->type, f->now, "")
                                 : load_from(l, f, first, 0);
         if (f->has_after)
-            f->at[2] = load_from(l, f, first, l->lanes);
+            f->at[2] = load_from(l, f, first, l->vector.lanes);
         if (f->has_before)
             LLVMBuildStore(l->m.b, f->at[1], f->before);
         if (f->has_after)
             LLVMBuildStore(l->m.b, f->at[2], f->now);
     }
-    l->slides = x;
+    l->body.slides = x;
 }
 
-void cg_slides_close(struct cg_lowering *l) { l->slides = NULL; }
+void cg_slides_close(struct cg_lowering *l) { l->body.slides = NULL; }
 
 LLVMValueRef cg_slides_load(struct cg_lowering *l, const struct nest_statement *s,
                             LLVMValueRef guard)
 {
-    const struct cg_slides *x = l->slides;
+    const struct cg_slides *x = l->body.slides;
     nest_id id = nest_id_of(l->nest, s);
     bool is_whole = !guard || (LLVMIsConstant(guard) && !LLVMIsNull(guard));
-    if (!x || !x->family[id] || !is_whole || l->mask)
+    if (!x || !x->family[id] || !is_whole || l->vector.mask)
         return NULL;
     const struct family *f = &x->all.at[x->family[id] - 1];
-    int64_t d = distance(l, s, f->centre), lanes = l->lanes;
+    int64_t d = distance(l, s, f->centre), lanes = l->vector.lanes;
     if (!d)
         return f->at[1];
     LLVMValueRef order =
-        cg_sequence(l->module, l->module->i32, l->lanes, d < 0 ? lanes + d : d, 1);
+        cg_sequence(l->module, l->module->i32, l->vector.lanes, d < 0 ? lanes + d : d, 1);
     return LLVMBuildShuffleVector(l->m.b, f->at[d < 0 ? 0 : 1], f->at[d < 0 ? 1 : 2], order,
                                   "");
 }

@@ -57,33 +57,36 @@ static bool lies_across_lines(const struct cg_lowering *l, const struct nest_sta
     const struct nest_buffer *b = &l->nest->buffers.at[s->buffer];
     int64_t bytes = dtype_get(b->dtype)->bytes, steps = cg_stack_steps(l);
     return s->kind == NEST_PUT && bytes * steps == COST_LINE_BYTES &&
-           cg_is_streamed(l, s->buffer, true) && steps == l->lanes &&
+           cg_is_streamed(l, s->buffer, true) && steps == l->vector.lanes &&
            cg_extent(l, seq) >= 2 * steps && nest_index_factor(&s->index, seq->axes[0]) == 1 &&
-           nest_index_factor(&s->index, l->vector_axis) * bytes % COST_LINE_BYTES != 0;
+           nest_index_factor(&s->index, l->vector.axis) * bytes % COST_LINE_BYTES != 0;
 }
 
 bool cg_stack_find(struct cg_lowering *l, const struct nest_statement *seq)
 {
     const struct nest_block *b = &l->nest->blocks.at[seq->body];
     bool any = false;
-    for (uint32_t i = 0; l->lanes > 1 && i < b->statements.count; i++) {
+    for (uint32_t i = 0; l->vector.lanes > 1 && i < b->statements.count; i++) {
         nest_id id = b->statements.at[i];
         const struct nest_statement *s = cg_statement(l, id);
-        if (l->hoisted[id] || !may_stack(l, seq, s, l->vector_axis))
+        if (l->marks[id].is_hoisted || !may_stack(l, seq, s, l->vector.axis))
             continue;
         unsigned bytes = dtype_get(l->nest->buffers.at[s->buffer].dtype)->bytes;
-        uint64_t n_lanes = l->lanes * (l->together ? l->n_chunks : 1);
-        l->stacks[id] = (struct cg_stack){
+        uint64_t n_lanes = l->vector.lanes * (l->chunks.together ? l->chunks.count : 1);
+        l->marks[id].stack = (struct cg_stack){
             .memory = cg_scratch(l, n_lanes * (uint64_t)cg_stack_steps(l) * bytes),
-            .by_chunk = l->together};
+            .by_chunk = l->chunks.together};
         if (lies_across_lines(l, seq, s))
-            l->stacks[id].lines = cg_scratch(l, n_lanes * 2 * COST_LINE_BYTES);
+            l->marks[id].stack.lines = cg_scratch(l, n_lanes * 2 * COST_LINE_BYTES);
         any = true;
     }
     return any;
 }
 
-int64_t cg_stack_steps(const struct cg_lowering *l) { return l->lanes >= 8 ? l->lanes : 16; }
+int64_t cg_stack_steps(const struct cg_lowering *l)
+{
+    return l->vector.lanes >= 8 ? l->vector.lanes : 16;
+}
 
 // Step i of the loop, from 0 on, is this time.
 static LLVMValueRef time_of(struct cg_lowering *l, const struct nest_statement *seq,
@@ -106,18 +109,19 @@ void cg_stack_step(struct cg_lowering *l, const struct nest_statement *seq, LLVM
     LLVMValueRef last = LLVMBuildSub(l->m.b, count, cg_int(l->module, 1), "");
     for (uint32_t i = 0; i < b->statements.count; i++) {
         nest_id id = b->statements.at[i];
-        if (l->stacks[id].memory)
-            l->stacks[id].row =
+        if (l->marks[id].stack.memory)
+            l->marks[id].stack.row =
                 falls(seq, cg_statement(l, id)) ? LLVMBuildSub(l->m.b, last, place, "") : place;
     }
 }
 
 LLVMValueRef cg_stack_place(struct cg_lowering *l, nest_id id, LLVMTypeRef vector)
 {
-    LLVMValueRef row = l->stacks[id].row;
-    if (l->stacks[id].by_chunk)
-        row = LLVMBuildAdd(l->m.b, row, cg_int(l->module, cg_stack_steps(l) * l->chunk), "");
-    return cg_at(l, vector, l->stacks[id].memory, row);
+    LLVMValueRef row = l->marks[id].stack.row;
+    if (l->marks[id].stack.by_chunk)
+        row =
+            LLVMBuildAdd(l->m.b, row, cg_int(l->module, cg_stack_steps(l) * l->chunks.now), "");
+    return cg_at(l, vector, l->marks[id].stack.memory, row);
 }
 
 // In each round halves of squares of 2, 4, ... change places.
@@ -178,8 +182,9 @@ static LLVMValueRef steps_mask(struct cg_lowering *l, unsigned first, LLVMValueR
 {
     LLVMTypeRef i32 = l->module->i32;
     LLVMValueRef n = LLVMBuildTrunc(l->m.b, count, i32, "");
-    return LLVMBuildICmp(l->m.b, LLVMIntULT, cg_sequence(l->module, i32, l->lanes, first, 1),
-                         cg_splat(&l->m, n, l->lanes), "");
+    return LLVMBuildICmp(l->m.b, LLVMIntULT,
+                         cg_sequence(l->module, i32, l->vector.lanes, first, 1),
+                         cg_splat(&l->m, n, l->vector.lanes), "");
 }
 
 struct tile {
@@ -194,8 +199,8 @@ struct tile {
 
 static void move_tile(struct cg_lowering *l, const struct tile *t)
 {
-    unsigned n = l->lanes, align = dtype_get(t->dtype)->bytes;
-    int64_t across = nest_index_factor(&t->s->index, l->vector_axis);
+    unsigned n = l->vector.lanes, align = dtype_get(t->dtype)->bytes;
+    int64_t across = nest_index_factor(&t->s->index, l->vector.axis);
     for (unsigned k = 0; k < cg_stack_steps(l); k += n) {
         LLVMValueRef steps = t->count ? steps_mask(l, k, t->count) : NULL;
         struct side own = {.at = cg_at(l, t->lane, t->memory, cg_int(l->module, k * n)),
@@ -217,9 +222,9 @@ static void move_whole(struct cg_lowering *l, struct tile *t)
 {
     LLVMBuilderRef b = l->m.b;
     int64_t bytes = dtype_get(t->dtype)->bytes;
-    int64_t across = nest_index_factor(&t->s->index, l->vector_axis) * bytes;
-    if (t->s->kind == NEST_LOAD || t->mask || bytes * l->lanes != 64 || across % 64 != 0 ||
-        !cg_is_streamed(l, t->s->buffer, true)) {
+    int64_t across = nest_index_factor(&t->s->index, l->vector.axis) * bytes;
+    if (t->s->kind == NEST_LOAD || t->mask || bytes * l->vector.lanes != 64 ||
+        across % 64 != 0 || !cg_is_streamed(l, t->s->buffer, true)) {
         move_tile(l, t);
         return;
     }
@@ -237,7 +242,7 @@ static void move_whole(struct cg_lowering *l, struct tile *t)
 
 static LLVMTypeRef mask_word(const struct cg_lowering *l)
 {
-    return LLVMIntTypeInContext(l->module->context, l->lanes);
+    return LLVMIntTypeInContext(l->module->context, l->vector.lanes);
 }
 
 // The masks of all turns in memory, or NULL when all lanes count.
@@ -246,10 +251,10 @@ static LLVMValueRef keep_masks(struct cg_lowering *l)
     LLVMValueRef masks = NULL;
     unsigned c = 0;
     for (struct cg_turn turn = {0}; cg_turn_next(l, &turn); c++) {
-        if (!l->mask)
+        if (!l->vector.mask)
             continue;
         masks = masks ? masks : cg_alloca(l, mask_word(l), CG_CHUNKS);
-        LLVMBuildStore(l->m.b, LLVMBuildBitCast(l->m.b, l->mask, mask_word(l), ""),
+        LLVMBuildStore(l->m.b, LLVMBuildBitCast(l->m.b, l->vector.mask, mask_word(l), ""),
                        cg_at(l, mask_word(l), masks, cg_int(l->module, c)));
     }
     return masks;
@@ -261,7 +266,7 @@ static LLVMValueRef kept_mask(struct cg_lowering *l, LLVMValueRef masks, LLVMVal
         return NULL;
     LLVMValueRef word =
         LLVMBuildLoad2(l->m.b, mask_word(l), cg_at(l, mask_word(l), masks, c), "");
-    return LLVMBuildBitCast(l->m.b, word, LLVMVectorType(l->module->i1, l->lanes), "");
+    return LLVMBuildBitCast(l->m.b, word, LLVMVectorType(l->module->i1, l->vector.lanes), "");
 }
 
 LLVMValueRef cg_stack_row(struct cg_lowering *l, const struct nest_statement *seq,
@@ -285,9 +290,9 @@ static void move_one(struct cg_lowering *l, const struct nest_statement *seq,
 {
     LLVMBuilderRef b = l->m.b;
     if (stack->lines) {
-        struct side from = {.at = t->memory, .stride = l->lanes};
+        struct side from = {.at = t->memory, .stride = l->vector.lanes};
         struct side to = {.at = t->outside, .stride = 2 * cg_stack_steps(l)};
-        move_square(l, t->lane, l->lanes, dtype_get(t->dtype)->bytes, &from, &to);
+        move_square(l, t->lane, l->vector.lanes, dtype_get(t->dtype)->bytes, &from, &to);
         return;
     }
     LLVMValueRef count = t->count;
@@ -321,11 +326,12 @@ static void store_lines(struct cg_lowering *l, const struct nest_statement *seq,
     jot_dtype d = l->nest->buffers.at[s->buffer].dtype;
     int64_t steps = cg_stack_steps(l), total = cg_extent(l, seq);
     LLVMValueRef line = cg_int(l->module, steps), zero = cg_int(l->module, 0);
-    struct cg_lines x = {.rows = l->stacks[id].lines,
+    struct cg_lines x = {.rows = l->marks[id].stack.lines,
                          .lane = cg_memory_type(l->module, d),
                          .bytes = dtype_get(d)->bytes,
-                         .stride = nest_index_factor(&s->index, l->vector_axis),
-                         .count = (int64_t)l->lanes * (l->together ? l->n_chunks : 1),
+                         .stride = nest_index_factor(&s->index, l->vector.axis),
+                         .count = (int64_t)l->vector.lanes *
+                                  (l->chunks.together ? l->chunks.count : 1),
                          .falls = seq->reverse,
                          .masks = keep_masks(l),
                          .streams = cg_is_streamed(l, s->buffer, true)};
@@ -357,17 +363,17 @@ static void move_tiles(struct cg_lowering *l, const struct nest_statement *seq, 
 {
     LLVMBuilderRef b = l->m.b;
     const struct nest_statement *s = cg_statement(l, id);
-    const struct cg_stack *stack = &l->stacks[id];
+    const struct cg_stack *stack = &l->marks[id].stack;
     struct tile t = {.s = s, .dtype = l->nest->buffers.at[s->buffer].dtype, .count = count};
     t.lane = cg_memory_type(l->module, t.dtype);
-    int64_t steps = cg_stack_steps(l), across = nest_index_factor(&s->index, l->vector_axis);
+    int64_t steps = cg_stack_steps(l), across = nest_index_factor(&s->index, l->vector.axis);
     LLVMValueRef row = cg_stack_row(l, seq, s, t.lane, first, count);
     LLVMValueRef masks = stack->lines ? NULL : keep_masks(l);
-    struct cg_loop loop =
-        cg_loop_open(l, cg_int(l->module, 0), cg_int(l->module, l->together ? l->n_chunks : 1),
-                     cg_int(l->module, 1));
+    struct cg_loop loop = cg_loop_open(
+        l, cg_int(l->module, 0), cg_int(l->module, l->chunks.together ? l->chunks.count : 1),
+        cg_int(l->module, 1));
     t.mask = kept_mask(l, masks, loop.index);
-    LLVMValueRef lane = LLVMBuildMul(b, loop.index, cg_int(l->module, l->lanes), "");
+    LLVMValueRef lane = LLVMBuildMul(b, loop.index, cg_int(l->module, l->vector.lanes), "");
     t.outside = cg_at(l, t.lane, row, LLVMBuildMul(b, lane, cg_int(l->module, across), ""));
     if (stack->lines) {
         LLVMValueRef at = LLVMBuildMul(b, lane, cg_int(l->module, 2 * steps), "");
@@ -388,7 +394,7 @@ void cg_stack_move(struct cg_lowering *l, const struct nest_statement *seq, enum
     const struct nest_block *b = &l->nest->blocks.at[seq->body];
     for (uint32_t i = 0; i < b->statements.count; i++) {
         nest_id id = b->statements.at[i];
-        if (l->stacks[id].memory && cg_statement(l, id)->kind == kind)
+        if (l->marks[id].stack.memory && cg_statement(l, id)->kind == kind)
             move_tiles(l, seq, id, first, count);
     }
 }
@@ -401,9 +407,9 @@ void cg_stack_end(struct cg_lowering *l, const struct nest_statement *seq)
     int64_t count = seq->reverse ? (total < steps ? total : steps) : rest;
     for (uint32_t i = 0; i < b->statements.count; i++) {
         nest_id id = b->statements.at[i];
-        if (l->stacks[id].lines)
+        if (l->marks[id].stack.lines)
             store_lines(l, seq, id, cg_int(l->module, total - count), cg_int(l->module, count),
                         true);
-        l->stacks[id] = (struct cg_stack){0};
+        l->marks[id].stack = (struct cg_stack){0};
     }
 }

@@ -3,7 +3,10 @@
 #ifndef CODEGEN_STACK_H
 #define CODEGEN_STACK_H
 
-#include "codegen/lower.h"
+#include "codegen/emit.h"
+#include "nest/nest.h"
+
+struct cg_lowering;
 
 // Memory that 16 steps of a loop over time read or put one vector each in.
 struct cg_stack {

@@ -16,35 +16,35 @@
 void cg_chunks_open(struct cg_lowering *l, unsigned n)
 {
     size_t count = l->nest->values.count + 1;
-    l->chunks = arena_array(l->arena, struct cg_chunk, n + 1);
+    l->chunks.at = arena_array(l->arena, struct cg_chunk, n + 1);
     for (unsigned c = 0; c <= n; c++) {
-        l->chunks[c].values = l->values;
+        l->chunks.at[c].values = l->values;
         if (c == n)
             break; // the last keeps what was outside
-        l->chunks[c].values = arena_array(l->arena, struct cg_value, count);
-        memcpy(l->chunks[c].values, l->values, count * sizeof(struct cg_value));
+        l->chunks.at[c].values = arena_array(l->arena, struct cg_value, count);
+        memcpy(l->chunks.at[c].values, l->values, count * sizeof(struct cg_value));
     }
-    l->n_chunks = n;
-    l->chunk = 0;
-    l->values = l->chunks[0].values;
-    l->together = true;
+    l->chunks.count = n;
+    l->chunks.now = 0;
+    l->values = l->chunks.at[0].values;
+    l->chunks.together = true;
 }
 
 void cg_chunks_close(struct cg_lowering *l)
 {
-    l->values = l->chunks[l->n_chunks].values;
-    l->chunks = NULL;
-    l->mask = l->tail = NULL;
-    l->together = false;
+    l->values = l->chunks.at[l->chunks.count].values;
+    l->chunks.at = NULL;
+    l->vector.mask = l->vector.tail = NULL;
+    l->chunks.together = false;
 }
 
 static void enter(struct cg_lowering *l, unsigned c)
 {
-    const struct cg_chunk *k = &l->chunks[c];
-    l->chunk = c;
+    const struct cg_chunk *k = &l->chunks.at[c];
+    l->chunks.now = c;
     l->values = k->values;
-    l->mask = k->mask;
-    l->axes[l->vector_axis] = k->index;
+    l->vector.mask = k->mask;
+    l->axes[l->vector.axis] = k->index;
     if (k->slot)
         l->fold->slot = k->slot;
 }
@@ -52,9 +52,9 @@ static void enter(struct cg_lowering *l, unsigned c)
 void cg_chunk_set(struct cg_lowering *l, unsigned c, LLVMValueRef index, LLVMValueRef mask,
                   LLVMValueRef slot)
 {
-    l->chunks[c].index = index;
-    l->chunks[c].mask = mask;
-    l->chunks[c].slot = slot;
+    l->chunks.at[c].index = index;
+    l->chunks.at[c].mask = mask;
+    l->chunks.at[c].slot = slot;
     if (c == 0)
         enter(l, 0);
 }
@@ -62,16 +62,16 @@ void cg_chunk_set(struct cg_lowering *l, unsigned c, LLVMValueRef index, LLVMVal
 bool cg_turn_next(struct cg_lowering *l, struct cg_turn *t)
 {
     if (t->next == 0)
-        t->all = l->together;
-    if (t->next == (t->all ? l->n_chunks : 1)) {
+        t->all = l->chunks.together;
+    if (t->next == (t->all ? l->chunks.count : 1)) {
         if (t->all)
             enter(l, 0);
-        l->together = t->all;
+        l->chunks.together = t->all;
         return false;
     }
     if (t->all) {
         enter(l, t->next);
-        l->together = false;
+        l->chunks.together = false;
     }
     t->next++;
     return true;
@@ -80,7 +80,7 @@ bool cg_turn_next(struct cg_lowering *l, struct cg_turn *t)
 static bool goes_together(const struct cg_lowering *l, const struct nest_statement *s)
 {
     if (s->kind == NEST_IF)
-        return !l->varies[s->in[0]] &&
+        return !l->vector.varies[s->in[0]] &&
                (nest_has_time(l->nest, s->body) ||
                 (s->other != NEST_NONE && nest_has_time(l->nest, s->other)));
     return s->kind == NEST_SEQ || s->kind == NEST_WHILE;
@@ -93,7 +93,7 @@ static bool is_shared(const struct cg_lowering *l, const struct nest_statement *
         s->kind != NEST_LOAD)
         return false;
     for (uint32_t i = 0; i < s->n_results; i++)
-        if (l->varies[s->result + i])
+        if (l->vector.varies[s->result + i])
             return false;
     return true;
 }
@@ -104,11 +104,11 @@ static void lower_run(struct cg_lowering *l, const nest_id *statements, uint32_t
     for (struct cg_turn t = {0}; cg_turn_next(l, &t);)
         for (uint32_t k = 0; k < n; k++) {
             const struct nest_statement *s = cg_statement(l, statements[k]);
-            if (l->hoisted[statements[k]])
+            if (l->marks[statements[k]].is_hoisted)
                 continue;
-            if (l->chunk && is_shared(l, s))
+            if (l->chunks.now && is_shared(l, s))
                 for (uint32_t i = 0; i < s->n_results; i++)
-                    l->values[s->result + i] = l->chunks[0].values[s->result + i];
+                    l->values[s->result + i] = l->chunks.at[0].values[s->result + i];
             else
                 cg_lower_statement(l, statements[k]);
         }
@@ -125,11 +125,12 @@ void cg_lower_list(struct cg_lowering *l, const nest_id *statements, uint32_t n)
             i += ranged;
             continue;
         }
-        while (l->together && end < n && !goes_together(l, cg_statement(l, statements[end])))
+        while (l->chunks.together && end < n &&
+               !goes_together(l, cg_statement(l, statements[end])))
             end++;
         if (end > i)
             lower_run(l, statements + i, end - i);
-        else if (!l->hoisted[statements[end++]])
+        else if (!l->marks[statements[end++]].is_hoisted)
             cg_lower_statement(l, statements[i]);
         i = end;
     }

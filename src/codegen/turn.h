@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // Several vectors of the vector axis side by side, so that each computes while others wait for their
-// results.  Between open and close l->together is set, and blocks are lowered for all vectors, in
+// results.  Between open and close l->chunks.together is set, and blocks are lowered for all vectors, in
 // turns: a run of plain statements for the first one, for the second, ...; loops over time are opened
 // once for all.
 #ifndef CODEGEN_TURN_H
 #define CODEGEN_TURN_H
 
-#include "codegen/lower.h"
+#include "codegen/emit.h"
+#include "nest/nest.h"
+
+struct cg_lowering;
+
+#define CG_CHUNKS 8 // vectors side by side, at most
 
 // One of several vectors of the vector axis that are lowered side by side (turn.c).
 struct cg_chunk {
@@ -14,6 +19,13 @@ struct cg_chunk {
     LLVMValueRef index; // of its lane 0
     LLVMValueRef mask;
     LLVMValueRef slot; // of the fold whose axis it is
+};
+
+// Those that are lowered, from open to close.
+struct cg_chunks {
+    struct cg_chunk *at; // NULL: one vector at a time
+    unsigned count, now;
+    bool together; // what is lowered now is lowered for all of them
 };
 
 void cg_chunks_open(struct cg_lowering *l, unsigned n);

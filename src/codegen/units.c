@@ -23,7 +23,7 @@
 
 static bool is_point_local(const struct cg_lowering *l, nest_id buffer)
 {
-    return l->buffers[buffer].row == (int64_t)l->lanes;
+    return l->buffers[buffer].row == (int64_t)l->vector.lanes;
 }
 
 // Whether the element is of one unit, or of none, and of no other place that is data.
@@ -36,7 +36,7 @@ static bool is_of_unit(const struct cg_lowering *l, const struct nest_statement 
     int64_t factor = nest_index_factor(&s->index, unit);
     bool is_local = is_point_local(l, s->buffer);
     return is_local ? factor == 0 || factor == 1
-                    : !factor || !nest_index_factor(&s->index, l->vector_axis);
+                    : !factor || !nest_index_factor(&s->index, l->vector.axis);
 }
 
 static bool has_form(const struct cg_lowering *l, const struct nest_statement *s, nest_id unit)
@@ -55,7 +55,7 @@ static bool has_form(const struct cg_lowering *l, const struct nest_statement *s
 unsigned cg_units(const struct cg_lowering *l, nest_id map)
 {
     const struct nest_statement *s = cg_statement(l, map);
-    if (s->kind != NEST_MAP || s->n_axes != 1 || l->lanes == 1)
+    if (s->kind != NEST_MAP || s->n_axes != 1 || l->vector.lanes == 1)
         return 1;
     nest_for_each (t, l->nest, s->body)
         if (!has_form(l, t, s->axes[0]))
@@ -90,9 +90,10 @@ static LLVMValueRef load_numbers(struct cg_lowering *l, const struct nest_statem
     LLVMValueRef low = load_numbers(l, s, unit, first, n / 2), order[MOST_LANES];
     first = cg_add(l, first, cg_int(l->module, n / 2));
     LLVMValueRef high = load_numbers(l, s, unit, first, n / 2);
-    for (unsigned i = 0; i < l->lanes * n; i++)
+    for (unsigned i = 0; i < l->vector.lanes * n; i++)
         order[i] = LLVMConstInt(l->module->i32, i, 0);
-    return LLVMBuildShuffleVector(l->m.b, low, high, LLVMConstVector(order, l->lanes * n), "");
+    return LLVMBuildShuffleVector(l->m.b, low, high,
+                                  LLVMConstVector(order, l->vector.lanes * n), "");
 }
 
 // What is the same for all units has the lanes, and the mask, of one; wide: that of n.
@@ -100,8 +101,8 @@ static void lower_statement(struct cg_lowering *l, nest_id id, nest_id unit, uns
                             LLVMValueRef wide)
 {
     const struct nest_statement *s = cg_statement(l, id);
-    unsigned lanes = l->lanes;
-    LLVMValueRef mask = l->mask;
+    unsigned lanes = l->vector.lanes;
+    LLVMValueRef mask = l->vector.mask;
     int64_t factor = s->kind == NEST_LOAD ? nest_index_factor(&s->index, unit) : 1;
     if (!factor) {
         cg_lower_statement(l, id);
@@ -110,11 +111,11 @@ static void lower_statement(struct cg_lowering *l, nest_id id, nest_id unit, uns
         l->values[s->result] = (struct cg_value){load_numbers(l, s, unit, first, n), NULL};
         l->axes[unit] = first;
     } else {
-        l->lanes = lanes * n;
-        l->mask = wide;
+        l->vector.lanes = lanes * n;
+        l->vector.mask = wide;
         cg_lower_statement(l, id);
-        l->lanes = lanes;
-        l->mask = mask;
+        l->vector.lanes = lanes;
+        l->vector.mask = mask;
     }
 }
 
@@ -126,10 +127,10 @@ void cg_lower_units(struct cg_lowering *l, nest_id map, unsigned n)
     struct cg_loop loop = cg_loop_open(
         l, cg_int(l->module, 0), cg_int(l->module, cg_extent(l, s)), cg_int(l->module, n));
     l->axes[s->axes[0]] = loop.index;
-    LLVMValueRef wide = repeat(l, l->mask, n);
+    LLVMValueRef wide = repeat(l, l->vector.mask, n);
     nest_for_each (x, l->nest, s->body) {
         for (uint32_t k = 0; k < x->n_in; k++)
-            if (cg_lanes_of(l->values[x->in[k]].re) == l->lanes)
+            if (cg_lanes_of(l->values[x->in[k]].re) == l->vector.lanes)
                 l->values[x->in[k]].re = repeat(l, l->values[x->in[k]].re, n);
         lower_statement(l, nest_id_of(l->nest, x), s->axes[0], n, wide);
     }
@@ -154,7 +155,7 @@ static LLVMValueRef lane_of_far(struct cg_lowering *l, const struct copy *c, LLV
     LLVMValueRef at = LLVMBuildMul(l->m.b, step, cg_int(l->module, lane), "");
     // Lanes past the end load the row of lane 0.
     if (c->is_load)
-        at = LLVMBuildSelect(l->m.b, cg_extract(&l->m, l->mask, lane, 1), at,
+        at = LLVMBuildSelect(l->m.b, cg_extract(&l->m, l->vector.mask, lane, 1), at,
                              cg_int(l->module, 0), "");
     return cg_at(l, cg_memory_type(l->module, c->dtype), far, at);
 }
@@ -173,9 +174,9 @@ static void write_tiles(struct cg_lowering *l, const struct copy *c, LLVMValueRe
                                    near = LLVMGetParam(f, 2);
     LLVMTypeRef type = cg_with_lanes(cg_memory_type(l->module, c->dtype), c->width);
     unsigned align = dtype_get(c->dtype)->bytes;
-    l->mask = LLVMBuildBitCast(l->m.b, LLVMGetParam(f, 3),
-                               LLVMVectorType(l->module->i1, l->lanes), "");
-    for (unsigned lane = 0; lane < l->lanes; lane += c->width) {
+    l->vector.mask = LLVMBuildBitCast(l->m.b, LLVMGetParam(f, 3),
+                                      LLVMVectorType(l->module->i1, l->vector.lanes), "");
+    for (unsigned lane = 0; lane < l->vector.lanes; lane += c->width) {
         for (unsigned i = 0; i < c->width; i++)
             rows[i] = cg_load_row(l, type,
                                   c->is_load ? lane_of_far(l, c, far, step, lane + i)
@@ -187,7 +188,7 @@ static void write_tiles(struct cg_lowering *l, const struct copy *c, LLVMValueRe
                 cg_store_row(l, rows[i], row_of_near(l, c, near, i, lane), align, NULL, false);
                 continue;
             }
-            LLVMValueRef mask = cg_extract(&l->m, l->mask, lane + i, 1);
+            LLVMValueRef mask = cg_extract(&l->m, l->vector.mask, lane + i, 1);
             cg_store_row(l, rows[i], lane_of_far(l, c, far, step, lane + i), align,
                          cg_splat(&l->m, mask, c->width), false);
         }
@@ -201,9 +202,9 @@ static LLVMValueRef tiles_function(struct cg_lowering *l, const struct copy *c,
 {
     char name[96];
     snprintf(name, sizeof name, "tiles_%s_%s_%u_%u_%lld", c->is_load ? "load" : "store",
-             dtype_get(c->dtype)->name, l->lanes, c->width,
+             dtype_get(c->dtype)->name, l->vector.lanes, c->width,
              (long long)l->buffers[c->local].row);
-    LLVMValueRef f = LLVMGetNamedFunction(l->module->module, name), mask = l->mask;
+    LLVMValueRef f = LLVMGetNamedFunction(l->module->module, name), mask = l->vector.mask;
     if (f)
         return f;
     f = cg_function_apart(l->module, name, type);
@@ -213,7 +214,7 @@ static LLVMValueRef tiles_function(struct cg_lowering *l, const struct copy *c,
     write_tiles(l, c, f);
     LLVMDisposeBuilder(l->m.b);
     l->m.b = b;
-    l->mask = mask;
+    l->vector.mask = mask;
     return f;
 }
 
@@ -222,8 +223,8 @@ static void copy_tiles(struct cg_lowering *l, const struct copy *c, LLVMValueRef
 {
     const struct cg_buffer *b = &l->buffers[c->local];
     LLVMTypeRef element = cg_memory_type(l->module, c->dtype),
-                bits = LLVMIntTypeInContext(l->module->context, l->lanes), p = l->module->ptr,
-                in[] = {p, l->module->i64, p, bits};
+                bits = LLVMIntTypeInContext(l->module->context, l->vector.lanes),
+                p = l->module->ptr, in[] = {p, l->module->i64, p, bits};
     LLVMTypeRef type = LLVMFunctionType(LLVMVoidTypeInContext(l->module->context), in, 4, 0);
     l->axes[c->unit] = at;
     struct cg_parts far = cg_split_index(l, &c->far->index);
@@ -231,14 +232,14 @@ static void copy_tiles(struct cg_lowering *l, const struct copy *c, LLVMValueRef
     near = b->offset ? cg_add(l, near, b->offset) : near;
     LLVMValueRef args[] = {cg_at(l, element, cg_buffer_base(l, c->far->buffer), far.uniform),
                            cg_int(l->module, far.factor), cg_at(l, element, b->base, near),
-                           LLVMBuildBitCast(l->m.b, l->mask, bits, "")};
+                           LLVMBuildBitCast(l->m.b, l->vector.mask, bits, "")};
     LLVMBuildCall2(l->m.b, type, tiles_function(l, c, type), args, 4, "");
 }
 
 bool cg_lower_copy(struct cg_lowering *l, nest_id map)
 {
     const struct nest_statement *s = cg_statement(l, map);
-    if (!map_is_copy(l->nest, s, l->vector_axis))
+    if (!map_is_copy(l->nest, s, l->vector.axis))
         return false;
     const struct nest_block *b = &l->nest->blocks.at[s->body];
     const struct nest_statement *x = cg_statement(l, b->statements.at[0]),
@@ -249,7 +250,7 @@ bool cg_lower_copy(struct cg_lowering *l, nest_id map)
     c.local = c.is_load ? y->buffer : x->buffer;
     c.width = l->module->vector_bytes / dtype_get(c.dtype)->bytes;
     int64_t extent = cg_extent(l, s);
-    while (c.width > l->lanes || c.width > extent)
+    while (c.width > l->vector.lanes || c.width > extent)
         c.width /= 2;
     if (!is_point_local(l, c.local) || c.width < 2)
         return false;

@@ -64,7 +64,7 @@ static void want_terms(struct steps *p, const struct nest_statement *s)
 // Sorts the statements; false when the loop is of another kind.
 static bool sort_steps(struct cg_lowering *l, const struct nest_statement *s, struct steps *p)
 {
-    if (l->lanes != 1 || s->n_in || s->reverse || cg_extent(l, s) < 4 * STEPS)
+    if (l->vector.lanes != 1 || s->n_in || s->reverse || cg_extent(l, s) < 4 * STEPS)
         return false;
     p->body = &l->nest->blocks.at[s->body];
     p->is_late = arena_array(l->arena, bool, p->body->statements.count + 1);
@@ -273,15 +273,15 @@ static void lower_turn(struct cg_lowering *l, const struct nest_statement *s, st
 static void open_vectors(struct cg_lowering *l, const struct nest_statement *s,
                          LLVMValueRef first)
 {
-    l->vector_axis = s->axes[0];
+    l->vector.axis = s->axes[0];
     l->axes[s->axes[0]] = first;
-    l->lanes = STEPS;
+    l->vector.lanes = STEPS;
 }
 
 static void close_vectors(struct cg_lowering *l)
 {
-    l->vector_axis = NEST_NONE;
-    l->lanes = 1;
+    l->vector.axis = NEST_NONE;
+    l->vector.lanes = 1;
 }
 
 static void prefetch(struct cg_lowering *l, const struct nest_statement *s,

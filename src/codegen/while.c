@@ -127,7 +127,7 @@ static void lower_turn(struct cg_lowering *l, const struct nest_statement *s, st
 {
     LLVMBuilderRef b = l->m.b;
     uint32_t n = s->n_in;
-    LLVMValueRef outer = l->mask, active = p->mask;
+    LLVMValueRef outer = l->vector.mask, active = p->mask;
     LLVMBasicBlockRef before = LLVMGetInsertBlock(b), step = cg_new_block(l),
                       end = alone_exit ? alone_exit : cg_new_block(l);
     if (!alone_exit) {
@@ -135,21 +135,21 @@ static void lower_turn(struct cg_lowering *l, const struct nest_statement *s, st
         LLVMBuildCondBr(b, p->lives, test, end);
         LLVMPositionBuilderAtEnd(b, test);
     }
-    l->mask = active;
+    l->vector.mask = active;
     set(l, s->first_carry, n, p->carries);
     cg_lower_block(l, s->body);
     LLVMValueRef holds = cg_wide(l, l->values[s->yields[0]].re);
-    l->mask = LLVMBuildAnd(b, active, holds, "");
+    l->vector.mask = LLVMBuildAnd(b, active, holds, "");
     LLVMBasicBlockRef tested = LLVMGetInsertBlock(b);
-    LLVMBuildCondBr(b, cg_any(l, l->mask), step, end);
+    LLVMBuildCondBr(b, cg_any(l, l->vector.mask), step, end);
     LLVMPositionBuilderAtEnd(b, step);
     cg_lower_block(l, s->other);
     struct cg_value *next = new_values(l, n);
     take(l, s, s->yields + 1, next);
     for (uint32_t i = 0; i < n; i++)
-        next[i] = cg_select(&l->m, l->mask, next[i], p->carries[i]);
-    LLVMValueRef mask = l->mask;
-    l->mask = outer;
+        next[i] = cg_select(&l->m, l->vector.mask, next[i], p->carries[i]);
+    LLVMValueRef mask = l->vector.mask;
+    l->vector.mask = outer;
     if (alone_exit) {
         p->mask = mask;
         p->carries = next;
@@ -183,14 +183,14 @@ static LLVMValueRef active_bits(struct cg_lowering *l, const struct part *parts,
 {
     LLVMBuilderRef b = l->m.b;
     LLVMContextRef context = l->module->context;
-    LLVMTypeRef word = LLVMIntTypeInContext(context, count * l->lanes);
-    LLVMTypeRef bits = LLVMIntTypeInContext(context, l->lanes);
+    LLVMTypeRef word = LLVMIntTypeInContext(context, count * l->vector.lanes);
+    LLVMTypeRef bits = LLVMIntTypeInContext(context, l->vector.lanes);
     LLVMValueRef all = LLVMConstNull(word);
     for (unsigned c = 0; c < count; c++) {
         LLVMValueRef of = LLVMBuildBitCast(b, parts[c].mask, bits, "");
         of = count > 1 ? LLVMBuildZExt(b, of, word, "") : of;
-        all = LLVMBuildOr(b, all, LLVMBuildShl(b, of, LLVMConstInt(word, c * l->lanes, 0), ""),
-                          "");
+        all = LLVMBuildOr(
+            b, all, LLVMBuildShl(b, of, LLVMConstInt(word, c * l->vector.lanes, 0), ""), "");
     }
     return all;
 }
@@ -324,8 +324,8 @@ void cg_lower_while(struct cg_lowering *l, const struct nest_statement *s)
     uint32_t blocks[] = {s->body, s->other};
     cg_hoist(l, NULL, 0, s->first_carry, s->n_in, blocks, 2);
     for (struct cg_turn t = {0}; cg_turn_next(l, &t); p++) {
-        LLVMTypeRef bits = cg_with_lanes(l->module->i1, l->lanes);
-        *p = (struct part){.mask = l->mask ? l->mask : LLVMConstAllOnes(bits),
+        LLVMTypeRef bits = cg_with_lanes(l->module->i1, l->vector.lanes);
+        *p = (struct part){.mask = l->vector.mask ? l->vector.mask : LLVMConstAllOnes(bits),
                            .carries = new_values(l, s->n_in)};
         take(l, s, s->in, p->carries);
     }

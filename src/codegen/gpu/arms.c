@@ -157,13 +157,13 @@ static void lower_select(struct cg_lowering *l, struct gpu_arms *a, nest_id id)
     const struct nest_statement *s = cg_statement(l, id);
     LLVMBuilderRef b = l->m.b;
     LLVMValueRef p = l->values[s->in[0]].re, quick = l->values[s->in[3 - side]].re;
-    unsigned lanes = cg_is_wide(l, s->result) ? l->lanes : 1, outside = l->lanes;
+    unsigned lanes = cg_is_wide(l, s->result) ? l->vector.lanes : 1, outside = l->vector.lanes;
     uint32_t n = l->nest->values.count;
     struct cg_value *before = arena_array(l->arena, struct cg_value, n + 1);
     memcpy(before, l->values, n * sizeof *before);
     LLVMValueRef all = LLVMGetPoison(cg_with_lanes(l->module->f32, lanes));
     a->is_inside = true;
-    l->lanes = 1;
+    l->vector.lanes = 1;
     for (unsigned k = 0; k < lanes; k++) {
         LLVMValueRef chosen = lane_of(l, p, k), own = lane_of(l, quick, k);
         LLVMValueRef wants = side == 1 ? chosen : LLVMBuildNot(b, chosen, "");
@@ -171,7 +171,7 @@ static void lower_select(struct cg_lowering *l, struct gpu_arms *a, nest_id id)
         own = cg_cold_close(&l->m, warm, from, own, lower_arm(l, a, id, k, before));
         all = lanes > 1 ? LLVMBuildInsertElement(b, all, own, gpu_i32(l, k), "") : own;
     }
-    l->lanes = outside;
+    l->vector.lanes = outside;
     a->is_inside = false;
     memcpy(l->values, before, n * sizeof *before);
     l->values[s->result] = (struct cg_value){all, NULL};

@@ -240,8 +240,8 @@ static void update_rest(struct cg_lowering *l, const struct bin *bin, const LLVM
     LLVMValueRef has[ROUNDS], from[ROUNDS], no_poison = LLVMConstInt(l->module->i1, 0, 0);
     int rounds = is_short(l, &bin->u->of) ? ROUNDS : 1;
     LLVMBuildStore(b, rest, left);
-    LLVMBasicBlockRef some = LLVMAppendBasicBlockInContext(c, l->function, "");
-    LLVMBasicBlockRef done = LLVMAppendBasicBlockInContext(c, l->function, "");
+    LLVMBasicBlockRef some = LLVMAppendBasicBlockInContext(c, l->frame.function, "");
+    LLVMBasicBlockRef done = LLVMAppendBasicBlockInContext(c, l->frame.function, "");
     LLVMBuildCondBr(b, updates_any(l, LLVMBuildICmp(b, LLVMIntNE, rest, zero, "")), some, done);
     LLVMPositionBuilderAtEnd(b, some);
     rest = LLVMBuildLoad2(b, i32, left, "");

@@ -120,8 +120,9 @@ static void access_terms(struct cg_lowering *l, const struct nest_statement *s, 
                 LLVMBuildStore(l->m.b, cg_to_memory(l, x.re, c->dtype), to);
                 continue;
             }
-            LLVMValueRef x = LLVMBuildLoad2(l->m.b, cg_with_lanes(type, l->lanes), to, "");
-            LLVMSetAlignment(x, l->lanes * bytes);
+            LLVMValueRef x =
+                LLVMBuildLoad2(l->m.b, cg_with_lanes(type, l->vector.lanes), to, "");
+            LLVMSetAlignment(x, l->vector.lanes * bytes);
             *v = (struct cg_value){cg_from_memory(l, x, c->dtype), NULL};
         }
     }

@@ -187,9 +187,9 @@ static LLVMValueRef row_of(struct cg_lowering *l, const struct parts *t, LLVMVal
 static void set_lanes(struct cg_lowering *l, const struct parts *t, bool are_lanes)
 {
     are_lanes = are_lanes && t->points.lanes > 1;
-    l->lanes = are_lanes ? t->points.lanes : 1;
-    l->vector_axis = are_lanes ? t->points.axis : NEST_NONE;
-    l->vector_loop = nest_id_of(l->nest, t->points.s);
+    l->vector.lanes = are_lanes ? t->points.lanes : 1;
+    l->vector.axis = are_lanes ? t->points.axis : NEST_NONE;
+    l->vector.loop = nest_id_of(l->nest, t->points.s);
 }
 
 static void lower_parts(struct cg_lowering *l, struct parts *t, struct cg_kernel *out)

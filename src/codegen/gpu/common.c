@@ -155,7 +155,7 @@ static void do_common(const struct lowering *p, LLVMValueRef at, enum part part)
     nest_for_each (t, l->nest, p->seq->body) {
         nest_id id = nest_id_of(l->nest, t);
         bool is_made_anywhere = t->kind == NEST_CONST || t->kind == NEST_INDEX;
-        if (!l->hoisted[id] && (is_made_anywhere || map_is_common(p->c->of, t)))
+        if (!l->marks[id].is_hoisted && (is_made_anywhere || map_is_common(p->c->of, t)))
             cg_lower_statement(l, id);
     }
     for (uint32_t i = 0; part == WANTED && i < p->c->of->n_slots; i++)
@@ -172,8 +172,8 @@ static void load_slots(const struct lowering *p, LLVMValueRef at)
     for (uint32_t i = 0; i < p->c->of->n_slots; i++) {
         nest_id slot = p->c->of->slots[i];
         LLVMValueRef all = load(p, slot, slot_of_step(p, at, i));
-        all = cg_splat(&l->m, all, l->lanes);
-        for (unsigned k = 1; k < l->lanes; k++) {
+        all = cg_splat(&l->m, all, l->vector.lanes);
+        for (unsigned k = 1; k < l->vector.lanes; k++) {
             LLVMValueRef step = LLVMBuildAdd(b, at, cg_int(l->module, k), "");
             LLVMValueRef one = load(p, slot, slot_of_step(p, step, i));
             all = LLVMBuildInsertElement(b, all, one, gpu_i32(l, k), "");
@@ -188,7 +188,7 @@ static void do_rest(const struct lowering *p, bool apart)
     const struct nest_block *b = &p->l->nest->blocks.at[p->seq->body];
     for (uint32_t i = 0; i < b->statements.count; i++) {
         nest_id id = b->statements.at[i];
-        if (!p->l->hoisted[id] && p->c->of->is_apart[id] == apart &&
+        if (!p->l->marks[id].is_hoisted && p->c->of->is_apart[id] == apart &&
             !map_is_common(p->c->of, cg_statement(p->l, id)))
             cg_lower_statement(p->l, id);
     }
@@ -221,10 +221,10 @@ static void do_strip(const struct lowering *p, LLVMValueRef at)
     struct cg_lowering *l = p->l;
     uint32_t n = l->nest->values.count;
     struct cg_value *all = arena_array(l->arena, struct cg_value, n + 1);
-    l->lanes = (unsigned)p->c->of->strip;
+    l->vector.lanes = (unsigned)p->c->of->strip;
     load_slots(p, at);
     do_rest(p, true);
-    l->lanes = 1;
+    l->vector.lanes = 1;
     memcpy(all, l->values, n * sizeof *all);
     for (unsigned k = 0; k < p->c->of->strip; k++) {
         LLVMValueRef step = LLVMBuildAdd(l->m.b, at, cg_int(l->module, k), "");

@@ -184,7 +184,7 @@ LLVMValueRef gpu_shared(struct cg_lowering *l, uint64_t bytes)
     struct cg_gpu *g = l->gpu;
     LLVMBuilderRef b = LLVMCreateBuilderInContext(l->module->context), outer = l->m.b;
     // In the entry block, for it is used wherever the memory is.
-    LLVMPositionBuilderBefore(b, LLVMGetBasicBlockTerminator(l->entry));
+    LLVMPositionBuilderBefore(b, LLVMGetBasicBlockTerminator(l->frame.entry));
     l->m.b = b;
     int64_t size = (int64_t)(bytes + 15) / 16 * 16,
             groups = g->columns ? 1 : g->block / g->group;

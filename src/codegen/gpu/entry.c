@@ -8,7 +8,6 @@
 #include "codegen/kernel.h"
 #include "codegen/loop.h"
 #include "codegen/lower.h"
-#include "codegen/stack.h"
 #include "map/gpu.h"
 
 #include <assert.h>
@@ -23,7 +22,7 @@ static void set_attribute(struct cg_lowering *l, unsigned parameter, const char 
                           uint64_t value)
 {
     unsigned kind = LLVMGetEnumAttributeKindForName(name, strlen(name));
-    LLVMAddAttributeAtIndex(l->function, parameter + 1,
+    LLVMAddAttributeAtIndex(l->frame.function, parameter + 1,
                             LLVMCreateEnumAttribute(l->module->context, kind, value));
 }
 
@@ -49,13 +48,13 @@ static unsigned count_operands(const struct nest *nest)
 static void find_place(struct cg_lowering *l, unsigned n)
 {
     struct cg_gpu *g = l->gpu;
-    g->thread = g->is_phase ? LLVMGetParam(l->function, n) : gpu_special(&l->m, "tid.x");
+    g->thread = g->is_phase ? LLVMGetParam(l->frame.function, n) : gpu_special(&l->m, "tid.x");
     if (!g->is_phase)
         return;
-    g->block_number = LLVMGetParam(l->function, n + 1);
-    g->blocks = LLVMGetParam(l->function, n + 2);
-    g->barrier = LLVMGetParam(l->function, n + 3);
-    g->shared = LLVMGetParam(l->function, n + 4);
+    g->block_number = LLVMGetParam(l->frame.function, n + 1);
+    g->blocks = LLVMGetParam(l->frame.function, n + 2);
+    g->barrier = LLVMGetParam(l->frame.function, n + 3);
+    g->shared = LLVMGetParam(l->frame.function, n + 4);
 }
 
 static void begin_function(struct cg_lowering *l, const char *symbol, unsigned extra)
@@ -67,20 +66,21 @@ static void begin_function(struct cg_lowering *l, const char *symbol, unsigned e
     unsigned all = l->gpu->is_phase ? n + GPU_PHASE_PARAMETERS : n;
     LLVMTypeRef type =
         LLVMFunctionType(LLVMVoidTypeInContext(l->module->context), types, all, 0);
-    l->function = LLVMAddFunction(l->module->module, symbol, type);
+    l->frame.function = LLVMAddFunction(l->module->module, symbol, type);
     if (l->gpu->is_phase) {
-        LLVMSetLinkage(l->function, LLVMInternalLinkage);
-        cg_add_attribute(l->module, l->function, "alwaysinline");
+        LLVMSetLinkage(l->frame.function, LLVMInternalLinkage);
+        cg_add_attribute(l->module, l->frame.function, "alwaysinline");
     } else {
-        LLVMSetFunctionCallConv(l->function, LLVMPTXKernelCallConv);
-        gpu_annotate(l->module, l->function, "maxntidx", l->gpu->block);
+        LLVMSetFunctionCallConv(l->frame.function, LLVMPTXKernelCallConv);
+        gpu_annotate(l->module, l->frame.function, "maxntidx", l->gpu->block);
         if (l->gpu->resident)
-            gpu_annotate(l->module, l->function, "minctasm", l->gpu->resident);
+            gpu_annotate(l->module, l->frame.function, "minctasm", l->gpu->resident);
     }
-    l->entry = LLVMAppendBasicBlockInContext(l->module->context, l->function, "entry");
+    l->frame.entry =
+        LLVMAppendBasicBlockInContext(l->module->context, l->frame.function, "entry");
     LLVMBasicBlockRef start =
-        LLVMAppendBasicBlockInContext(l->module->context, l->function, "start");
-    LLVMPositionBuilderAtEnd(l->m.b, l->entry);
+        LLVMAppendBasicBlockInContext(l->module->context, l->frame.function, "start");
+    LLVMPositionBuilderAtEnd(l->m.b, l->frame.entry);
     uint32_t operand = 0;
     for (uint32_t i = 0; i < l->nest->buffers.count; i++) {
         const struct nest_buffer *info = &l->nest->buffers.at[i];
@@ -88,7 +88,7 @@ static void begin_function(struct cg_lowering *l, const char *symbol, unsigned e
             continue;
         const struct map_operand *o = &l->gpu->operands[i];
         if (info->role == NEST_WORK) {
-            l->buffers[i].base = LLVMGetParam(l->function, operand++);
+            l->buffers[i].base = LLVMGetParam(l->frame.function, operand++);
             continue;
         }
         set_attribute(l, operand, "align", o->align);
@@ -96,7 +96,7 @@ static void begin_function(struct cg_lowering *l, const char *symbol, unsigned e
             set_attribute(l, operand, "noalias", 0);
         if (o->is_constant && info->role == NEST_IN)
             set_attribute(l, operand, "readonly", 0);
-        l->buffers[i].base = LLVMGetParam(l->function, operand++);
+        l->buffers[i].base = LLVMGetParam(l->frame.function, operand++);
     }
     struct cg_gpu *g = l->gpu;
     find_place(l, n);
@@ -118,23 +118,11 @@ static uint64_t local_bytes(const struct cg_lowering *l)
 {
     LLVMTargetDataRef layout = LLVMGetModuleDataLayout(l->module->module);
     uint64_t bytes = 0;
-    for (LLVMValueRef i = LLVMGetFirstInstruction(l->entry); i; i = LLVMGetNextInstruction(i))
+    for (LLVMValueRef i = LLVMGetFirstInstruction(l->frame.entry); i;
+         i = LLVMGetNextInstruction(i))
         if (LLVMGetInstructionOpcode(i) == LLVMAlloca)
             bytes += LLVMABISizeOfType(layout, LLVMGetAllocatedType(i));
     return bytes;
-}
-
-// Where a nest that is lowered in a function of another one has its values, loops and buffers.
-static void make_tables(struct cg_lowering *l)
-{
-    const struct nest *nest = l->nest;
-    l->values = arena_array(l->arena, struct cg_value, nest->values.count + 1);
-    l->axes = arena_array(l->arena, LLVMValueRef, nest->axes.count + 1);
-    l->buffers = arena_array(l->arena, struct cg_buffer, nest->buffers.count + 1);
-    l->hoisted = arena_array(l->arena, bool, nest->statements.count + 1);
-    l->stacks = arena_array(l->arena, struct cg_stack, nest->statements.count + 1);
-    l->prefetches = arena_array(l->arena, bool, nest->statements.count + 1);
-    l->staged = arena_array(l->arena, LLVMValueRef, nest->statements.count + 1);
 }
 
 struct cg_kernel_step *gpu_function_open(struct cg_lowering *l, struct cg_kernel *out,
@@ -146,7 +134,7 @@ struct cg_kernel_step *gpu_function_open(struct cg_lowering *l, struct cg_kernel
     struct cg_kernel_step *step = &out->steps[out->n_steps++];
     *step = (struct cg_kernel_step){
         .symbol = arena_text(l->arena, symbol), .total = 1, .grain = 1, .parallel = true};
-    make_tables(l);
+    cg_make_tables(l);
     l->gpu->shared_bytes = 0;
     begin_function(l, step->symbol, extra);
     return step;
@@ -171,7 +159,7 @@ static void keep_loop(const struct cg_lowering *l, LLVMBasicBlockRef last)
 static void keep_loops(const struct cg_lowering *l)
 {
     LLVMBasicBlockRef b;
-    for (b = LLVMGetFirstBasicBlock(l->function); b; b = LLVMGetNextBasicBlock(b)) {
+    for (b = LLVMGetFirstBasicBlock(l->frame.function); b; b = LLVMGetNextBasicBlock(b)) {
         LLVMValueRef end = LLVMGetBasicBlockTerminator(b);
         if (LLVMIsABranchInst(end) && LLVMIsConditional(end))
             keep_loop(l, b);
@@ -194,7 +182,7 @@ void gpu_function_close(struct cg_lowering *l, struct cg_kernel_step *step)
 
 LLVMValueRef gpu_extra_operand(const struct cg_lowering *l, unsigned i)
 {
-    return LLVMGetParam(l->function, count_operands(l->nest) + i);
+    return LLVMGetParam(l->frame.function, count_operands(l->nest) + i);
 }
 
 LLVMValueRef gpu_scratch(const struct cg_lowering *l)

@@ -31,7 +31,7 @@ struct cg_accumulator *gpu_fold_accumulators(struct cg_lowering *l,
                                          .order = s->combines[i].order,
                                          .count = 1,
                                          .own_axis = own_axis,
-                                         .lanes = own_axis ? 1 : l->lanes,
+                                         .lanes = own_axis ? 1 : l->vector.lanes,
                                          .rows = rows};
         cg_accumulator_make(l, &all[i]);
     }
@@ -155,12 +155,12 @@ static void part(struct cg_lowering *l, const struct gpu_fold *f, LLVMValueRef s
     LLVMValueRef positions =
         LLVMBuildAdd(b, cg_splat(&l->m, in_block, r->lanes),
                      cg_sequence(l->module, l->module->i32, r->lanes, 0, 1), "");
-    l->vector_axis = r->lanes == 1 ? NEST_NONE : s->axes[s->n_axes - 1];
-    l->vector_loop = f->statement;
-    l->lanes = r->lanes;
+    l->vector.axis = r->lanes == 1 ? NEST_NONE : s->axes[s->n_axes - 1];
+    l->vector.loop = f->statement;
+    l->vector.lanes = r->lanes;
     gpu_fold_element(l, s, f->accumulators, place, cg_int(l->module, slot), positions);
-    l->vector_axis = NEST_NONE;
-    l->lanes = 1;
+    l->vector.axis = NEST_NONE;
+    l->vector.lanes = 1;
     if (may_end)
         cg_if_close(l, &branch);
 }
@@ -246,13 +246,13 @@ static void whole_windows(struct cg_lowering *l, const struct gpu_fold *f,
                    r->window);
         return;
     }
-    l->vector_axis = r->lanes == 1 ? NEST_NONE : s->axes[s->n_axes - 1];
-    l->vector_loop = f->statement;
-    l->lanes = r->lanes;
+    l->vector.axis = r->lanes == 1 ? NEST_NONE : s->axes[s->n_axes - 1];
+    l->vector.loop = f->statement;
+    l->vector.lanes = r->lanes;
     for (int64_t k = 0; k < all; k += together)
         read_first(l, f, m, start, at, k, all - k < together ? all - k : together);
-    l->vector_axis = NEST_NONE;
-    l->lanes = 1;
+    l->vector.axis = NEST_NONE;
+    l->vector.lanes = 1;
 }
 
 // The first accumulators of a thread, of one part, become its last ones.

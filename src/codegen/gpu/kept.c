@@ -21,9 +21,9 @@ LLVMValueRef gpu_kept_place(struct cg_lowering *l, nest_id buffer)
     if (!g->kept || !g->kept[buffer].is_kept)
         return NULL;
     const struct nest_buffer *info = &l->nest->buffers.at[buffer];
-    LLVMTypeRef type = cg_with_lanes(cg_memory_type(l->module, info->dtype), l->lanes);
+    LLVMTypeRef type = cg_with_lanes(cg_memory_type(l->module, info->dtype), l->vector.lanes);
     if (!g->kept[buffer].memory)
         g->kept[buffer].memory =
-            cg_alloca(l, type, (unsigned)(info->count / g->group / l->lanes));
+            cg_alloca(l, type, (unsigned)(info->count / g->group / l->vector.lanes));
     return cg_at(l, type, g->kept[buffer].memory, cg_int(l->module, g->vector));
 }

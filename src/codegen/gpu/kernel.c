@@ -257,7 +257,7 @@ jot_status gpu_kernel_lower(const struct gpu_kernel *k, struct cg_kernel *out)
     gpu_share_out(&l);
     lower_by_levels(&l, out);
     LLVMDisposeBuilder(l.m.b);
-    if (l.status != JOT_OK)
-        return status_fail(l.status, "%s: %s", n->name, l.message);
+    if (l.failure)
+        return status_fail(JOT_ERR_INTERNAL, "%s: %s", n->name, l.failure);
     return JOT_OK;
 }

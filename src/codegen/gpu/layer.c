@@ -38,7 +38,7 @@ static bool find_layer(struct cg_lowering *l, const struct nest_statement *s, st
     jot_dtype d = l->nest->buffers.at[s->buffer].dtype;
     nest_id j = s->axes[0], k = s->axes[1];
     const struct nest_index *w = &s->source_index[1];
-    if (!nest_is_layer(s) || l->lanes > 1 || gpu_is_together(l) ||
+    if (!nest_is_layer(s) || l->vector.lanes > 1 || gpu_is_together(l) ||
         (d != JOT_F32 && d != JOT_F64))
         return false;
     *out = (struct layer){.s = s,
@@ -179,9 +179,9 @@ static void write_function(const struct cg_lowering *l, const struct layer *p, L
     struct cg_lowering inner = *l;
     struct layer q = *p;
     inner.m.b = LLVMCreateBuilderInContext(c);
-    inner.function = f;
-    inner.entry = LLVMAppendBasicBlockInContext(c, f, "");
-    LLVMPositionBuilderAtEnd(inner.m.b, inner.entry);
+    inner.frame.function = f;
+    inner.frame.entry = LLVMAppendBasicBlockInContext(c, f, "");
+    LLVMPositionBuilderAtEnd(inner.m.b, inner.frame.entry);
     q.z = in_space(&inner, LLVMGetParam(f, 0), 0);
     q.x = in_space(&inner, LLVMGetParam(f, 1), 0);
     q.w = in_space(&inner, LLVMGetParam(f, 2), 0);

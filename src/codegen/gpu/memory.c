@@ -36,17 +36,17 @@ bool gpu_is_read_only(const struct cg_lowering *l, nest_id buffer)
 unsigned gpu_alignment(const struct cg_lowering *l, const struct nest_statement *s)
 {
     const struct nest_buffer *buffer = &l->nest->buffers.at[s->buffer];
-    int64_t along = nest_index_factor(&s->index, l->vector_axis), size, power;
-    if (l->lanes == 1 || l->vector_axis == NEST_NONE || (along != 1 && along != -1))
+    int64_t along = nest_index_factor(&s->index, l->vector.axis), size, power;
+    if (l->vector.lanes == 1 || l->vector.axis == NEST_NONE || (along != 1 && along != -1))
         return 0;
     size = (int64_t)jot_dtype_size(buffer->dtype);
     power = common_power(s->index.constant + (along < 0 ? 1 : 0), MAP_ALIGNMENT);
-    power = common_power(l->lanes, power);
+    power = common_power(l->vector.lanes, power);
     for (uint32_t i = 0; i < s->index.count; i++) {
         const struct nest_term *t = &s->index.terms[i];
         if (t->is_value && cg_lanes_of(l->values[t->id].re) > 1)
             return 0;
-        if (t->is_value || t->id != l->vector_axis)
+        if (t->is_value || t->id != l->vector.axis)
             power = common_power(t->factor, power);
     }
     int64_t align = power * size;
@@ -58,14 +58,14 @@ unsigned gpu_alignment(const struct cg_lowering *l, const struct nest_statement 
 
 void gpu_note_access(struct cg_lowering *l, const struct nest_statement *s)
 {
-    l->align = gpu_alignment(l, s);
-    l->is_constant = s->kind == NEST_LOAD && gpu_is_read_only(l, s->buffer);
+    l->access.align = gpu_alignment(l, s);
+    l->access.is_constant = s->kind == NEST_LOAD && gpu_is_read_only(l, s->buffer);
 }
 
 bool gpu_load(struct cg_lowering *l, const struct nest_statement *s, LLVMValueRef guard,
               struct cg_value *out)
 {
-    if (l->staged[nest_id_of(l->nest, s)]) {
+    if (l->marks[nest_id_of(l->nest, s)].staged) {
         *out = gpu_load_turned(l, s);
         return true;
     }
@@ -73,7 +73,7 @@ bool gpu_load(struct cg_lowering *l, const struct nest_statement *s, LLVMValueRe
     if (!kept)
         return gpu_load_neighbours(l, s, guard, out);
     jot_dtype d = l->nest->buffers.at[s->buffer].dtype;
-    LLVMTypeRef type = cg_with_lanes(cg_memory_type(l->module, d), l->lanes);
+    LLVMTypeRef type = cg_with_lanes(cg_memory_type(l->module, d), l->vector.lanes);
     LLVMValueRef v = LLVMBuildLoad2(l->m.b, type, kept, "");
     *out = (struct cg_value){cg_from_memory(l, v, d), NULL};
     return true;

@@ -16,16 +16,16 @@ static int64_t rest_of(int64_t x, int64_t lanes) { return (x % lanes + lanes) % 
 static bool is_aligned(const struct cg_lowering *l, const struct nest_statement *s)
 {
     const struct nest_buffer *buffer = &l->nest->buffers.at[s->buffer];
-    unsigned bytes = l->lanes * (unsigned)jot_dtype_size(buffer->dtype);
-    if (buffer->role == NEST_LOCAL || dtype_is_complex(buffer->dtype) || l->lanes < 2 ||
-        l->mask || l->vector_axis == NEST_NONE || bytes > gpu_align_of(l, s->buffer) ||
-        buffer->count % l->lanes || nest_index_factor(&s->index, l->vector_axis) != 1)
+    unsigned bytes = l->vector.lanes * (unsigned)jot_dtype_size(buffer->dtype);
+    if (buffer->role == NEST_LOCAL || dtype_is_complex(buffer->dtype) || l->vector.lanes < 2 ||
+        l->vector.mask || l->vector.axis == NEST_NONE || bytes > gpu_align_of(l, s->buffer) ||
+        buffer->count % l->vector.lanes || nest_index_factor(&s->index, l->vector.axis) != 1)
         return false;
     for (uint32_t i = 0; i < s->index.count; i++) {
         const struct nest_term *t = &s->index.terms[i];
-        bool is_lanes = !t->is_value && t->id == l->vector_axis;
-        if (!is_lanes &&
-            (t->factor % l->lanes || (t->is_value && cg_lanes_of(l->values[t->id].re) > 1)))
+        bool is_lanes = !t->is_value && t->id == l->vector.axis;
+        if (!is_lanes && (t->factor % l->vector.lanes ||
+                          (t->is_value && cg_lanes_of(l->values[t->id].re) > 1)))
             return false;
     }
     return true;
@@ -60,15 +60,16 @@ static LLVMValueRef load_vector(struct cg_lowering *l, const struct nest_stateme
     index = LLVMBuildAdd(l->m.b, index, cg_int(l->module, by), "");
     start.constant += by;
     if (s->guard != NEST_NONE && !is_inside(l, s, start.constant)) {
-        LLVMValueRef last = cg_int(l->module, buffer->count - l->lanes);
+        LLVMValueRef last = cg_int(l->module, buffer->count - l->vector.lanes);
         index = cg_intrinsic(&l->m, "llvm.smax", i64, 2, (LLVMValueRef[]){index, first});
         index = cg_intrinsic(&l->m, "llvm.smin", i64, 2, (LLVMValueRef[]){index, last});
     }
-    l->is_constant = gpu_is_read_only(l, s->buffer);
-    LLVMValueRef v = cg_load_row(l, cg_with_lanes(lane, l->lanes),
-                                 cg_at(l, lane, cg_buffer_base(l, s->buffer), index),
-                                 l->lanes * (unsigned)jot_dtype_size(buffer->dtype), NULL);
-    l->is_constant = false;
+    l->access.is_constant = gpu_is_read_only(l, s->buffer);
+    LLVMValueRef v =
+        cg_load_row(l, cg_with_lanes(lane, l->vector.lanes),
+                    cg_at(l, lane, cg_buffer_base(l, s->buffer), index),
+                    l->vector.lanes * (unsigned)jot_dtype_size(buffer->dtype), NULL);
+    l->access.is_constant = false;
     return v;
 }
 
@@ -78,16 +79,17 @@ bool gpu_load_neighbours(struct cg_lowering *l, const struct nest_statement *s,
     LLVMBuilderRef b = l->m.b;
     if ((guard && cg_lanes_of(guard) == 1) || !is_aligned(l, s))
         return false;
-    int64_t rest = rest_of(s->index.constant, l->lanes);
+    int64_t rest = rest_of(s->index.constant, l->vector.lanes);
     if (!rest && !guard)
         return false;
     LLVMValueRef index = cg_index_first(l, &s->index), order[16];
     LLVMValueRef low = load_vector(l, s, index, -rest), high = low;
     if (rest)
-        high = load_vector(l, s, index, l->lanes - rest);
-    for (unsigned i = 0; i < l->lanes; i++)
+        high = load_vector(l, s, index, l->vector.lanes - rest);
+    for (unsigned i = 0; i < l->vector.lanes; i++)
         order[i] = gpu_i32(l, rest + i);
-    LLVMValueRef v = LLVMBuildShuffleVector(b, low, high, LLVMConstVector(order, l->lanes), "");
+    LLVMValueRef v =
+        LLVMBuildShuffleVector(b, low, high, LLVMConstVector(order, l->vector.lanes), "");
     if (guard)
         v = LLVMBuildSelect(b, guard, v, LLVMConstNull(LLVMTypeOf(v)), "");
     *out = (struct cg_value){cg_from_memory(l, v, l->nest->buffers.at[s->buffer].dtype), NULL};

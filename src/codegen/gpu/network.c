@@ -120,14 +120,14 @@ static void put_terms(struct cg_lowering *l, const struct nest_statement *s)
     uint32_t i = 0;
     while (w->sums.at[i].put != s)
         i++;
-    unsigned lanes = l->lanes;
-    nest_id axis = l->vector_axis;
+    unsigned lanes = l->vector.lanes;
+    nest_id axis = l->vector.axis;
     int64_t step = axis == NEST_NONE ? 0 : nest_index_factor(&s->index, axis);
-    l->lanes = 1;
-    l->vector_axis = NEST_NONE;
+    l->vector.lanes = 1;
+    l->vector.axis = NEST_NONE;
     LLVMValueRef row = cg_index_value(l, &s->index, JOT_I64);
-    l->lanes = lanes;
-    l->vector_axis = axis;
+    l->vector.lanes = lanes;
+    l->vector.axis = axis;
     for (uint32_t k = 0; k < s->n_in; k++) {
         struct cg_value v = cg_convert(&l->m, l->values[s->in[k]],
                                        l->nest->values.at[s->in[k]].dtype, w->dtype);

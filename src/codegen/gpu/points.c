@@ -23,7 +23,7 @@ static struct map_points points_alone(const struct cg_lowering *l, nest_id loop)
     struct map_points p = {.s = s, .axis = s->axes[s->n_axes - 1], .lanes = 1, .rows = 1};
     p.row_axis = p.axis;
     int64_t extent = l->nest->axes.at[p.axis].extent, all = cg_extent(l, s);
-    if (l->lanes == 1) // else there are lanes already
+    if (l->vector.lanes == 1) // else there are lanes already
         p.lanes = map_lanes(&m, s, p.axis);
     p.count = extent ? all / extent * ((extent + p.lanes - 1) / p.lanes) : 0;
     return p;
@@ -65,17 +65,17 @@ static void lower_lanes(struct cg_lowering *l, const struct map_points *p)
 {
     LLVMValueRef first = l->axes[p->row_axis];
     int64_t apart = l->nest->axes.at[p->row_axis].extent / p->rows;
-    l->vector_axis = p->axis;
-    l->vector_loop = nest_id_of(l->nest, p->s);
-    l->lanes = p->lanes;
+    l->vector.axis = p->axis;
+    l->vector.loop = nest_id_of(l->nest, p->s);
+    l->vector.lanes = p->lanes;
     for (int64_t k = 0; k < p->rows; k++) {
         if (k > 0)
             l->axes[p->row_axis] =
                 LLVMBuildAdd(l->m.b, first, cg_int(l->module, k * apart), "");
         cg_lower_block(l, p->s->body);
     }
-    l->lanes = 1;
-    l->vector_axis = NEST_NONE;
+    l->vector.lanes = 1;
+    l->vector.axis = NEST_NONE;
 }
 
 void gpu_points_body(struct cg_lowering *l, const struct map_points *p, LLVMValueRef i)
@@ -140,9 +140,9 @@ void gpu_points_turns(struct cg_lowering *l, const struct map_points *p, LLVMVal
     const struct nest_block *body = &l->nest->blocks.at[p->s->body];
     uint32_t head = gpu_head_of(l, body);
     struct cg_value *read = arena_array(l->arena, struct cg_value, (size_t)turns * head + 1);
-    l->vector_axis = p->axis;
-    l->vector_loop = nest_id_of(l->nest, p->s);
-    l->lanes = p->lanes;
+    l->vector.axis = p->axis;
+    l->vector.loop = nest_id_of(l->nest, p->s);
+    l->vector.lanes = p->lanes;
     for (int64_t k = 0; k < 2 * turns; k++) {
         struct cg_value *of = read + k % turns * head;
         gpu_points_set(l, p, LLVMBuildAdd(l->m.b, i, cg_int(l->module, k % turns * apart), ""));
@@ -151,8 +151,8 @@ void gpu_points_turns(struct cg_lowering *l, const struct map_points *p, LLVMVal
         else
             gpu_head_go_on(l, body, head, of);
     }
-    l->lanes = 1;
-    l->vector_axis = NEST_NONE;
+    l->vector.lanes = 1;
+    l->vector.axis = NEST_NONE;
 }
 
 // The vectors in the order of the fold of the same length, so that what a thread read for the
@@ -204,7 +204,7 @@ void gpu_map(struct cg_lowering *l, nest_id loop)
     }
     l->gpu->is_alone = false;
     // Another thread may put what comes next in the same place in a later turn of a loop over time.
-    if (l->gpu->shares_locals || l->gpu->passes_on || l->time)
+    if (l->gpu->shares_locals || l->gpu->passes_on || l->around.time)
         gpu_sync(l);
 }
 

@@ -123,6 +123,6 @@ void gpu_records_store(struct cg_lowering *l, const struct cg_record_row *r, LLV
 nest_id gpu_records_axis(const struct cg_lowering *l)
 {
     const struct cg_gpu *g = l->gpu;
-    bool are_threads = g->warp_points && !g->common && !g->is_phase && l->lanes == 1;
+    bool are_threads = g->warp_points && !g->common && !g->is_phase && l->vector.lanes == 1;
     return are_threads ? g->warp_points->axis : NEST_NONE;
 }

@@ -49,7 +49,7 @@ int64_t gpu_rows_find(struct cg_lowering *l, const struct nest_statement *seq)
     for (uint32_t i = 0; i < b->statements.count; i++) {
         nest_id id = b->statements.at[i];
         const struct nest_statement *s = cg_statement(l, id);
-        if (s->kind != NEST_PUT || l->hoisted[id] || !cg_lies_along_time(l, seq, s))
+        if (s->kind != NEST_PUT || l->marks[id].is_hoisted || !cg_lies_along_time(l, seq, s))
             continue;
         int64_t across = nest_index_factor(&s->index, l->gpu->warp_points->axis);
         int64_t row = (steps + 1) * bytes_of(l, s), room = (row + 15) / 16 * 16;
@@ -57,7 +57,7 @@ int64_t gpu_rows_find(struct cg_lowering *l, const struct nest_statement *seq)
             continue;
         LLVMValueRef memory = gpu_shared(l, (uint64_t)room);
         LLVMValueRef less = LLVMBuildMul(l->m.b, thread, cg_int(l->module, row - room), "");
-        l->stacks[id].memory = cg_at(l, l->module->i8, memory, less);
+        l->marks[id].stack.memory = cg_at(l, l->module->i8, memory, less);
         used += (uint64_t)room;
     }
     return used ? steps : 0;
@@ -101,13 +101,13 @@ void gpu_rows_store(struct cg_lowering *l, const struct nest_statement *seq, LLV
     gpu_sync_warp(l);
     nest_for_each (s, l->nest, seq->body) {
         nest_id id = nest_id_of(l->nest, s);
-        if (!l->stacks[id].memory)
+        if (!l->marks[id].stack.memory)
             continue;
         LLVMTypeRef type = cg_memory_type(l->module, l->nest->buffers.at[s->buffer].dtype);
         int64_t across = nest_index_factor(&s->index, l->gpu->warp_points->axis);
         LLVMValueRef to = cg_stack_row(l, seq, s, type, first, cg_int(l->module, steps));
         to = cg_at(l, type, to, LLVMBuildMul(b, back, cg_int(l->module, across), ""));
-        LLVMValueRef from = cg_at(l, type, l->stacks[id].memory,
+        LLVMValueRef from = cg_at(l, type, l->marks[id].stack.memory,
                                   LLVMBuildMul(b, back, cg_int(l->module, steps + 1), ""));
         struct store all = {type, from, to, lane, across, steps, bytes_of(l, s)};
         store_columns(l, &all, 0, GPU_WARP);

@@ -117,16 +117,16 @@ static void lower_body(struct cg_lowering *l, const struct scan *p, struct windo
     struct cg_value *outside = l->values;
     l->values = w->values;
     l->axes[p->s->axes[0]] = w->at;
-    l->vector_axis = p->lanes > 1 ? p->s->axes[0] : NEST_NONE;
-    l->vector_loop = nest_id_of(l->nest, p->s);
-    l->lanes = p->lanes;
+    l->vector.axis = p->lanes > 1 ? p->s->axes[0] : NEST_NONE;
+    l->vector.loop = nest_id_of(l->nest, p->s);
+    l->vector.lanes = p->lanes;
     for (uint32_t i = 0; i < (is_before ? p->yield_at : b->statements.count); i++) {
         bool is_put = cg_statement(l, b->statements.at[i])->kind == NEST_PUT;
         if (is_before ? !is_put : is_put || i > p->yield_at)
             cg_lower_statement(l, b->statements.at[i]);
     }
-    l->vector_axis = NEST_NONE;
-    l->lanes = 1;
+    l->vector.axis = NEST_NONE;
+    l->vector.lanes = 1;
     l->values = outside;
 }
 
@@ -150,9 +150,9 @@ void gpu_scan_read(struct cg_lowering *l, const struct scan *p, struct window *w
         w->values = arena_copy(l->arena, l->values, l->nest->values.count * sizeof *l->values);
         lower_body(l, p, w, true);
         w->running = w->values[p->combine->value[0]];
-        l->lanes = p->lanes;
+        l->vector.lanes = p->lanes;
         w->running = cg_wide_value(l, w->running);
-        l->lanes = 1;
+        l->vector.lanes = 1;
     }
     if (may_end)
         w->running =

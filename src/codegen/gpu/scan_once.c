@@ -79,8 +79,9 @@ static struct cg_value wait_for(struct cg_lowering *l, const struct scan *p, LLV
 {
     LLVMBuilderRef b = l->m.b;
     LLVMBasicBlockRef check =
-        LLVMAppendBasicBlockInContext(l->module->context, l->function, "");
-    LLVMBasicBlockRef done = LLVMAppendBasicBlockInContext(l->module->context, l->function, "");
+        LLVMAppendBasicBlockInContext(l->module->context, l->frame.function, "");
+    LLVMBasicBlockRef done =
+        LLVMAppendBasicBlockInContext(l->module->context, l->frame.function, "");
     LLVMBuildBr(b, check);
     LLVMPositionBuilderAtEnd(b, check);
     LLVMValueRef word = LLVMBuildLoad2(b, l->module->i64, at, "");

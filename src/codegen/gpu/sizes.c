@@ -99,7 +99,7 @@ static struct gpu_size size_of(const struct cg_lowering *l, const struct nest_st
 
 bool gpu_is_sized(const struct cg_lowering *l, const struct nest_statement *s)
 {
-    return l->lanes == 1 && s->kind == NEST_OP && s->dtype == JOT_F32 &&
+    return l->vector.lanes == 1 && s->kind == NEST_OP && s->dtype == JOT_F32 &&
            (s->op == IR_sqrt || s->op == IR_div || (s->op == IR_integer_pow && s->bits[0] < 0));
 }
 

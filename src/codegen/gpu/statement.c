@@ -133,7 +133,7 @@ static bool has_vectors(const struct cg_lowering *l, const struct nest_statement
     enum { LEAST = 8 }; // elements
     nest_id last = s->axes[s->n_axes - 1];
     int64_t extent = l->nest->axes.at[last].extent;
-    if (l->lanes > 1 || l->gpu->warp_points || extent < LEAST)
+    if (l->vector.lanes > 1 || l->gpu->warp_points || extent < LEAST)
         return false;
     nest_for_each (t, l->nest, s->body) {
         bool is_access = t->kind == NEST_LOAD || t->kind == NEST_PUT;

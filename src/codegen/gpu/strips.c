@@ -19,12 +19,12 @@ static bool is_strip_put(struct cg_lowering *l, const struct nest_statement *seq
     unsigned bytes = dtype_get(l->nest->buffers.at[s->buffer].dtype)->bytes;
     if (steps * bytes < MAP_ALIGNMENT)
         return false;
-    nest_id axis = l->vector_axis;
-    l->vector_axis = seq->axes[0];
-    l->lanes = MAP_ALIGNMENT / bytes;
+    nest_id axis = l->vector.axis;
+    l->vector.axis = seq->axes[0];
+    l->vector.lanes = MAP_ALIGNMENT / bytes;
     bool is_aligned = gpu_alignment(l, s) == MAP_ALIGNMENT;
-    l->lanes = 1;
-    l->vector_axis = axis;
+    l->vector.lanes = 1;
+    l->vector.axis = axis;
     return is_aligned;
 }
 
@@ -43,14 +43,15 @@ int64_t gpu_strip_find(struct cg_lowering *l, const struct nest_statement *seq)
     if (!l->gpu->has_strips || gpu_is_together(l) || l->gpu->network)
         return 1;
     // Of several chains the assembler writes no steps out by itself.
-    if (l->lanes > 1 && !moves)
-        return cg_extent(l, seq) % (GPU_STRIP / l->lanes) ? 1 : GPU_STRIP / l->lanes;
-    if (!moves || l->lanes > 1)
+    if (l->vector.lanes > 1 && !moves)
+        return cg_extent(l, seq) % (GPU_STRIP / l->vector.lanes) ? 1
+                                                                 : GPU_STRIP / l->vector.lanes;
+    if (!moves || l->vector.lanes > 1)
         return 1;
     nest_for_each (s, l->nest, seq->body) {
         nest_id id = nest_id_of(l->nest, s);
-        if (!l->hoisted[id] && is_strip_put(l, seq, s, steps))
-            l->stacks[id].memory = cg_alloca(
+        if (!l->marks[id].is_hoisted && is_strip_put(l, seq, s, steps))
+            l->marks[id].stack.memory = cg_alloca(
                 l, cg_memory_type(l->module, l->nest->buffers.at[s->buffer].dtype), steps);
     }
     return steps;
@@ -62,7 +63,7 @@ void gpu_strip_store(struct cg_lowering *l, const struct nest_statement *seq,
     const struct nest_block *b = &l->nest->blocks.at[seq->body];
     for (uint32_t i = 0; i < b->statements.count; i++) {
         nest_id id = b->statements.at[i];
-        if (!l->stacks[id].memory)
+        if (!l->marks[id].stack.memory)
             continue;
         const struct nest_statement *s = cg_statement(l, id);
         jot_dtype d = l->nest->buffers.at[s->buffer].dtype;
@@ -70,7 +71,7 @@ void gpu_strip_store(struct cg_lowering *l, const struct nest_statement *seq,
         unsigned n = MAP_ALIGNMENT / dtype_get(d)->bytes;
         LLVMValueRef to = cg_stack_row(l, seq, s, lane, first, cg_int(l->module, steps));
         for (int64_t k = 0; k < steps; k += n) {
-            LLVMValueRef from = cg_at(l, lane, l->stacks[id].memory, cg_int(l->module, k));
+            LLVMValueRef from = cg_at(l, lane, l->marks[id].stack.memory, cg_int(l->module, k));
             LLVMValueRef v = LLVMBuildLoad2(l->m.b, LLVMVectorType(lane, n), from, "");
             LLVMSetAlignment(v, dtype_get(d)->bytes);
             v = LLVMBuildStore(l->m.b, v, cg_at(l, lane, to, cg_int(l->module, k)));
@@ -83,5 +84,5 @@ void gpu_strip_end(struct cg_lowering *l, const struct nest_statement *seq)
 {
     const struct nest_block *b = &l->nest->blocks.at[seq->body];
     for (uint32_t i = 0; i < b->statements.count; i++)
-        l->stacks[b->statements.at[i]] = (struct cg_stack){0};
+        l->marks[b->statements.at[i]].stack = (struct cg_stack){0};
 }

@@ -74,7 +74,7 @@ struct cg_value gpu_load_turned(struct cg_lowering *l, const struct nest_stateme
 {
     struct cg_gpu *g = l->gpu;
     nest_id id = nest_id_of(l->nest, s);
-    LLVMValueRef at = place_in_tile(l, s, l->staged[id], g->column, g->line);
+    LLVMValueRef at = place_in_tile(l, s, l->marks[id].staged, g->column, g->line);
     LLVMValueRef v = LLVMBuildLoad2(l->m.b, cg_memory_type(l->module, s->dtype), at, "");
     return (struct cg_value){cg_from_memory(l, v, s->dtype), NULL};
 }
@@ -184,7 +184,7 @@ static void lower_rows(struct cg_lowering *l, const struct gpu_tiles *t, LLVMVal
 {
     const struct nest_block *body = &l->nest->blocks.at[t->of.s->body];
     for (uint32_t i = 0; i < body->statements.count; i++)
-        l->staged[body->statements.at[i]] = tile->turned[i];
+        l->marks[body->statements.at[i]].staged = tile->turned[i];
     for (int k = 0; k < TURNS; k++) {
         set_row(l, t, tile, first, k);
         struct cg_branch inside = inside_open(l, t);
@@ -198,7 +198,7 @@ static void lower_rows(struct cg_lowering *l, const struct gpu_tiles *t, LLVMVal
         inside_close(l, t, &inside);
     }
     for (uint32_t i = 0; i < body->statements.count; i++)
-        l->staged[body->statements.at[i]] = NULL;
+        l->marks[body->statements.at[i]].staged = NULL;
 }
 
 // Tile (i, j) of a square and its mirror image, which reads the same: all reads are on their way at

@@ -51,14 +51,15 @@ void gpu_tree_push(struct cg_lowering *l, struct gpu_tree *t, LLVMValueRef i,
     struct cg_results *now = &t->stack[(uint32_t)(t->levels + 1) * t->n];
     for (uint32_t k = 0; k < t->n; k++)
         gpu_row_store(l, &t->accumulators[k], &now[k], zero, &elements[k]);
-    LLVMBasicBlockRef done = LLVMAppendBasicBlockInContext(l->module->context, l->function, "");
+    LLVMBasicBlockRef done =
+        LLVMAppendBasicBlockInContext(l->module->context, l->frame.function, "");
     for (int level = 0; level <= t->levels; level++) {
         struct cg_results *waiting = &t->stack[(uint32_t)level * t->n];
         LLVMValueRef bit = LLVMBuildAnd(b, i, cg_int(l->module, INT64_C(1) << level), "");
         LLVMBasicBlockRef waits =
-            LLVMAppendBasicBlockInContext(l->module->context, l->function, "");
+            LLVMAppendBasicBlockInContext(l->module->context, l->frame.function, "");
         LLVMBasicBlockRef meets =
-            LLVMAppendBasicBlockInContext(l->module->context, l->function, "");
+            LLVMAppendBasicBlockInContext(l->module->context, l->frame.function, "");
         LLVMBuildCondBr(b, LLVMBuildICmp(b, LLVMIntEQ, bit, zero, ""), waits, meets);
         LLVMPositionBuilderAtEnd(b, waits);
         for (uint32_t k = 0; k < t->n; k++) {

@@ -150,13 +150,13 @@ void gpu_trips_lower(struct cg_lowering *l, nest_id loop, struct cg_kernel_step 
             cg_if_open(l, LLVMBuildICmp(b, LLVMIntULT, tile, gpu_i32(l, across * down), ""));
     LLVMValueRef row = LLVMBuildUDiv(b, tile, gpu_i32(l, across), "");
     LLVMValueRef column = modulo(l, tile, across);
-    l->vector_axis = t.column;
-    l->vector_loop = loop;
-    l->lanes = LANES;
+    l->vector.axis = t.column;
+    l->vector.loop = loop;
+    l->vector.lanes = LANES;
     lower_tile(l, &t, LLVMBuildMul(b, row, gpu_i32(l, ROWS), ""),
                LLVMBuildMul(b, column, gpu_i32(l, WIDTH), ""));
-    l->lanes = 1;
-    l->vector_axis = NEST_NONE;
+    l->vector.lanes = 1;
+    l->vector.axis = NEST_NONE;
     if (across * down % warps)
         cg_if_close(l, &is_there);
     *out_trips = l->nest->threads[NEST_TRIPS_OF_LAUNCH];

@@ -170,8 +170,8 @@ static void update(struct cg_lowering *l, const struct updates *u, LLVMValueRef 
     }
 
     LLVMContextRef c = l->module->context;
-    LLVMBasicBlockRef turn = LLVMAppendBasicBlockInContext(c, l->function, "");
-    LLVMBasicBlockRef done = LLVMAppendBasicBlockInContext(c, l->function, "");
+    LLVMBasicBlockRef turn = LLVMAppendBasicBlockInContext(c, l->frame.function, "");
+    LLVMBasicBlockRef done = LLVMAppendBasicBlockInContext(c, l->frame.function, "");
     LLVMBuildBr(b, turn);
     LLVMPositionBuilderAtEnd(b, turn);
     l->values = arena_copy(l->arena, own, bytes);
