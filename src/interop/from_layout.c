@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Nodes that change indices.
 #include "interop/from_graph.h"
+#include "ir/index_map.h"
+
+#include <assert.h>
 
 #define HLO_(name) MLIR_OP_stablehlo_##name
 
@@ -46,62 +49,106 @@ static hlo_value slice(struct hlo_node *n)
                      list(n, IR_KEY_limits, &rank), list(n, IR_KEY_strides, &rank));
 }
 
-// Elements at places that i and k tell, and zeros where there is none.
-static hlo_value shear(struct hlo_node *n)
+// The coordinate of the operand for each place of the plane: some axes of the result, which have
+// these numbers in it.
+static hlo_value coordinate(struct hlo_writer *w, const struct ir_index_axis *a,
+                            const struct mlir_type *plane, const int64_t *in_plane)
+{
+    hlo_value at = hlo_integer(w, plane, (uint64_t)a->offset);
+    for (int t = 0; t < a->n_terms; t++) {
+        hlo_value along = hlo_iota(w, plane, (int)in_plane[a->axis[t]]);
+        if (a->step[t] != 1)
+            along =
+                hlo_2(w, HLO_(multiply), along, hlo_integer(w, plane, (uint64_t)a->step[t]));
+        at = hlo_2(w, HLO_(add), at, along);
+    }
+    return at;
+}
+
+static hlo_value is_inside(struct hlo_writer *w, hlo_value at, int64_t extent)
+{
+    hlo_value low = hlo_number(w, at->type, 0);
+    hlo_value high = hlo_integer(w, at->type, (uint64_t)extent);
+    return hlo_2(w, HLO_(and), hlo_compare(w, "GE", false, at, low),
+                 hlo_compare(w, "LT", false, at, high));
+}
+
+// The axis of the operand that each of the result is and no other coordinate is made of, or -1.
+static void find_windows(const struct ir_index_map *map, int rank, int *window)
+{
+    for (int k = 0; k < rank; k++)
+        window[k] = -1;
+    for (int d = 0; d < map->rank; d++)
+        if (map->axes[d].is_kept)
+            window[map->axes[d].axis[0]] = d;
+    for (int d = 0; d < map->rank; d++)
+        for (int t = 0; t < map->axes[d].n_terms && !map->axes[d].is_kept; t++)
+            window[map->axes[d].axis[t]] = -1;
+}
+
+static bool is_window(const struct ir_index_axis *a, const int *window, int d)
+{
+    return a->n_terms == 1 && window[a->axis[0]] == d;
+}
+
+// What StableHLO has no operation for: a gather of windows at the places that the index map tells, and
+// zeros where there are none.  The gather has the plane of the places in front.
+static hlo_value by_places(struct hlo_node *n)
 {
     struct hlo_writer *w = n->w;
-    hlo_value x = n->in[0];
-    int rank = n->type->rank, n_offset = 0;
-    int axis = (int)ir_attr_int(n->n->attrs, IR_KEY_axis);
-    int along = (int)ir_attr_int(n->n->attrs, IR_KEY_along);
-    int64_t offset = ir_attr_int(n->n->attrs, IR_KEY_offset);
-    int64_t step = ir_attr_int(n->n->attrs, IR_KEY_step);
-    const int64_t *dims = n->type->dims;
+    hlo_value x = n->in[0], inside = NULL, places[IR_MAX_RANK];
+    int rank = n->type->rank, n_plane = 0, n_windows = 0, n_places = 0, window[IR_MAX_RANK];
+    int64_t order[IR_MAX_RANK], front[IR_MAX_RANK + 1], plane_axes[IR_MAX_RANK],
+        offsets[IR_MAX_RANK], sizes[IR_MAX_RANK], taken[IR_MAX_RANK];
+    struct ir_index_map map;
     if (mlir_elements_of(n->type) == 0 || mlir_elements_of(x->type) == 0)
         return hlo_number(w, n->type, 0);
-    int64_t pair[] = {dims[axis], dims[along], 1}, offsets[IR_MAX_RANK], sizes[IR_MAX_RANK];
-    int64_t map[] = {axis, along}, order[IR_MAX_RANK];
-    const struct mlir_type *plane = hlo_type(w, JOT_I64, 2, pair);
-    hlo_value i = hlo_iota(w, plane, 0), k = hlo_iota(w, plane, 1);
-    hlo_value place = hlo_2(w, HLO_(multiply), k, hlo_number(w, plane, (double)step));
-    place = hlo_2(w, HLO_(add), hlo_2(w, HLO_(add), i, place),
-                  hlo_integer(w, plane, (uint64_t)offset));
-    hlo_value inside =
-        hlo_2(w, HLO_(and), hlo_compare(w, "GE", false, place, hlo_number(w, plane, 0)),
-              hlo_compare(w, "LT", false, place,
-                          hlo_integer(w, plane, (uint64_t)x->type->dims[axis])));
-    pair[2] = 2;
-    const struct mlir_type *both = hlo_type(w, JOT_I64, 3, pair);
-    pair[2] = 1;
-    struct hlo_attrs last = {0};
-    hlo_int(w, &last, "dimension", 2);
-    hlo_value indices = hlo_op(
-        w, HLO_(concatenate), both, 2,
-        (hlo_value[]){hlo_reshape(w, place, 3, pair), hlo_reshape(w, k, 3, pair)}, &last);
-    // The result has i and k in front, then the other axes.
-    int64_t front[IR_MAX_RANK] = {dims[axis], dims[along]};
-    for (int d = 0, at = 2; d < rank; d++) {
-        bool is_moved = d == axis || d == along;
-        sizes[d] = is_moved ? 1 : dims[d];
-        order[d] = d == axis ? 0 : d == along ? 1 : at;
-        if (is_moved)
+    ir_index_map_of(n->g, n->n, 0, &map);
+    find_windows(&map, rank, window);
+    for (int k = 0; k < rank; k++)
+        if (window[k] < 0) {
+            front[n_plane] = n->type->dims[k];
+            plane_axes[n_plane] = k;
+            order[k] = n_plane++;
+        }
+    const struct mlir_type *plane = hlo_type(w, JOT_I64, n_plane, front);
+    front[n_plane] = 1;
+    for (int d = 0; d < map.rank; d++) {
+        const struct ir_index_axis *a = &map.axes[d];
+        assert(a->spread == 1);
+        sizes[d] = is_window(a, window, d) ? x->type->dims[d] : 1;
+        if (is_window(a, window, d))
             continue;
-        front[at] = dims[d];
-        offsets[n_offset++] = at++;
+        hlo_value at = coordinate(w, a, plane, order), is = NULL;
+        if (a->is_guarded)
+            is = is_inside(w, at, x->type->dims[d]);
+        inside = inside && is ? hlo_2(w, HLO_(and), inside, is) : is ? is : inside;
+        taken[n_places] = d;
+        places[n_places++] = hlo_reshape(w, at, n_plane + 1, front);
     }
-    struct hlo_attrs a = {0};
-    int64_t collapsed[] = {axis < along ? axis : along, axis < along ? along : axis};
-    hlo_ints(w, &a, "offset_dims", n_offset, offsets);
-    hlo_ints(w, &a, "collapsed_slice_dims", 2, collapsed);
-    hlo_ints(w, &a, "start_index_map", 2, map);
-    hlo_ints(w, &a, "slice_sizes", rank, sizes);
-    hlo_int(w, &a, "index_vector_dim", 2);
+    front[n_plane] = n_places;
+    struct hlo_attrs last = {0}, a = {0};
+    hlo_int(w, &last, "dimension", n_plane);
+    hlo_value indices = hlo_op(w, HLO_(concatenate), hlo_type(w, JOT_I64, n_plane + 1, front),
+                               (uint32_t)n_places, places, &last);
+    for (int d = 0; d < map.rank; d++) {
+        int k = map.axes[d].axis[0];
+        if (!is_window(&map.axes[d], window, d))
+            continue;
+        order[k] = offsets[n_windows] = n_plane + n_windows;
+        front[n_plane + n_windows++] = n->type->dims[k];
+    }
+    hlo_ints(w, &a, "offset_dims", n_windows, offsets);
+    hlo_ints(w, &a, "collapsed_slice_dims", n_places, taken);
+    hlo_ints(w, &a, "start_index_map", n_places, taken);
+    hlo_ints(w, &a, "slice_sizes", map.rank, sizes);
+    hlo_int(w, &a, "index_vector_dim", n_plane);
     hlo_value y = hlo_op(w, HLO_(gather), hlo_type(w, hlo_dtype(x), rank, front), 2,
                          (hlo_value[]){x, indices}, &a);
     y = hlo_transpose(w, y, order);
-    if (axis > along)
-        inside = hlo_transpose(w, inside, (const int64_t[]){1, 0});
-    return hlo_select(w, hlo_broadcast(w, inside, n->type, collapsed), y,
+    if (!inside)
+        return y;
+    return hlo_select(w, hlo_broadcast(w, inside, n->type, plane_axes), y,
                       hlo_number(w, n->type, 0));
 }
 
@@ -130,10 +177,10 @@ void hlo_layout(struct hlo_node *n)
     case IR_pad:
         n->out[0] = pad(n);
         break;
-    case IR_shear:
-        n->out[0] = shear(n);
+    case IR_concatenate:
+        n->out[0] = concatenate(n);
         break;
     default:
-        n->out[0] = concatenate(n);
+        n->out[0] = by_places(n);
     }
 }
