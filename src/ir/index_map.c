@@ -52,3 +52,37 @@ void ir_index_map_of_types(const struct ir_module *m, enum ir_op op,
     for (uint32_t k = 0; k < i && after >= 0; k++)
         move_on(&out->axes[after], ir_dims(m, in[k])[after]);
 }
+
+bool ir_index_is_guarded(const struct ir_index_map *map)
+{
+    for (int d = 0; d < map->rank; d++)
+        if (map->axes[d].is_guarded)
+            return true;
+    return false;
+}
+
+// The map of a change of index with one operand.
+static bool find_only_map(const struct ir_graph *g, const struct ir_node *n,
+                          struct ir_index_map *out)
+{
+    if (!ir_op_get((enum ir_op)n->op)->index || n->n_in != 1)
+        return false;
+    ir_index_map_of(g, n, 0, out);
+    return true;
+}
+
+bool ir_index_has_zeros(const struct ir_graph *g, const struct ir_node *n)
+{
+    struct ir_index_map map;
+    return find_only_map(g, n, &map) && ir_index_is_guarded(&map);
+}
+
+bool ir_index_has_windows(const struct ir_graph *g, const struct ir_node *n)
+{
+    struct ir_index_map map;
+    bool has = false;
+    if (find_only_map(g, n, &map))
+        for (int d = 0; d < map.rank; d++)
+            has |= map.axes[d].n_terms > 1;
+    return has;
+}

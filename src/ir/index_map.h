@@ -48,12 +48,10 @@ void ir_index_map_of_types(const struct ir_module *m, enum ir_op op,
                            struct ir_type result, struct ir_index_map *out);
 
 // Whether there are elements of the result that the operand has not.
-static inline bool ir_index_is_guarded(const struct ir_index_map *map)
-{
-    bool is = false;
-    for (int d = 0; d < map->rank; d++)
-        is |= map->axes[d].is_guarded;
-    return is;
-}
+bool ir_index_is_guarded(const struct ir_index_map *map);
+// Whether it is a change of index that gives zeros of its own: where its only operand has no element.
+bool ir_index_has_zeros(const struct ir_graph *g, const struct ir_node *n);
+// Whether it is one that reads by sums of coordinates: windows, which overlap.
+bool ir_index_has_windows(const struct ir_graph *g, const struct ir_node *n);
 
 #endif

@@ -250,7 +250,8 @@ static void barrier(struct support *s, const struct ir_node *n)
 
 #define EVERY UINT32_MAX
 
-// The rule of an op, and the operands, as bits, whose zeros it passes on.
+// The rule of an op, and the operands, as bits, whose zeros it passes on.  Changes of index with a
+// map have support_index.
 static const struct {
     support_rule *rule;
     uint32_t passes;
@@ -273,14 +274,7 @@ static const struct {
     [IR_sub] = {sum, 3},
     [IR_select] = {choice, 6},
     [IR_barrier] = {barrier, EVERY},
-    [IR_broadcast_in_dim] = {support_reorder, 1},
     [IR_reshape] = {support_reorder, 1},
-    [IR_transpose] = {support_reorder, 1},
-    [IR_rev] = {support_reorder, 1},
-    [IR_slice] = {support_reorder, 1},
-    [IR_pad] = {support_move, 3},
-    [IR_shear] = {support_move, 1},
-    [IR_concatenate] = {support_move, EVERY},
     [IR_dynamic_slice] = {support_move, 1},
     [IR_gather] = {support_move, 1},
     [IR_dynamic_update_slice] = {support_move, 3},
@@ -295,9 +289,14 @@ static const struct {
     [IR_tridiagonal_solve] = {support_mix_last, 8},
 };
 
+static support_rule *rule_of(const struct ir_node *n)
+{
+    return ir_op_get((enum ir_op)n->op)->index ? support_index : rules[n->op].rule;
+}
+
 bool support_passes(const struct ir_node *n, uint32_t i)
 {
-    uint32_t passes = rules[n->op].passes;
+    uint32_t passes = rule_of(n) == support_index ? EVERY : rules[n->op].passes;
     return passes == EVERY || (i < 32 && (passes >> i & 1));
 }
 
@@ -305,8 +304,9 @@ bool support_passes(const struct ir_node *n, uint32_t i)
 bool support_node(struct support *s, const struct ir_node *n)
 {
     bool is_guard = n->op == IR_mul_z || n->op == IR_guard;
-    if (!rules[n->op].rule || !(is_guard || s->wanted[n->out] || n->op == IR_barrier))
+    support_rule *rule = rule_of(n);
+    if (!rule || !(is_guard || s->wanted[n->out] || n->op == IR_barrier))
         return false;
-    rules[n->op].rule(s, n);
+    rule(s, n);
     return true;
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The support of what moves elements, or adds them up (support.c).
+#include "ir/index_map.h"
 #include "ir/indexing.h"
 #include "ir/number.h"
 #include "passes/derive/support_rules.h"
@@ -20,9 +21,9 @@ void support_reorder(struct support *s, const struct ir_node *n)
     give(s, n, support, ir_rebuild(s->b, s->g, n, &in), stays);
 }
 
-static bool makes_zeros(const struct ir_node *n)
+static bool makes_zeros(const struct ir_graph *g, const struct ir_node *n)
 {
-    return n->op == IR_shear ||
+    return ir_index_has_zeros(g, n) ||
            (n->op == IR_gather && ir_gather_of(n->attrs).mode == IR_MODE_DROP);
 }
 
@@ -42,7 +43,7 @@ void support_move(struct support *s, const struct ir_node *n)
         none += kind == NONE;
     }
     struct supported support = uniform(none == count ? NONE : ALL);
-    if (none != count && (all != count || makes_zeros(n))) {
+    if (none != count && (all != count || makes_zeros(s->g, n))) {
         for (uint32_t i = 0; i < n->n_in; i++)
             where[i] = support_passes(n, i)
                            ? support_spread(s, operand(s, n, i),
@@ -52,6 +53,15 @@ void support_move(struct support *s, const struct ir_node *n)
             s, n, ir_build(s->b, (enum ir_op)n->op, (int)n->n_in, where, n->attrs));
     }
     give(s, n, support, ir_rebuild(s->b, s->g, n, in), true);
+}
+
+// Elements of one operand in another order, or of several operands, or zeros, at places.
+void support_index(struct support *s, const struct ir_node *n)
+{
+    if (n->n_in > 1 || ir_index_has_zeros(s->g, n))
+        support_move(s, n);
+    else
+        support_reorder(s, n);
 }
 
 static ir_id as_bytes(struct support *s, ir_id p) { return ir_convert(s->b, p, JOT_U8); }

@@ -2,16 +2,23 @@
 // What is known of each value before groups are chosen: its uses, and what it costs to make it again.
 #include "schedule/group/group.h"
 
+#include "ir/index_map.h"
+
 #include "base/count.h"
+
+// How often an element of a change of index is chosen: between operands, or an operand and zero.
+static int choices_of(const struct schedule *s, const struct ir_node *n)
+{
+    if (ir_op_get((enum ir_op)n->op)->index)
+        return (int)n->n_in - 1 + ir_index_has_zeros(s->g, n);
+    return n->op == IR_dynamic_update_slice;
+}
 
 int group_ops_of(const struct schedule *s, ir_id v)
 {
     const struct ir_node *n = ir_node_of(s->g, v);
     jot_dtype d = ir_dtype_of(s->g, v);
-    int choices = n->op == IR_concatenate ? (int)n->n_in - 1
-                                          : n->op == IR_pad || n->op == IR_shear ||
-                                                n->op == IR_dynamic_update_slice;
-    return node_is_index(n) ? choices * cost_code_of_op(IR_select, d)
+    return node_is_index(n) ? choices_of(s, n) * cost_code_of_op(IR_select, d)
                             : cost_code_of_op((enum ir_op)n->op, d);
 }
 

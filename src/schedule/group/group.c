@@ -13,6 +13,7 @@
 #include "schedule/group/group.h"
 
 #include "base/count.h"
+#include "ir/index_map.h"
 
 uint32_t group_root(const struct schedule *s, uint32_t g)
 {
@@ -75,10 +76,12 @@ static struct atoms join_sets(struct schedule *s, struct atoms a, struct atoms b
     return axes_concat(&s->axes, a, axes_minus(&s->axes, b, a));
 }
 
-// Whether it gives windows of its operand, which overlap: a broadcast that is sheared.
+// Whether it gives windows of its operand, which overlap, again and again: a broadcast is behind them.
 static bool is_windowed(const struct schedule *s, const struct ir_node *n)
 {
-    while (n->op == IR_shear)
+    if (!ir_index_has_windows(s->g, n))
+        return false;
+    while (ir_index_has_windows(s->g, n))
         n = ir_node_of(s->g, ir_operand(s->g, n, 0));
     return n->op == IR_broadcast_in_dim;
 }
@@ -88,7 +91,7 @@ static bool is_windowed(const struct schedule *s, const struct ir_node *n)
 static bool repeats_operand(const struct schedule *s, const struct ir_node *n, uint32_t i)
 {
     ir_id x = ir_operand(s->g, n, i);
-    return (n->op == IR_shear && is_windowed(s, n)) ||
+    return is_windowed(s, n) ||
            (n->op == IR_gather && i == 0 && value_count(s, n->out) > value_count(s, x)) ||
            (n->op == IR_dynamic_update_slice && i == 1 &&
             value_count(s, n->out) / 4 > value_count(s, x));
@@ -112,8 +115,7 @@ static void pass_on(struct schedule *s, ir_id v, const struct demand *d)
     if (!node_is_index(n))
         to.context = axes_of_view(&s->axes, d->view);
     for (uint32_t i = 0; i < n->n_in; i++) {
-        to.view = n->op == IR_pad && i == 1 ? (struct view){0}
-                                            : axes_operand_view(&s->axes, n, i, d->view);
+        to.view = axes_operand_view(&s->axes, n, i, d->view);
         to.is_repeated = d->is_repeated || repeats_operand(s, n, i);
         group_want(s, ir_operand(s->g, n, i), to);
     }
