@@ -168,6 +168,18 @@ static void check_contract(enum ir_op op, jot_dtype d, int64_t length)
     check(op, &b, ir_build(&b, op, 2, in, ir_node_of(other.graph, v)->attrs));
 }
 
+static void check_layout(enum ir_op op, jot_dtype d)
+{
+    const int64_t axis = 1;
+    struct ir_builder b = part();
+    ir_id x = param(&b, d, 5, 7);
+    const struct ir_attrs *attrs =
+        op == IR_backwards ? ir_attrs(module, IR_INTS(axes, 1, &axis))
+                           : ir_attrs(module, IR_INT(axis, 0), IR_INT(along, 1),
+                                      IR_INT(offset, -3), IR_INT(step, 1), IR_INT(length, 6));
+    check(op, &b, ir_build(&b, op, 1, &x, attrs));
+}
+
 static void check_call(enum ir_op op, jot_dtype d)
 {
     struct ir_builder b = part(), body = part();
@@ -198,6 +210,10 @@ static void check_row(enum ir_op op, jot_dtype d)
     case IR_CLASS_CONTRACT:
         check_contract(op, d, 3);
         check_contract(op, d, 70);
+        return;
+    case IR_CLASS_LAYOUT:
+        if (ir_op_get(op)->index)
+            check_layout(op, d);
         return;
     case IR_CLASS_CALL:
         if (dtype_is_inexact(d))
@@ -263,6 +279,9 @@ START_TEST(words_fit)
                      info->op_class == IR_CLASS_CONTRACT;
         ck_assert_msg(!folds || (ir_is_fold(op) && info->combiner != IR_OP_COUNT),
                       "%s has no fold", info->name);
+        bool moves = info->op_class == IR_CLASS_LAYOUT && info->in && op != IR_reshape;
+        ck_assert_msg(!moves || info->index || op == IR_turn,
+                      "%s does not say where it reads: INDEX(...)", info->name);
         for (int d = 0; info->pair != IR_OP_COUNT && d < DTYPE_COUNT; d++) {
             bool is_of_bools = d == JOT_BOOL && (info->pair == IR_max || info->pair == IR_min);
             ck_assert_msg(!opcase_takes(op, (jot_dtype)d) || is_of_bools ||

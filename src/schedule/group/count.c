@@ -2,9 +2,8 @@
 // What is known of each value before groups are chosen: its uses, and what it costs to make it again.
 #include "schedule/group/group.h"
 
-#include "ir/index_map.h"
-
 #include "base/count.h"
+#include "ir/index_map.h"
 
 // How often an element of a change of index is chosen: between operands, or an operand and zero.
 static int choices_of(const struct schedule *s, const struct ir_node *n)
