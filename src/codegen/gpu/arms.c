@@ -44,7 +44,7 @@ static bool is_plain(const struct cg_lowering *l, const struct gpu_arms *a, nest
     const struct nest_statement *s = cg_statement(l, id);
     return s->kind == NEST_OP && s->n_results == 1 && a->home[id] == a->home[select] &&
            a->places[id].select == NEST_NONE &&
-           (!l->gpu->common || gpu_common_varies(l->gpu->common, s->result));
+           (!l->gpu->time.common || gpu_common_varies(l->gpu->time.common, s->result));
 }
 
 // The statements from the end of an arm back, as far as all that takes them is in it.
@@ -119,9 +119,9 @@ static struct gpu_arms *find_all(struct cg_lowering *l)
 
 static struct gpu_arms *arms_of(struct cg_lowering *l)
 {
-    if (!l->gpu->arms || l->gpu->arms->nest != l->nest)
-        l->gpu->arms = find_all(l);
-    return l->gpu->arms;
+    if (!l->gpu->arithmetic.arms || l->gpu->arithmetic.arms->nest != l->nest)
+        l->gpu->arithmetic.arms = find_all(l);
+    return l->gpu->arithmetic.arms;
 }
 
 // ---- Arms that are skipped

@@ -209,7 +209,7 @@ void gpu_gradient_statistics(struct gpu_gradient *c, struct cg_kernel *out, uint
     struct cg_lowering *l = c->l;
     struct statistics s = {0};
     choose_sizes(c, &s);
-    l->gpu->resident = 2;
+    l->gpu->function.resident = 2;
     struct cg_kernel_step *step =
         gpu_gradient_open_function(c, out, "_rows", s.warps * GPU_WARP, at);
     c->t = gpu_tensor_make(l, c->g.a.q->dtype, s.warps, (uint64_t)(s.stages + 2 * s.stage));
@@ -230,6 +230,6 @@ void gpu_gradient_statistics(struct gpu_gradient *c, struct cg_kernel *out, uint
         sum_of(c, s.first_of_block, times(c, gpu_gradient_warp_of(c), s.rows / 2 * GPU_TILE));
     take_queries(c, &s);
     cg_loop_close(l, &chunk);
-    l->gpu->resident = 0;
+    l->gpu->function.resident = 0;
     gpu_gradient_close_function(c, step, c->batches * blocks);
 }

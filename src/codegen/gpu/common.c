@@ -318,7 +318,7 @@ static void lower(struct lowering *p)
 
 bool gpu_common(struct cg_lowering *l, nest_id id)
 {
-    struct gpu_common *c = l->gpu->common;
+    struct gpu_common *c = l->gpu->time.common;
     const struct nest_statement *s = cg_statement(l, id);
     if (c && c->inside && s->kind == NEST_PUT) {
         struct cg_branch inside = cg_if_open(l, c->inside);

@@ -34,7 +34,7 @@ LLVMValueRef gpu_special(struct machine *m, const char *name)
 
 LLVMValueRef gpu_block_number(struct cg_lowering *l)
 {
-    return l->gpu->is_phase ? l->gpu->block_number : gpu_special(&l->m, "ctaid.x");
+    return l->gpu->nest.is_phase ? l->gpu->phase.block : gpu_special(&l->m, "ctaid.x");
 }
 
 void gpu_barrier(struct machine *m) { gpu_call(m, "llvm.nvvm.barrier0", 0, NULL); }
@@ -44,7 +44,7 @@ static void sync_phase(struct cg_lowering *l)
 {
     struct cg_gpu *g = l->gpu;
     LLVMValueRef mask = gpu_i32(l, g->block < 32 ? (1 << g->block) - 1 : -1);
-    LLVMValueRef who[] = {g->barrier, gpu_i32(l, g->block)};
+    LLVMValueRef who[] = {g->phase.barrier, gpu_i32(l, g->block)};
     if (g->block > GPU_WARP)
         call(l, "llvm.nvvm.barrier", 2, who);
     else
@@ -63,7 +63,7 @@ LLVMValueRef gpu_wide(struct cg_lowering *l, LLVMValueRef i32)
 
 bool gpu_is_repeated(const struct cg_lowering *l)
 {
-    return l->gpu->is_same || l->gpu->is_repeated[l->gpu->statement];
+    return l->gpu->is_same || l->gpu->waits.is_repeated[l->gpu->waits.statement];
 }
 
 void gpu_sync_warp(struct cg_lowering *l)
@@ -75,16 +75,16 @@ void gpu_sync_warp(struct cg_lowering *l)
 void gpu_sync(struct cg_lowering *l)
 {
     bool is_of_block = l->gpu->group > GPU_WARP || l->gpu->columns;
-    if (is_of_block && l->gpu->is_phase)
+    if (is_of_block && l->gpu->nest.is_phase)
         sync_phase(l);
     else if (is_of_block)
         gpu_barrier(&l->m);
     else if (l->gpu->group > 1)
         gpu_sync_warp(l);
-    l->gpu->synced = LLVMGetInsertBlock(l->m.b);
-    l->gpu->has_read = false;
+    l->gpu->waits.synced = LLVMGetInsertBlock(l->m.b);
+    l->gpu->waits.has_read = false;
     for (uint32_t i = 0; !gpu_is_repeated(l) && i <= l->nest->buffers.count; i++)
-        l->gpu->is_read[i] = false;
+        l->gpu->waits.is_read[i] = false;
 }
 
 // A shuffle moves 32 bits.
@@ -188,15 +188,15 @@ LLVMValueRef gpu_shared(struct cg_lowering *l, uint64_t bytes)
     l->m.b = b;
     int64_t size = (int64_t)(bytes + 15) / 16 * 16,
             groups = g->columns ? 1 : g->block / g->group;
-    LLVMValueRef all = g->is_phase ? g->shared : gpu_shared_start(&l->m);
-    LLVMValueRef at = cg_int(l->module, (int64_t)g->shared_bytes * groups);
+    LLVMValueRef all = g->nest.is_phase ? g->phase.shared : gpu_shared_start(&l->m);
+    LLVMValueRef at = cg_int(l->module, (int64_t)g->function.shared_bytes * groups);
     if (groups > 1)
         at = LLVMBuildAdd(
             b, at, LLVMBuildMul(b, gpu_wide(l, g->number), cg_int(l->module, size), ""), "");
     LLVMValueRef memory = cg_at(l, l->module->i8, all, at);
     l->m.b = outer;
     LLVMDisposeBuilder(b);
-    g->shared_bytes += (uint64_t)size;
+    g->function.shared_bytes += (uint64_t)size;
     return memory;
 }
 

@@ -48,13 +48,14 @@ static unsigned count_operands(const struct nest *nest)
 static void find_place(struct cg_lowering *l, unsigned n)
 {
     struct cg_gpu *g = l->gpu;
-    g->thread = g->is_phase ? LLVMGetParam(l->frame.function, n) : gpu_special(&l->m, "tid.x");
-    if (!g->is_phase)
+    g->thread =
+        g->nest.is_phase ? LLVMGetParam(l->frame.function, n) : gpu_special(&l->m, "tid.x");
+    if (!g->nest.is_phase)
         return;
-    g->block_number = LLVMGetParam(l->frame.function, n + 1);
-    g->blocks = LLVMGetParam(l->frame.function, n + 2);
-    g->barrier = LLVMGetParam(l->frame.function, n + 3);
-    g->shared = LLVMGetParam(l->frame.function, n + 4);
+    g->phase.block = LLVMGetParam(l->frame.function, n + 1);
+    g->phase.blocks = LLVMGetParam(l->frame.function, n + 2);
+    g->phase.barrier = LLVMGetParam(l->frame.function, n + 3);
+    g->phase.shared = LLVMGetParam(l->frame.function, n + 4);
 }
 
 static void begin_function(struct cg_lowering *l, const char *symbol, unsigned extra)
@@ -63,18 +64,18 @@ static void begin_function(struct cg_lowering *l, const char *symbol, unsigned e
     LLVMTypeRef *types = arena_array(l->arena, LLVMTypeRef, n + GPU_PHASE_PARAMETERS);
     for (unsigned i = 0; i < n + GPU_PHASE_PARAMETERS; i++)
         types[i] = i < n || i == n + 4 ? l->module->ptr : l->module->i32;
-    unsigned all = l->gpu->is_phase ? n + GPU_PHASE_PARAMETERS : n;
+    unsigned all = l->gpu->nest.is_phase ? n + GPU_PHASE_PARAMETERS : n;
     LLVMTypeRef type =
         LLVMFunctionType(LLVMVoidTypeInContext(l->module->context), types, all, 0);
     l->frame.function = LLVMAddFunction(l->module->module, symbol, type);
-    if (l->gpu->is_phase) {
+    if (l->gpu->nest.is_phase) {
         LLVMSetLinkage(l->frame.function, LLVMInternalLinkage);
         cg_add_attribute(l->module, l->frame.function, "alwaysinline");
     } else {
         LLVMSetFunctionCallConv(l->frame.function, LLVMPTXKernelCallConv);
         gpu_annotate(l->module, l->frame.function, "maxntidx", l->gpu->block);
-        if (l->gpu->resident)
-            gpu_annotate(l->module, l->frame.function, "minctasm", l->gpu->resident);
+        if (l->gpu->function.resident)
+            gpu_annotate(l->module, l->frame.function, "minctasm", l->gpu->function.resident);
     }
     l->frame.entry =
         LLVMAppendBasicBlockInContext(l->module->context, l->frame.function, "entry");
@@ -86,7 +87,7 @@ static void begin_function(struct cg_lowering *l, const char *symbol, unsigned e
         const struct nest_buffer *info = &l->nest->buffers.at[i];
         if (info->role == NEST_LOCAL)
             continue;
-        const struct map_operand *o = &l->gpu->operands[i];
+        const struct map_operand *o = &l->gpu->nest.operands[i];
         if (info->role == NEST_WORK) {
             l->buffers[i].base = LLVMGetParam(l->frame.function, operand++);
             continue;
@@ -129,13 +130,13 @@ struct cg_kernel_step *gpu_function_open(struct cg_lowering *l, struct cg_kernel
                                          const char *suffix, unsigned extra)
 {
     char symbol[64];
-    snprintf(symbol, sizeof symbol, "jot_%s_%d%s", l->gpu->is_phase ? "phase" : "kernel",
-             l->gpu->kernel, suffix);
+    snprintf(symbol, sizeof symbol, "jot_%s_%d%s", l->gpu->nest.is_phase ? "phase" : "kernel",
+             l->gpu->nest.kernel, suffix);
     struct cg_kernel_step *step = &out->steps[out->n_steps++];
     *step = (struct cg_kernel_step){
         .symbol = arena_text(l->arena, symbol), .total = 1, .grain = 1, .parallel = true};
     cg_make_tables(l);
-    l->gpu->shared_bytes = 0;
+    l->gpu->function.shared_bytes = 0;
     begin_function(l, step->symbol, extra);
     return step;
 }
@@ -170,10 +171,10 @@ void gpu_function_close(struct cg_lowering *l, struct cg_kernel_step *step)
 {
     struct cg_gpu *g = l->gpu;
     LLVMBuildRetVoid(l->m.b);
-    if (g->keeps_loops)
+    if (g->function.keeps_loops)
         keep_loops(l);
     step->block = g->block;
-    step->scratch_bytes = g->shared_bytes * (g->columns ? 1 : g->block / g->group);
+    step->scratch_bytes = g->function.shared_bytes * (g->columns ? 1 : g->block / g->group);
     if (step->scratch_bytes > GPU_MOST_SHARED)
         cg_fail(l, "no room for its locals in the shared memory of a GPU");
     if (local_bytes(l) > MOST_LOCAL)
@@ -198,7 +199,7 @@ struct cg_loop gpu_chunks_open(struct cg_lowering *l, int64_t chunks)
 {
     const struct cg_gpu *g = l->gpu;
     LLVMValueRef first = gpu_block_number(l);
-    LLVMValueRef step = g->is_phase ? g->blocks : gpu_special(&l->m, "nctaid.x");
+    LLVMValueRef step = g->nest.is_phase ? g->phase.blocks : gpu_special(&l->m, "nctaid.x");
     if (chunks > INT32_MAX / 2) // where the last step could leave 32 bits
         return cg_loop_open(l, gpu_wide(l, first), cg_int(l->module, chunks),
                             gpu_wide(l, step));
@@ -209,7 +210,7 @@ struct cg_loop gpu_chunks_open(struct cg_lowering *l, int64_t chunks)
 
 struct cg_loop gpu_own_chunk_open(struct cg_lowering *l, int64_t chunks)
 {
-    if (l->gpu->is_phase)
+    if (l->gpu->nest.is_phase)
         return gpu_chunks_open(l, chunks);
     return (struct cg_loop){.index = gpu_wide(l, gpu_block_number(l))};
 }
@@ -217,8 +218,8 @@ struct cg_loop gpu_own_chunk_open(struct cg_lowering *l, int64_t chunks)
 void gpu_lower_list(struct cg_lowering *l, uint32_t from, uint32_t to)
 {
     const struct nest_block *body = &l->nest->blocks.at[0];
-    l->gpu->is_before = from == 0 && to < body->statements.count;
+    l->gpu->before.is_here = from == 0 && to < body->statements.count;
     for (uint32_t i = from; i < to; i++)
         cg_lower_statement(l, body->statements.at[i]);
-    l->gpu->is_before = false;
+    l->gpu->before.is_here = false;
 }

@@ -241,7 +241,7 @@ static void whole_windows(struct cg_lowering *l, const struct gpu_fold *f,
     const struct nest_statement *s = cg_statement(l, f->statement);
     int64_t together = count_read_first(l, f), all = count * r->parts;
     if (together == 1) {
-        for (int64_t k = 0; k < count; k++, l->gpu->vector++)
+        for (int64_t k = 0; k < count; k++, l->gpu->kept.vector++)
             window(l, f, m, start, LLVMBuildAdd(l->m.b, at, gpu_i32(l, k * r->window), ""),
                    r->window);
         return;
@@ -423,7 +423,7 @@ void gpu_fold_blocks(struct cg_lowering *l, struct gpu_fold *f, LLVMValueRef fir
     int64_t rounds = (count + r->teams - 1) / r->teams;
     bool ends_inside = rounds * r->teams > count;
     l->gpu->is_alone = true;
-    l->gpu->vector = 0;
+    l->gpu->kept.vector = 0;
     l->m.is_crowded = gpu_keeps(l);
     if (rounds == 1 || cg_statement(l, f->statement)->turns) {
         for (int64_t j = 0; j < rounds; j++)

@@ -18,7 +18,7 @@ static void mark(struct cg_lowering *l, uint32_t block, bool inside)
     nest_for_each (s, l->nest, block) {
         bool within =
             inside || s->kind == NEST_SEQ || s->kind == NEST_WHILE || s->kind == NEST_IF;
-        l->gpu->is_repeated[nest_id_of(l->nest, s)] = inside;
+        l->gpu->waits.is_repeated[nest_id_of(l->nest, s)] = inside;
         mark(l, s->body, within);
         mark(l, s->other, within);
     }
@@ -91,14 +91,14 @@ static bool passes_on(const struct nest *n)
 void gpu_share_out(struct cg_lowering *l)
 {
     struct cg_gpu *g = l->gpu;
-    g->is_repeated = arena_array(l->arena, bool, l->nest->statements.count + 1);
-    g->is_read = arena_array(l->arena, bool, l->nest->buffers.count + 1);
-    g->shares_locals = false;
-    g->statement = 0;
+    g->waits.is_repeated = arena_array(l->arena, bool, l->nest->statements.count + 1);
+    g->waits.is_read = arena_array(l->arena, bool, l->nest->buffers.count + 1);
+    g->waits.shares_locals = false;
+    g->waits.statement = 0;
     mark(l, 0, false);
-    g->passes_on = g->group > 1 && !l->nest->special && passes_on(l->nest);
+    g->waits.passes_on = g->group > 1 && !l->nest->special && passes_on(l->nest);
     for (uint32_t i = 0; i < l->nest->buffers.count; i++)
-        g->shares_locals |= g->group > 1 && l->nest->buffers.at[i].space != NEST_OWN;
+        g->waits.shares_locals |= g->group > 1 && l->nest->buffers.at[i].space != NEST_OWN;
 }
 
 void gpu_groups_run(struct cg_lowering *l, nest_id loop, struct cg_kernel_step *step)

@@ -9,8 +9,8 @@
 
 bool gpu_keeps(const struct cg_lowering *l)
 {
-    for (uint32_t i = 0; l->gpu->kept && i < l->nest->buffers.count; i++)
-        if (l->gpu->kept[i].is_kept)
+    for (uint32_t i = 0; l->gpu->kept.rows && i < l->nest->buffers.count; i++)
+        if (l->gpu->kept.rows[i].is_kept)
             return true;
     return false;
 }
@@ -18,12 +18,12 @@ bool gpu_keeps(const struct cg_lowering *l)
 LLVMValueRef gpu_kept_place(struct cg_lowering *l, nest_id buffer)
 {
     const struct cg_gpu *g = l->gpu;
-    if (!g->kept || !g->kept[buffer].is_kept)
+    if (!g->kept.rows || !g->kept.rows[buffer].is_kept)
         return NULL;
     const struct nest_buffer *info = &l->nest->buffers.at[buffer];
     LLVMTypeRef type = cg_with_lanes(cg_memory_type(l->module, info->dtype), l->vector.lanes);
-    if (!g->kept[buffer].memory)
-        g->kept[buffer].memory =
+    if (!g->kept.rows[buffer].memory)
+        g->kept.rows[buffer].memory =
             cg_alloca(l, type, (unsigned)(info->count / g->group / l->vector.lanes));
-    return cg_at(l, type, g->kept[buffer].memory, cg_int(l->module, g->vector));
+    return cg_at(l, type, g->kept.rows[buffer].memory, cg_int(l->module, g->kept.vector));
 }

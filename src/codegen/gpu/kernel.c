@@ -36,14 +36,15 @@
 static void by_threads(struct cg_lowering *l, nest_id loop, struct cg_kernel_step *step)
 {
     LLVMBuilderRef b = l->m.b;
-    l->gpu->common = gpu_common_of(l, loop);
+    l->gpu->time.common = gpu_common_of(l, loop);
     struct map_points p = map_points_of(l->nest, loop);
     bool has_time = nest_has_time(l->nest, p.s->body);
     // What is read before the loop is read once by blocks that stay.
     step->exact_grid = has_time || !map_reads_before(l->nest);
     bool at_once = p.s->at_once;
     int64_t turns = at_once ? p.s->at_once : p.s->turns ? p.s->turns : 1;
-    int64_t own = l->gpu->block - (l->gpu->common ? GPU_WARP : 0); // threads that have points
+    int64_t own =
+        l->gpu->block - (l->gpu->time.common ? GPU_WARP : 0); // threads that have points
     int64_t size = turns * own, chunks = (p.count + size - 1) / size;
     struct cg_loop chunk =
         step->exact_grid ? gpu_own_chunk_open(l, chunks) : gpu_chunks_open(l, chunks);
@@ -52,26 +53,26 @@ static void by_threads(struct cg_lowering *l, nest_id loop, struct cg_kernel_ste
     struct cg_branch inside = {0};
     LLVMValueRef last = cg_int(l->module, p.count - 1);
     LLVMValueRef is_inside = LLVMBuildICmp(b, LLVMIntSLE, i, last, "");
-    if (l->gpu->common) { // threads beyond the block of points have none
+    if (l->gpu->time.common) { // threads beyond the block of points have none
         LLVMValueRef has_one =
             LLVMBuildICmp(b, LLVMIntSLT, l->gpu->thread, gpu_i32(l, own), "");
         is_inside = LLVMBuildAnd(b, is_inside, has_one, "");
-        gpu_common_guard(l->gpu->common, is_inside);
+        gpu_common_guard(l->gpu->time.common, is_inside);
         i = LLVMBuildSelect(b, is_inside, i, last, "");
     } else if (p.count % size) {
         inside = cg_if_open(l, is_inside);
     }
     bool is_warp = p.lanes == 1 && p.count % GPU_WARP == 0 &&
                    l->nest->axes.at[p.axis].extent % GPU_WARP == 0;
-    l->gpu->warp_points = is_warp ? &p : NULL;
-    l->gpu->replay = has_time && p.lanes == 1 ? gpu_replay_of(l, loop) : NULL;
+    l->gpu->warp.points = is_warp ? &p : NULL;
+    l->gpu->time.replay = has_time && p.lanes == 1 ? gpu_replay_of(l, loop) : NULL;
     if (at_once)
         gpu_points_turns(l, &p, i, turns, own);
     for (int64_t k = 0; k < turns && !at_once; k++)
         gpu_points_body(l, &p, LLVMBuildAdd(b, i, cg_int(l->module, k * own), ""));
-    l->gpu->warp_points = NULL;
-    l->gpu->replay = NULL;
-    if (p.count % size && !l->gpu->common)
+    l->gpu->warp.points = NULL;
+    l->gpu->time.replay = NULL;
+    if (p.count % size && !l->gpu->time.common)
         cg_if_close(l, &inside);
     cg_loop_close(l, &chunk);
     step->total = p.count;
@@ -178,13 +179,7 @@ static void lower_late_puts(struct cg_lowering *l, uint32_t at, struct cg_kernel
 {
     const struct nest_block *body = &l->nest->blocks.at[0];
     struct cg_gpu *g = l->gpu;
-    *g = (struct cg_gpu){.operands = g->operands,
-                         .kernel = g->kernel,
-                         .is_read_only = g->is_read_only,
-                         .is_aligned = g->is_aligned,
-                         .is_phase = g->is_phase,
-                         .block = 1,
-                         .group = 1};
+    *g = (struct cg_gpu){.nest = g->nest, .block = 1, .group = 1};
     gpu_share_out(l);
     unsigned extra = (out->partial_bytes > 0) + (out->counters > 0);
     struct cg_kernel_step *step = gpu_function_open(l, out, "_late", extra);
@@ -216,7 +211,7 @@ static void lower_by_levels(struct cg_lowering *l, struct cg_kernel *out)
             by_grid(l, at, out);
         break;
     }
-    if (l->gpu->has_late_puts)
+    if (l->gpu->before.has_late_puts)
         lower_late_puts(l, at, out);
 }
 
@@ -229,30 +224,30 @@ static void read_threads(struct cg_lowering *l)
     g->block = n->threads[NEST_BLOCK_THREADS];
     g->group = group ? group : 1;
     g->columns = n->threads[NEST_COLUMNS];
-    g->resident = n->threads[NEST_RESIDENT];
-    g->kept = arena_array(l->arena, struct gpu_kept, n->buffers.count + 1);
+    g->function.resident = n->threads[NEST_RESIDENT];
+    g->kept.rows = arena_array(l->arena, struct gpu_kept, n->buffers.count + 1);
     for (uint32_t i = 0; i < n->buffers.count; i++)
-        g->kept[i].is_kept = n->buffers.at[i].space == NEST_REGISTER;
+        g->kept.rows[i].is_kept = n->buffers.at[i].space == NEST_REGISTER;
 }
 
 jot_status gpu_kernel_lower(const struct gpu_kernel *k, struct cg_kernel *out)
 {
     struct nest *n = k->nest;
-    struct cg_gpu g = {.operands = k->operands,
-                       .kernel = k->number,
-                       .is_phase = k->is_phase,
-                       .is_read_only = arena_array(k->arena, bool, n->buffers.count + 1),
-                       .is_aligned = arena_array(k->arena, bool, n->buffers.count + 1)};
+    struct cg_gpu g = {.of = {.operands = k->operands,
+                              .kernel = k->number,
+                              .is_phase = k->is_phase,
+                              .is_read_only = arena_array(k->arena, bool, n->buffers.count + 1),
+                              .is_aligned = arena_array(k->arena, bool, n->buffers.count + 1)}};
     struct cg_lowering l = cg_lowering_make(k->module, k->arena, n);
     int64_t code = nest_code(n, 0, CG_FOLD_LANES, GPU_STRIP, l.written_out);
     l.gpu = &g;
     for (uint32_t i = 0; i < n->buffers.count; i++) {
-        g.is_read_only[i] = gpu_is_read_only(&l, i);
-        g.is_aligned[i] = gpu_align_of(&l, i) == MAP_ALIGNMENT;
+        g.nest.is_read_only[i] = gpu_is_read_only(&l, i);
+        g.nest.is_aligned[i] = gpu_align_of(&l, i) == MAP_ALIGNMENT;
     }
     *out = (struct cg_kernel){0};
     l.m.is_long = k->is_phase || code > COST_KERNEL_OPS;
-    g.has_strips = code <= MOST_IN_STRIPS;
+    g.nest.has_strips = code <= MOST_IN_STRIPS;
     read_threads(&l);
     gpu_share_out(&l);
     lower_by_levels(&l, out);

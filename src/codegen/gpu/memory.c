@@ -20,17 +20,19 @@ static int64_t common_power(int64_t x, int64_t most)
 unsigned gpu_align_of(const struct cg_lowering *l, nest_id buffer)
 {
     return l->nest->buffers.at[buffer].role == NEST_LOCAL ? MAP_ALIGNMENT
-                                                          : l->gpu->operands[buffer].align;
+                                                          : l->gpu->nest.operands[buffer].align;
 }
 
 bool gpu_is_alone(const struct cg_lowering *l, nest_id buffer)
 {
-    return l->nest->buffers.at[buffer].role == NEST_LOCAL || l->gpu->operands[buffer].is_alone;
+    return l->nest->buffers.at[buffer].role == NEST_LOCAL ||
+           l->gpu->nest.operands[buffer].is_alone;
 }
 
 bool gpu_is_read_only(const struct cg_lowering *l, nest_id buffer)
 {
-    return l->nest->buffers.at[buffer].role == NEST_IN && l->gpu->operands[buffer].is_constant;
+    return l->nest->buffers.at[buffer].role == NEST_IN &&
+           l->gpu->nest.operands[buffer].is_constant;
 }
 
 unsigned gpu_alignment(const struct cg_lowering *l, const struct nest_statement *s)

@@ -289,8 +289,8 @@ void gpu_network_lower(struct cg_lowering *l, uint32_t at, struct cg_kernel *out
     bool has_squads = l->gpu->group == MAP_SQUAD;
     // Threads of the other functions have nothing in common.
     l->gpu->group = 1;
-    l->gpu->kept = NULL;
-    l->gpu->shares_locals = false;
+    l->gpu->kept.rows = NULL;
+    l->gpu->waits.shares_locals = false;
     if (has_squads)
         gpu_squads_lower(l, &w, at, out);
     else

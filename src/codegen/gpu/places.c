@@ -474,7 +474,7 @@ void places_lower(struct cg_lowering *l, struct updates *u, const struct map_pla
     for (int pass = 0; pass < 2; pass++) {
         l->gpu->block = l->gpu->group = pass ? UPDATE_BLOCK : MAP_SORT_BLOCK;
         l->gpu->is_alone = true;
-        l->gpu->resident = pass ? 0 : 2;
+        l->gpu->function.resident = pass ? 0 : 2;
         struct cg_kernel_step *step = gpu_function_open(l, out, pass ? "" : "_order", 0);
         p.starts = gpu_scratch(l);
         p.values = cg_at(l, l->module->i8, p.starts, cg_int(l->module, starts));

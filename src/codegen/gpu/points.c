@@ -83,7 +83,7 @@ void gpu_points_body(struct cg_lowering *l, const struct map_points *p, LLVMValu
     gpu_points_set(l, p, i);
     int64_t extent = l->nest->axes.at[p->axis].extent;
     if (p->lanes == 1) {
-        if (p == l->gpu->warp_points)
+        if (p == l->gpu->warp.points)
             cg_records_open(l, p->s->body);
         cg_lower_block(l, p->s->body);
         cg_records_close(l);
@@ -163,11 +163,11 @@ static void map_as_row(struct cg_lowering *l, const struct map_points *p)
     LLVMBuilderRef b = l->m.b;
     int64_t windows = (r.block < r.length ? r.block : r.length) / r.window;
     struct gpu_member m = gpu_member_of(l, &r);
-    l->gpu->vector = 0;
+    l->gpu->kept.vector = 0;
     for (int64_t j = 0; j < r.blocks / r.teams; j++) {
         LLVMValueRef row = LLVMBuildAdd(b, m.team, gpu_i32(l, j * r.teams), "");
         LLVMValueRef start = LLVMBuildMul(b, gpu_wide(l, row), cg_int(l->module, r.block), "");
-        for (int64_t k = 0; k < windows; k++, l->gpu->vector++) {
+        for (int64_t k = 0; k < windows; k++, l->gpu->kept.vector++) {
             LLVMValueRef at = LLVMBuildAdd(b, gpu_i32(l, k * r.window), m.offset, "");
             l->axes[p->axis] = LLVMBuildAdd(b, start, gpu_wide(l, at), "");
             if (p->lanes > 1)
@@ -204,7 +204,7 @@ void gpu_map(struct cg_lowering *l, nest_id loop)
     }
     l->gpu->is_alone = false;
     // Another thread may put what comes next in the same place in a later turn of a loop over time.
-    if (l->gpu->shares_locals || l->gpu->passes_on || l->around.time)
+    if (l->gpu->waits.shares_locals || l->gpu->waits.passes_on || l->around.time)
         gpu_sync(l);
 }
 

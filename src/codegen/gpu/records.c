@@ -47,8 +47,8 @@ static struct accesses accesses_of(struct cg_lowering *l, const struct cg_record
 {
     LLVMBuilderRef b = l->m.b;
     unsigned bytes = access_of(l, r), of_row = r->width * r->bytes / bytes;
-    if (!l->gpu->record)
-        l->gpu->record = gpu_shared(l, PITCH);
+    if (!l->gpu->warp.record)
+        l->gpu->warp.record = gpu_shared(l, PITCH);
     LLVMValueRef lane = LLVMBuildAnd(b, l->gpu->thread, gpu_i32(l, GPU_WARP - 1), "");
     LLVMValueRef row = LLVMBuildUDiv(b, lane, gpu_i32(l, of_row), "");
     LLVMValueRef piece = gpu_wide(l, LLVMBuildURem(b, lane, gpu_i32(l, of_row), ""));
@@ -58,7 +58,7 @@ static struct accesses accesses_of(struct cg_lowering *l, const struct cg_record
     LLVMValueRef far = LLVMBuildMul(b, by, cg_int(l->module, r->across * r->bytes), "");
     return (struct accesses){
         .type = type_of(r, bytes),
-        .near = bytes_behind(l, l->gpu->record, LLVMBuildAdd(b, near, piece, "")),
+        .near = bytes_behind(l, l->gpu->warp.record, LLVMBuildAdd(b, near, piece, "")),
         .far = bytes_behind(l, r->at, LLVMBuildAdd(b, far, piece, "")),
         .bytes = bytes,
         .count = of_row,
@@ -95,7 +95,7 @@ void gpu_records_load(struct cg_lowering *l, const struct cg_record_row *r, LLVM
         store(l, v[k], a.near, (int64_t)k * a.step * PITCH, a.bytes);
     gpu_sync_warp(l);
     for (unsigned i = 0; i < r->width; i += lanes) {
-        LLVMValueRef own = load(l, wide, l->gpu->record, (int64_t)i * r->bytes, 16);
+        LLVMValueRef own = load(l, wide, l->gpu->warp.record, (int64_t)i * r->bytes, 16);
         for (unsigned k = 0; k < lanes; k++)
             out[i + k] = cg_extract(&l->m, own, k, 1);
     }
@@ -111,7 +111,7 @@ void gpu_records_store(struct cg_lowering *l, const struct cg_record_row *r, LLV
         LLVMValueRef own = LLVMGetPoison(type_of(r, 16));
         for (unsigned k = 0; k < lanes; k++)
             own = LLVMBuildInsertElement(l->m.b, own, in[i + k], gpu_i32(l, k), "");
-        store(l, own, l->gpu->record, (int64_t)i * r->bytes, 16);
+        store(l, own, l->gpu->warp.record, (int64_t)i * r->bytes, 16);
     }
     gpu_sync_warp(l);
     for (unsigned k = 0; k < a.count; k++)
@@ -123,6 +123,7 @@ void gpu_records_store(struct cg_lowering *l, const struct cg_record_row *r, LLV
 nest_id gpu_records_axis(const struct cg_lowering *l)
 {
     const struct cg_gpu *g = l->gpu;
-    bool are_threads = g->warp_points && !g->common && !g->is_phase && l->vector.lanes == 1;
-    return are_threads ? g->warp_points->axis : NEST_NONE;
+    bool are_threads =
+        g->warp.points && !g->time.common && !g->nest.is_phase && l->vector.lanes == 1;
+    return are_threads ? g->warp.points->axis : NEST_NONE;
 }

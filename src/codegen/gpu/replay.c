@@ -155,7 +155,7 @@ static void come_back(struct cg_lowering *l, struct gpu_replay *r)
 
 bool gpu_replay(struct cg_lowering *l, nest_id id)
 {
-    struct gpu_replay *r = l->gpu->replay;
+    struct gpu_replay *r = l->gpu->time.replay;
     const struct nest_statement *s = cg_statement(l, id);
     bool is_loop = r && s->kind == NEST_SEQ && (id == r->first || id == r->second);
     if (is_loop && id == r->first)

@@ -30,7 +30,7 @@ static unsigned bytes_of(const struct cg_lowering *l, const struct nest_statemen
 
 static bool is_direct(const struct cg_lowering *l, const struct nest_statement *seq)
 {
-    nest_for_each (t, l->nest, l->gpu->warp_points->s->body)
+    nest_for_each (t, l->nest, l->gpu->warp.points->s->body)
         if (t == seq)
             return true;
     return false;
@@ -41,7 +41,7 @@ int64_t gpu_rows_find(struct cg_lowering *l, const struct nest_statement *seq)
     int64_t n = cg_extent(l, seq), steps = MOST_STEPS;
     while (steps >= GPU_WARP && n % steps)
         steps -= 8;
-    if (!l->gpu->warp_points || steps < GPU_WARP || !is_direct(l, seq))
+    if (!l->gpu->warp.points || steps < GPU_WARP || !is_direct(l, seq))
         return 0;
     const struct nest_block *b = &l->nest->blocks.at[seq->body];
     LLVMValueRef thread = gpu_wide(l, l->gpu->thread);
@@ -51,7 +51,7 @@ int64_t gpu_rows_find(struct cg_lowering *l, const struct nest_statement *seq)
         const struct nest_statement *s = cg_statement(l, id);
         if (s->kind != NEST_PUT || l->marks[id].is_hoisted || !cg_lies_along_time(l, seq, s))
             continue;
-        int64_t across = nest_index_factor(&s->index, l->gpu->warp_points->axis);
+        int64_t across = nest_index_factor(&s->index, l->gpu->warp.points->axis);
         int64_t row = (steps + 1) * bytes_of(l, s), room = (row + 15) / 16 * 16;
         if (across < steps || used + (uint64_t)room > MOST_BYTES)
             continue;
@@ -104,7 +104,7 @@ void gpu_rows_store(struct cg_lowering *l, const struct nest_statement *seq, LLV
         if (!l->marks[id].stack.memory)
             continue;
         LLVMTypeRef type = cg_memory_type(l->module, l->nest->buffers.at[s->buffer].dtype);
-        int64_t across = nest_index_factor(&s->index, l->gpu->warp_points->axis);
+        int64_t across = nest_index_factor(&s->index, l->gpu->warp.points->axis);
         LLVMValueRef to = cg_stack_row(l, seq, s, type, first, cg_int(l->module, steps));
         to = cg_at(l, type, to, LLVMBuildMul(b, back, cg_int(l->module, across), ""));
         LLVMValueRef from = cg_at(l, type, l->marks[id].stack.memory,

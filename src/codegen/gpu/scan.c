@@ -473,7 +473,7 @@ static uint64_t lower_pass(struct cg_lowering *l, nest_id id, enum pass pass, ui
 
 void gpu_scan_lower(struct cg_lowering *l, struct cg_kernel *out)
 {
-    if (map_scan_is_once(l->nest, l->gpu->is_phase)) {
+    if (map_scan_is_once(l->nest, l->gpu->nest.is_phase)) {
         gpu_scan_once(l, out);
         return;
     }
@@ -498,13 +498,13 @@ void gpu_scan_lower(struct cg_lowering *l, struct cg_kernel *out)
         for (uint32_t i = 0; i < body->statements.count; i++) {
             nest_id id = body->statements.at[i];
             enum nest_kind kind = cg_statement(l, id)->kind;
-            l->gpu->is_before = kind != NEST_SCAN && kind != NEST_PAR;
-            if (!l->gpu->is_before)
+            l->gpu->before.is_here = kind != NEST_SCAN && kind != NEST_PAR;
+            if (!l->gpu->before.is_here)
                 memory = lower_pass(l, id, (enum pass)pass, memory, step);
             else
                 cg_lower_statement(l, id);
         }
-        l->gpu->is_before = false;
+        l->gpu->before.is_here = false;
         gpu_function_close(l, step);
     }
 }

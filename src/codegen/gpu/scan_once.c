@@ -311,7 +311,7 @@ void gpu_scan_once(struct cg_lowering *l, struct cg_kernel *out)
     gpu_function_close(l, step);
     l->gpu->group = GPU_BLOCK;
     // What goes back or ends inside of a tile needs more registers.
-    l->gpu->resident = p.s->reverse || p.length % tile_of(&p) ? 0 : RESIDENT;
+    l->gpu->function.resident = p.s->reverse || p.length % tile_of(&p) ? 0 : RESIDENT;
     step = gpu_function_open(l, out, "_once" GPU_STREAMS, 0);
     l->gpu->is_alone = true;
     p = gpu_scan_make(l, scan, PASS_ONCE);

@@ -139,13 +139,13 @@ struct gpu_size *gpu_sizes_of(struct cg_lowering *l)
 {
     struct cg_gpu *g = l->gpu;
     uint32_t n = l->nest->values.count;
-    if (g->sizes && g->sized == l->nest)
-        return g->sizes;
-    g->sized = l->nest;
-    g->sizes = arena_array(l->arena, struct gpu_size, n + 1);
+    if (g->arithmetic.sizes && g->arithmetic.sized == l->nest)
+        return g->arithmetic.sizes;
+    g->arithmetic.sized = l->nest;
+    g->arithmetic.sizes = arena_array(l->arena, struct gpu_size, n + 1);
     for (nest_id i = 0; i < n; i++)
-        g->sizes[i] = size_at_first(l, i);
-    return g->sizes;
+        g->arithmetic.sizes[i] = size_at_first(l, i);
+    return g->arithmetic.sizes;
 }
 
 void gpu_sizes_forget(struct cg_lowering *l, const nest_id *statements, uint32_t n)
@@ -153,8 +153,8 @@ void gpu_sizes_forget(struct cg_lowering *l, const nest_id *statements, uint32_t
     for (uint32_t i = 0; i < n; i++) {
         const struct nest_statement *s = cg_statement(l, statements[i]);
         for (uint32_t k = 0; k < s->n_in; k++)
-            l->gpu->sizes[s->in[k]] = size_at_first(l, s->in[k]);
+            l->gpu->arithmetic.sizes[s->in[k]] = size_at_first(l, s->in[k]);
         for (uint32_t k = 0; k < s->n_results; k++)
-            l->gpu->sizes[s->result + k] = size_at_first(l, s->result + k);
+            l->gpu->arithmetic.sizes[s->result + k] = size_at_first(l, s->result + k);
     }
 }

@@ -74,7 +74,7 @@ static LLVMValueRef unit(struct cg_lowering *l, const struct squads *q, int64_t 
 static LLVMValueRef unit_at(struct cg_lowering *l, const struct squads *q, nest_id buffer,
                             int64_t i)
 {
-    l->gpu->vector = i;
+    l->gpu->kept.vector = i;
     if (!is_common(l, buffer))
         return gpu_kept_place(l, buffer);
     return cg_at(l, l->module->f32, cg_buffer_base(l, buffer), unit(l, q, i));
@@ -94,7 +94,7 @@ static void lower_map(struct cg_lowering *l, struct squads *q, const struct nest
         return;
     }
     for (int64_t i = 0; i < count / MAP_SQUAD; i++) {
-        l->gpu->vector = i;
+        l->gpu->kept.vector = i;
         l->axes[axis] = unit(l, q, i);
         cg_lower_block(l, s->body);
     }
@@ -263,14 +263,14 @@ static void place_rows(struct cg_lowering *l, struct squads *q)
     LLVMValueRef offset =
         LLVMBuildMul(b, gpu_wide(l, q->number), cg_int(l->module, q->of.point_bytes), "");
     LLVMValueRef point = cg_at(l, l->module->i8, in_block(l, q, q->of.matrix_bytes), offset);
-    l->gpu->kept = arena_array(l->arena, struct gpu_kept, n + 1);
+    l->gpu->kept.rows = arena_array(l->arena, struct gpu_kept, n + 1);
     for (nest_id i = 0; i < n; i++) {
         const struct nest_buffer *x = &l->nest->buffers.at[i];
         if (x->role != NEST_LOCAL)
             continue;
-        l->gpu->kept[i].is_kept = !is_common(l, i);
+        l->gpu->kept.rows[i].is_kept = !is_common(l, i);
         if (!is_common(l, i)) {
-            l->gpu->kept[i].memory =
+            l->gpu->kept.rows[i].memory =
                 cg_alloca(l, l->module->f32, (uint64_t)x->count / MAP_SQUAD);
             continue;
         }
@@ -289,7 +289,7 @@ void gpu_squads_lower(struct cg_lowering *l, struct gpu_network *w, uint32_t at,
     w->squads = q;
     w->written = q->of.written;
     w->pitch = (w->points + q->points - 1) / q->points * q->points;
-    g->keeps_loops = true;
+    g->function.keeps_loops = true;
     struct cg_kernel_step *step = gpu_function_open(l, out, "_points", 1);
     w->memory = gpu_extra_operand(l, 0);
     g->network = w;
@@ -321,13 +321,13 @@ void gpu_squads_lower(struct cg_lowering *l, struct gpu_network *w, uint32_t at,
     cg_if_close(l, &one);
     cg_loop_close(l, &chunk);
     g->network = NULL;
-    g->kept = NULL;
+    g->kept.rows = NULL;
     step->total = w->points;
     step->grain = q->points;
-    g->shared_bytes = (uint64_t)(q->of.matrix_bytes + q->points * q->of.point_bytes);
+    g->function.shared_bytes = (uint64_t)(q->of.matrix_bytes + q->points * q->of.point_bytes);
     g->group = g->block;
     gpu_function_close(l, step);
-    g->keeps_loops = false;
+    g->function.keeps_loops = false;
     g->group = 1;
     w->squads = NULL;
 }

@@ -44,8 +44,8 @@ static void sync_to_write(struct cg_lowering *l, nest_id buffer)
 {
     const struct cg_gpu *g = l->gpu;
     nest_id common = common_of(l, buffer);
-    bool is_ready = g->synced == LLVMGetInsertBlock(l->m.b) && !g->has_read;
-    if (common != NEST_NONE && !is_ready && (g->is_read[common] || gpu_is_repeated(l)))
+    bool is_ready = g->waits.synced == LLVMGetInsertBlock(l->m.b) && !g->waits.has_read;
+    if (common != NEST_NONE && !is_ready && (g->waits.is_read[common] || gpu_is_repeated(l)))
         gpu_sync(l);
 }
 
@@ -63,7 +63,7 @@ static void note_load(struct cg_lowering *l, nest_id buffer)
 {
     nest_id common = common_of(l, buffer);
     if (common != NEST_NONE)
-        l->gpu->has_read = l->gpu->is_read[common] = true;
+        l->gpu->waits.has_read = l->gpu->waits.is_read[common] = true;
 }
 
 // One thread of the group does it.
@@ -78,7 +78,7 @@ static void put_before(struct cg_lowering *l, const struct nest_statement *s)
 {
     LLVMBuilderRef b = l->m.b;
     if (!gpu_is_alone(l, s->buffer)) {
-        l->gpu->has_late_puts = true;
+        l->gpu->before.has_late_puts = true;
         return;
     }
     LLVMValueRef all = LLVMBuildOr(b, l->gpu->thread, gpu_block_number(l), "");
@@ -93,7 +93,7 @@ static void put_together(struct cg_lowering *l, const struct nest_statement *s)
     struct cg_branch one = one_open(l);
     cg_store(l, s, l->values[s->in[0]]);
     cg_if_close(l, &one);
-    if (is_shared(l, s->buffer) || l->gpu->passes_on)
+    if (is_shared(l, s->buffer) || l->gpu->waits.passes_on)
         gpu_sync(l);
 }
 
@@ -110,7 +110,7 @@ bool gpu_put_open(struct cg_lowering *l, nest_id buffer, struct cg_branch *out)
 void gpu_put_close(struct cg_lowering *l, nest_id buffer, struct cg_branch *one)
 {
     cg_if_close(l, one);
-    if (is_shared(l, buffer) || l->gpu->passes_on)
+    if (is_shared(l, buffer) || l->gpu->waits.passes_on)
         gpu_sync(l);
 }
 
@@ -122,7 +122,7 @@ static void scan_together(struct cg_lowering *l, nest_id id)
     cg_lower_statement(l, id);
     l->gpu->is_alone = false;
     cg_if_close(l, &one);
-    if (l->gpu->shares_locals || l->gpu->passes_on)
+    if (l->gpu->waits.shares_locals || l->gpu->waits.passes_on)
         gpu_sync(l);
 }
 
@@ -133,7 +133,7 @@ static bool has_vectors(const struct cg_lowering *l, const struct nest_statement
     enum { LEAST = 8 }; // elements
     nest_id last = s->axes[s->n_axes - 1];
     int64_t extent = l->nest->axes.at[last].extent;
-    if (l->vector.lanes > 1 || l->gpu->warp_points || extent < LEAST)
+    if (l->vector.lanes > 1 || l->gpu->warp.points || extent < LEAST)
         return false;
     nest_for_each (t, l->nest, s->body) {
         bool is_access = t->kind == NEST_LOAD || t->kind == NEST_PUT;
@@ -150,7 +150,7 @@ bool gpu_statement(struct cg_lowering *l, nest_id id)
     const struct nest_statement *s = cg_statement(l, id);
     bool together = gpu_is_together(l);
     if (together)
-        l->gpu->statement = id;
+        l->gpu->waits.statement = id;
     if (gpu_replay(l, id) || gpu_common(l, id))
         return true;
     switch (s->kind) {
@@ -162,7 +162,8 @@ bool gpu_statement(struct cg_lowering *l, nest_id id)
     case NEST_PUT:
         if (l->gpu->network && gpu_network_put(l, s))
             return true;
-        if (l->gpu->is_before && !s->op && l->nest->buffers.at[s->buffer].role != NEST_LOCAL) {
+        if (l->gpu->before.is_here && !s->op &&
+            l->nest->buffers.at[s->buffer].role != NEST_LOCAL) {
             put_before(l, s);
             return true;
         }

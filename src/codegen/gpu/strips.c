@@ -40,7 +40,7 @@ int64_t gpu_strip_find(struct cg_lowering *l, const struct nest_statement *seq)
         bool is_access = s->kind == NEST_LOAD || s->kind == NEST_PUT;
         moves |= is_access && nest_index_factor(&s->index, seq->axes[0]) != 0;
     }
-    if (!l->gpu->has_strips || gpu_is_together(l) || l->gpu->network)
+    if (!l->gpu->nest.has_strips || gpu_is_together(l) || l->gpu->network)
         return 1;
     // Of several chains the assembler writes no steps out by itself.
     if (l->vector.lanes > 1 && !moves)

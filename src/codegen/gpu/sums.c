@@ -295,10 +295,10 @@ void gpu_sums_lower(struct cg_lowering *l, struct gpu_network *w, struct cg_kern
     out->partial_bytes = (uint64_t)((w->rows + ROWS_BEHIND) * w->pitch +
                                     w->tasks * sums_of(w) * (w->blocks + 1)) *
                          dtype_get(w->dtype)->bytes;
-    unsigned resident = l->gpu->resident;
+    unsigned resident = l->gpu->function.resident;
     lower_blocks(l, w, ends, out);
     lower_tree(l, w, out);
-    l->gpu->resident = resident;
+    l->gpu->function.resident = resident;
 }
 
 // Where element e of the sum is among those of all tasks.

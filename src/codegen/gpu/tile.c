@@ -65,7 +65,7 @@ static LLVMValueRef place_in_tile(struct cg_lowering *l, const struct nest_state
                                   LLVMValueRef memory, LLVMValueRef row, LLVMValueRef column)
 {
     LLVMBuilderRef b = l->m.b;
-    LLVMValueRef at = LLVMBuildMul(b, row, gpu_i32(l, l->gpu->tile + 1), "");
+    LLVMValueRef at = LLVMBuildMul(b, row, gpu_i32(l, l->gpu->tile.side + 1), "");
     at = LLVMBuildAdd(b, at, column, "");
     return cg_at(l, cg_memory_type(l->module, s->dtype), memory, gpu_wide(l, at));
 }
@@ -74,7 +74,7 @@ struct cg_value gpu_load_turned(struct cg_lowering *l, const struct nest_stateme
 {
     struct cg_gpu *g = l->gpu;
     nest_id id = nest_id_of(l->nest, s);
-    LLVMValueRef at = place_in_tile(l, s, l->marks[id].staged, g->column, g->line);
+    LLVMValueRef at = place_in_tile(l, s, l->marks[id].staged, g->tile.column, g->tile.line);
     LLVMValueRef v = LLVMBuildLoad2(l->m.b, cg_memory_type(l->module, s->dtype), at, "");
     return (struct cg_value){cg_from_memory(l, v, s->dtype), NULL};
 }
@@ -116,9 +116,9 @@ static bool is_early(const struct cg_lowering *l, const struct gpu_tiles *t,
 static void set_row(struct cg_lowering *l, const struct gpu_tiles *t, const struct tile *tile,
                     LLVMValueRef first, int k)
 {
-    l->gpu->line = LLVMBuildAdd(l->m.b, first, gpu_i32(l, k * rows_at_once(t)), "");
-    l->axes[t->of.along] = axis_value(l, tile->along, l->gpu->column);
-    l->axes[t->of.across] = axis_value(l, tile->across, l->gpu->line);
+    l->gpu->tile.line = LLVMBuildAdd(l->m.b, first, gpu_i32(l, k * rows_at_once(t)), "");
+    l->axes[t->of.along] = axis_value(l, tile->along, l->gpu->tile.column);
+    l->axes[t->of.across] = axis_value(l, tile->across, l->gpu->tile.line);
 }
 
 static void load_early(struct cg_lowering *l, const struct gpu_tiles *t, LLVMValueRef first,
@@ -163,7 +163,7 @@ static void stage(struct cg_lowering *l, const struct gpu_tiles *t, LLVMValueRef
     for (int k = 0; k < TURNS; k++) {
         LLVMValueRef row = LLVMBuildAdd(l->m.b, first, gpu_i32(l, k * rows_at_once(t)), "");
         l->axes[t->of.along] = axis_value(l, tile->along, row);
-        l->axes[t->of.across] = axis_value(l, tile->across, l->gpu->column);
+        l->axes[t->of.across] = axis_value(l, tile->across, l->gpu->tile.column);
         struct cg_branch inside = inside_open(l, t);
         for (uint32_t i = 0; i < body->statements.count; i++) {
             const struct nest_statement *s = cg_statement(l, body->statements.at[i]);
@@ -173,7 +173,7 @@ static void stage(struct cg_lowering *l, const struct gpu_tiles *t, LLVMValueRef
             LLVMValueRef v =
                 same < body->statements.count ? image->early[k][same].re : cg_load(l, s).re;
             LLVMBuildStore(l->m.b, cg_to_memory(l, v, s->dtype),
-                           place_in_tile(l, s, tile->turned[i], row, l->gpu->column));
+                           place_in_tile(l, s, tile->turned[i], row, l->gpu->tile.column));
         }
         inside_close(l, t, &inside);
     }
@@ -244,9 +244,9 @@ void gpu_tiles_lower(struct cg_lowering *l, const struct gpu_tiles *t, LLVMValue
     LLVMBuilderRef b = l->m.b;
     struct cg_gpu *g = l->gpu;
     const struct nest_statement *s = t->of.s;
-    unsigned width = g->tile = t->of.width;
+    unsigned width = g->tile.side = t->of.width;
     LLVMValueRef side = gpu_i32(l, width), first = LLVMBuildUDiv(b, g->thread, side, "");
-    g->column = LLVMBuildURem(b, g->thread, side, "");
+    g->tile.column = LLVMBuildURem(b, g->thread, side, "");
     if (t->side) {
         lower_mirrored(l, t, first, chunk);
         return;

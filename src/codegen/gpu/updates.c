@@ -231,7 +231,7 @@ void gpu_updates_lower(struct cg_lowering *l, uint32_t at, struct cg_kernel *out
     struct map_gpu m = gpu_map_of(l);
     struct map_places places;
     map_updates_find(&m, l->nest->blocks.at[0].statements.at[at], &u.of);
-    l->gpu->keeps_loops = true;
+    l->gpu->function.keeps_loops = true;
     if (map_places_find(&m, &u.of, &places)) {
         places_lower(l, &u, &places, at, out);
         return;
