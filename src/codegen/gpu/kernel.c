@@ -233,11 +233,12 @@ static void read_threads(struct cg_lowering *l)
 jot_status gpu_kernel_lower(const struct gpu_kernel *k, struct cg_kernel *out)
 {
     struct nest *n = k->nest;
-    struct cg_gpu g = {.of = {.operands = k->operands,
-                              .kernel = k->number,
-                              .is_phase = k->is_phase,
-                              .is_read_only = arena_array(k->arena, bool, n->buffers.count + 1),
-                              .is_aligned = arena_array(k->arena, bool, n->buffers.count + 1)}};
+    struct cg_gpu g = {
+        .nest = {.operands = k->operands,
+                 .kernel = k->number,
+                 .is_phase = k->is_phase,
+                 .is_read_only = arena_array(k->arena, bool, n->buffers.count + 1),
+                 .is_aligned = arena_array(k->arena, bool, n->buffers.count + 1)}};
     struct cg_lowering l = cg_lowering_make(k->module, k->arena, n);
     int64_t code = nest_code(n, 0, CG_FOLD_LANES, GPU_STRIP, l.written_out);
     l.gpu = &g;
