@@ -17,4 +17,15 @@ static inline int64_t count_plus(int64_t a, int64_t b)
     return __builtin_add_overflow(a, b, &p) ? INT64_MAX : p;
 }
 
+// The greatest number that divides both, of 0 and b it is b.
+static inline int64_t count_common_divisor(int64_t a, int64_t b)
+{
+    while (b) {
+        int64_t rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return a;
+}
+
 #endif

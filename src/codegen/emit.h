@@ -61,6 +61,7 @@ LLVMTypeRef cg_lane_type(const struct cg_module *m,
 LLVMTypeRef cg_memory_type(const struct cg_module *m,
                            jot_dtype d); // i8 for bool; the part's type
 LLVMTypeRef cg_with_lanes(LLVMTypeRef lane, unsigned lanes);
+LLVMTypeRef cg_lane_of(LLVMValueRef v); // the type of a lane
 unsigned cg_lanes_of(LLVMValueRef v);
 LLVMValueRef cg_splat(struct machine *m, LLVMValueRef v, unsigned lanes); // of one lane
 LLVMValueRef cg_int(const struct cg_module *m, int64_t x);                // an i64

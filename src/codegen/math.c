@@ -388,10 +388,7 @@ LLVMValueRef cg_math(struct machine *m, const char *name, LLVMValueRef x, LLVMVa
     const struct form *form = forms;
     while (strcmp(form->name, name) != 0)
         form++;
-    LLVMTypeRef lane = LLVMTypeOf(x);
-    if (LLVMGetTypeKind(lane) == LLVMVectorTypeKind)
-        lane = LLVMGetElementType(lane);
-    bool wide = LLVMGetTypeKind(lane) == LLVMDoubleTypeKind;
+    bool wide = LLVMGetTypeKind(cg_lane_of(x)) == LLVMDoubleTypeKind;
     unsigned outer = lanes_now;
     lanes_now = cg_lanes_of(x);
     LLVMValueRef result;

@@ -15,18 +15,13 @@ typedef LLVMValueRef scalar;
 
 static bool is_float(LLVMValueRef v)
 {
-    LLVMTypeRef t = LLVMTypeOf(v);
-    if (LLVMGetTypeKind(t) == LLVMVectorTypeKind)
-        t = LLVMGetElementType(t);
-    LLVMTypeKind kind = LLVMGetTypeKind(t);
+    LLVMTypeKind kind = LLVMGetTypeKind(cg_lane_of(v));
     return kind == LLVMFloatTypeKind || kind == LLVMDoubleTypeKind;
 }
 
 static unsigned width_of(LLVMValueRef v)
 {
-    LLVMTypeRef t = LLVMTypeOf(v);
-    if (LLVMGetTypeKind(t) == LLVMVectorTypeKind)
-        t = LLVMGetElementType(t);
+    LLVMTypeRef t = cg_lane_of(v);
     LLVMTypeKind kind = LLVMGetTypeKind(t);
     return kind == LLVMFloatTypeKind    ? 32
            : kind == LLVMDoubleTypeKind ? 64

@@ -26,6 +26,12 @@ LLVMTypeRef cg_with_lanes(LLVMTypeRef lane, unsigned lanes)
     return lanes == 1 ? lane : LLVMVectorType(lane, lanes);
 }
 
+LLVMTypeRef cg_lane_of(LLVMValueRef v)
+{
+    LLVMTypeRef t = LLVMTypeOf(v);
+    return LLVMGetTypeKind(t) == LLVMVectorTypeKind ? LLVMGetElementType(t) : t;
+}
+
 unsigned cg_lanes_of(LLVMValueRef v)
 {
     LLVMTypeRef t = LLVMTypeOf(v);

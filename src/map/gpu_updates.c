@@ -3,9 +3,11 @@
 // places:
 //
 //     par p < P { seq j < n { ... %e = load y[%at]; %f = add %e, %u; put y[%at] = %f if %g } }
+#include "base/count.h"
 #include "ir/cost.h"
 #include "map/gpu.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #define BINS 256          // where no more are wanted
@@ -110,11 +112,7 @@ static struct nest_index row_of(const struct map_gpu *m, const struct map_update
         if (!t.is_value && !map_is_of_turns(u, t.id))
             continue;
         terms[n++] = t;
-        for (int64_t y = t.factor < 0 ? -t.factor : t.factor; y;) {
-            int64_t rest = common % y;
-            common = y;
-            y = rest;
-        }
+        common = count_common_divisor(common, llabs(t.factor));
     }
     *out_common = common;
     for (int i = 0; i < n; i++)

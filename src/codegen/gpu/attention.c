@@ -69,24 +69,13 @@ struct code {
     LLVMValueRef *weights; // memory: pairs, [tile][turn / 8][2]
 };
 
-static LLVMValueRef number(const struct code *c, double x) { return LLVMConstReal(c->f32, x); }
-
-static LLVMValueRef plus(struct code *c, LLVMValueRef x, int64_t y)
-{
-    return gpu_tensor_plus(&c->t, x, y);
-}
-
-static LLVMValueRef load(struct code *c, LLVMValueRef at)
-{
-    return LLVMBuildLoad2(c->b, c->f32, at, "");
-}
-
 // ---- Keys and values on their way
 
 static LLVMValueRef stage_of(struct code *c, LLVMValueRef turn)
 {
     LLVMValueRef odd = LLVMBuildAnd(c->b, turn, cg_int(c->l->module, 1), "");
-    return plus(c, LLVMBuildMul(c->b, odd, cg_int(c->l->module, c->stage), ""), c->stages);
+    return gpu_tensor_plus(&c->t, LLVMBuildMul(c->b, odd, cg_int(c->l->module, c->stage), ""),
+                           c->stages);
 }
 
 static LLVMValueRef first_key(struct code *c, LLVMValueRef turn)
@@ -96,7 +85,7 @@ static LLVMValueRef first_key(struct code *c, LLVMValueRef turn)
 
 static LLVMValueRef values_of(struct code *c, LLVMValueRef stage)
 {
-    return plus(c, stage, KEYS * c->k.pitch);
+    return gpu_tensor_plus(&c->t, stage, KEYS * c->k.pitch);
 }
 
 static void fetch_keys(struct code *c, LLVMValueRef turn)
@@ -113,7 +102,7 @@ static void fetch_values(struct code *c, LLVMValueRef turn)
 static void fetch_next(struct code *c, LLVMValueRef turn,
                        void (*fetch)(struct code *, LLVMValueRef))
 {
-    LLVMValueRef next = plus(c, turn, 1), turns = cg_int(c->l->module, c->turns);
+    LLVMValueRef next = gpu_tensor_plus(&c->t, turn, 1), turns = cg_int(c->l->module, c->turns);
     struct cg_branch more = cg_if_open(c->l, LLVMBuildICmp(c->b, LLVMIntSLT, next, turns, ""));
     fetch(c, next);
     cg_if_close(c->l, &more);
@@ -126,11 +115,12 @@ static void make_scores(struct code *c, LLVMValueRef stage, LLVMValueRef *s)
 {
     LLVMValueRef at = LLVMBuildAdd(c->b, stage, c->matrix[0], ""), y[4];
     for (int i = 0; i < c->tiles * KEYS / 8 * 4; i++)
-        s[i] = number(c, 0);
+        s[i] = gpu_tensor_number(&c->t, 0);
     // Sums that follow one another are other ones, for each waits for what was added to it.
     for (int d = 0; d < c->depths; d++)
         for (int j = 0; j < KEYS / 16; j++) {
-            gpu_tensor_load(&c->t, plus(c, at, j * 16 * c->k.pitch + d * 32), false, y);
+            gpu_tensor_load(&c->t, gpu_tensor_plus(&c->t, at, j * 16 * c->k.pitch + d * 32),
+                            false, y);
             for (int t = 0; t < c->tiles; t++)
                 for (int half = 0; half < 2; half++)
                     gpu_tensor_multiply(&c->t, s + (t * KEYS / 8 + 2 * j + half) * 4,
@@ -146,12 +136,13 @@ static void add_values(struct code *c, LLVMValueRef stage, const LLVMValueRef *w
     at = values_of(c, at);
     for (int j = 0; j < KEYS / 16; j++)
         for (int w = 0; w < c->widths; w++) {
-            gpu_tensor_load(&c->t, plus(c, at, j * 16 * c->v.pitch + w * 32), true, y);
+            gpu_tensor_load(&c->t, gpu_tensor_plus(&c->t, at, j * 16 * c->v.pitch + w * 32),
+                            true, y);
             for (int t = 0; t < c->tiles; t++)
                 for (int half = 0; half < 2 && 2 * w + half < eighths; half++) {
                     LLVMValueRef *to = c->sum + (t * eighths + 2 * w + half) * 4;
                     for (int i = 0; i < 4; i++)
-                        sum[i] = load(c, to[i]);
+                        sum[i] = gpu_tensor_load_f32(&c->t, to[i]);
                     gpu_tensor_multiply(&c->t, sum, weights + (t * KEYS / 8 + 2 * j) * 2,
                                         y + 2 * half);
                     for (int i = 0; i < 4; i++)
@@ -179,8 +170,8 @@ static LLVMValueRef of_row(struct code *c, LLVMValueRef x,
 
 static LLVMValueRef query_of(struct code *c, int row)
 {
-    return LLVMBuildAdd(c->b, plus(c, c->first, row / 2 * GPU_TILE + row % 2 * 8), c->t.row,
-                        "");
+    return LLVMBuildAdd(
+        c->b, gpu_tensor_plus(&c->t, c->first, row / 2 * GPU_TILE + row % 2 * 8), c->t.row, "");
 }
 
 // f of a score, in the nest's words.
@@ -202,14 +193,7 @@ static LLVMValueRef apply(struct code *c, LLVMValueRef score, LLVMValueRef key)
     if (c->keys % KEYS == 0)
         return x;
     LLVMValueRef is_key = LLVMBuildICmp(c->b, LLVMIntSLT, key, cg_int(l->module, c->keys), "");
-    return LLVMBuildSelect(c->b, is_key, x, number(c, -INFINITY), "");
-}
-
-// What exponents of a row are relative to: what is all -infinity up to here weighs nothing.
-static LLVMValueRef reference_of(struct code *c, LLVMValueRef top)
-{
-    LLVMValueRef is_lowest = LLVMBuildFCmp(c->b, LLVMRealOEQ, top, number(c, -INFINITY), "");
-    return LLVMBuildSelect(c->b, is_lowest, number(c, 0), top, "");
+    return LLVMBuildSelect(c->b, is_key, x, gpu_tensor_number(&c->t, -INFINITY), "");
 }
 
 // f of the scores of a row, elements 2 i and 2 i + 1 of which are 4 i and 4 i + 1 of s.
@@ -218,8 +202,8 @@ static void apply_to_row(struct code *c, int row, LLVMValueRef first_key, LLVMVa
     c->l->values = c->known[row];
     c->l->axes[c->a.query] = gpu_tensor_at_most(&c->t, query_of(c, row), c->queries - 1);
     for (int i = 0; i < KEYS / 4; i++) {
-        LLVMValueRef key =
-            LLVMBuildAdd(c->b, plus(c, first_key, i / 2 * 8 + i % 2), c->t.column, "");
+        LLVMValueRef key = LLVMBuildAdd(
+            c->b, gpu_tensor_plus(&c->t, first_key, i / 2 * 8 + i % 2), c->t.column, "");
         s[i / 2 * 4 + i % 2] = apply(c, s[i / 2 * 4 + i % 2], key);
     }
 }
@@ -230,19 +214,21 @@ static LLVMValueRef largest_of(struct code *c, int row, const LLVMValueRef *s)
     LLVMValueRef top = s[0];
     for (int i = 1; i < KEYS / 4; i++)
         top = gpu_tensor_largest(&c->t, top, s[i / 2 * 4 + i % 2]);
-    top = LLVMBuildFMul(c->b, of_row(c, top, gpu_tensor_largest), number(c, c->scale * LOG2_E),
-                        "");
-    return gpu_tensor_largest(&c->t, load(c, c->top[row]), top);
+    top = LLVMBuildFMul(c->b, of_row(c, top, gpu_tensor_largest),
+                        gpu_tensor_number(&c->t, c->scale * LOG2_E), "");
+    return gpu_tensor_largest(&c->t, gpu_tensor_load_f32(&c->t, c->top[row]), top);
 }
 
 // Weights of a row relative to its reference, in the places of its scores, and their sum.
 static LLVMValueRef weigh_row(struct code *c, int row, const LLVMValueRef *s,
                               LLVMValueRef *weights)
 {
-    LLVMValueRef sum = NULL, top = reference_of(c, load(c, c->top[row]));
+    LLVMValueRef sum = NULL,
+                 top = gpu_tensor_reference(&c->t, gpu_tensor_load_f32(&c->t, c->top[row]));
     for (int i = 0; i < KEYS / 4; i++) {
         int at = i / 2 * 4 + i % 2;
-        weights[at] = gpu_tensor_exponential(&c->t, s[at], number(c, c->scale * LOG2_E), top);
+        weights[at] = gpu_tensor_exponential(&c->t, s[at],
+                                             gpu_tensor_number(&c->t, c->scale * LOG2_E), top);
         sum = sum ? LLVMBuildFAdd(c->b, sum, weights[at], "") : weights[at];
     }
     return sum;
@@ -262,10 +248,11 @@ static LLVMValueRef is_outgrown(struct code *c, const LLVMValueRef *sums)
 {
     LLVMValueRef any = LLVMConstInt(c->l->module->i1, 0, 0);
     for (int row = 0; row < 2 * c->tiles; row++) {
-        LLVMValueRef is_far =
-            LLVMBuildFCmp(c->b, LLVMRealUGT, sums[row], number(c, 1 << GROWTH), "");
+        LLVMValueRef is_far = LLVMBuildFCmp(c->b, LLVMRealUGT, sums[row],
+                                            gpu_tensor_number(&c->t, 1 << GROWTH), "");
         LLVMValueRef is_lowest =
-            LLVMBuildFCmp(c->b, LLVMRealOEQ, load(c, c->top[row]), number(c, -INFINITY), "");
+            LLVMBuildFCmp(c->b, LLVMRealOEQ, gpu_tensor_load_f32(&c->t, c->top[row]),
+                          gpu_tensor_number(&c->t, -INFINITY), "");
         any = LLVMBuildOr(c->b, any, LLVMBuildOr(c->b, is_far, is_lowest, ""), "");
     }
     LLVMValueRef arguments[] = {gpu_i32(c->l, -1), any};
@@ -276,8 +263,11 @@ static void scale_sums(struct code *c, LLVMValueRef any)
 {
     struct cg_branch far = cg_if_open(c->l, any);
     for (int i = 0; i < c->tiles * (c->columns / 8) * 4; i++) {
-        LLVMValueRef factor = load(c, c->factor[i / 4 / (c->columns / 8) * 2 + i % 4 / 2]);
-        LLVMBuildStore(c->b, LLVMBuildFMul(c->b, load(c, c->sum[i]), factor, ""), c->sum[i]);
+        LLVMValueRef factor =
+            gpu_tensor_load_f32(&c->t, c->factor[i / 4 / (c->columns / 8) * 2 + i % 4 / 2]);
+        LLVMBuildStore(c->b,
+                       LLVMBuildFMul(c->b, gpu_tensor_load_f32(&c->t, c->sum[i]), factor, ""),
+                       c->sum[i]);
     }
     cg_if_close(c->l, &far);
 }
@@ -293,8 +283,8 @@ static void load_queries(struct code *c)
         l->axes[c->a.depth] = cg_int(l->module, 0);
         LLVMValueRef from = LLVMBuildAdd(c->b, cg_index_first(l, &q->index), c->t.column, "");
         for (int i = 0; i < 2 * c->depths; i++) {
-            LLVMValueRef at =
-                cg_at(l, l->module->i16, cg_buffer_base(l, q->buffer), plus(c, from, 8 * i));
+            LLVMValueRef at = cg_at(l, l->module->i16, cg_buffer_base(l, q->buffer),
+                                    gpu_tensor_plus(&c->t, from, 8 * i));
             LLVMValueRef pair =
                 8 * i < c->depth ? LLVMBuildLoad2(c->b, c->t.i32, at, "") : gpu_i32(l, 0);
             c->q[(row / 2 * c->depths + i / 2) * 4 + i % 2 * 2 + row % 2] = pair;
@@ -329,11 +319,11 @@ static void lower_rows(struct code *c)
             if (kind != NEST_MAP)
                 cg_lower_statement(l, body->statements.at[i]);
         }
-        LLVMBuildStore(c->b, number(c, -INFINITY), c->top[row]);
-        LLVMBuildStore(c->b, number(c, 0), c->part[row]);
+        LLVMBuildStore(c->b, gpu_tensor_number(&c->t, -INFINITY), c->top[row]);
+        LLVMBuildStore(c->b, gpu_tensor_number(&c->t, 0), c->part[row]);
     }
     for (int i = 0; i < c->tiles * (int)(c->columns / 8) * 4; i++)
-        LLVMBuildStore(c->b, number(c, 0), c->sum[i]);
+        LLVMBuildStore(c->b, gpu_tensor_number(&c->t, 0), c->sum[i]);
     l->values = values;
 }
 
@@ -343,8 +333,8 @@ static void store_rows(struct code *c)
     const struct nest_statement *put = c->a.put;
     for (int row = 0; row < 2 * c->tiles; row++) {
         LLVMValueRef query = query_of(c, row);
-        LLVMValueRef sum = of_row(c, load(c, c->part[row]), sum_of);
-        LLVMValueRef scale = LLVMBuildFDiv(c->b, number(c, 1), sum, "");
+        LLVMValueRef sum = of_row(c, gpu_tensor_load_f32(&c->t, c->part[row]), sum_of);
+        LLVMValueRef scale = LLVMBuildFDiv(c->b, gpu_tensor_number(&c->t, 1), sum, "");
         LLVMValueRef limit = cg_int(l->module, c->queries);
         struct cg_branch inside =
             cg_if_open(l, LLVMBuildICmp(c->b, LLVMIntSLT, query, limit, ""));
@@ -356,10 +346,11 @@ static void store_rows(struct code *c)
             for (int k = 0; k < 2; k++)
                 x[k] = LLVMBuildFMul(
                     c->b,
-                    load(c, c->sum[(row / 2 * (c->columns / 8) + i) * 4 + row % 2 * 2 + k]),
+                    gpu_tensor_load_f32(
+                        &c->t, c->sum[(row / 2 * (c->columns / 8) + i) * 4 + row % 2 * 2 + k]),
                     scale, "");
-            LLVMValueRef at =
-                cg_at(l, l->module->i16, cg_buffer_base(l, put->buffer), plus(c, to, 8 * i));
+            LLVMValueRef at = cg_at(l, l->module->i16, cg_buffer_base(l, put->buffer),
+                                    gpu_tensor_plus(&c->t, to, 8 * i));
             LLVMBuildStore(c->b, gpu_tensor_round(&c->t, x[0], x[1]), at);
         }
         cg_if_close(l, &inside);
@@ -379,25 +370,28 @@ static LLVMValueRef weigh(struct code *c, LLVMValueRef turn, LLVMValueRef *s)
         sums[row] = weigh_row(c, row, s + of_tile(row), weights + of_tile(row));
     }
     for (int row = 0; row < rows; row++)
-        LLVMBuildStore(c->b, LLVMBuildFAdd(c->b, load(c, c->part[row]), sums[row], ""),
-                       c->next[row]);
+        LLVMBuildStore(
+            c->b, LLVMBuildFAdd(c->b, gpu_tensor_load_f32(&c->t, c->part[row]), sums[row], ""),
+            c->next[row]);
     keep_weights(c, weights);
     LLVMValueRef any = is_outgrown(c, sums);
     struct cg_branch far = cg_if_open(c->l, any);
     for (int row = 0; row < rows; row++) {
         LLVMValueRef top = largest_of(c, row, s + of_tile(row));
-        LLVMValueRef factor = gpu_tensor_exponential(&c->t, load(c, c->top[row]), number(c, 1),
-                                                     reference_of(c, top));
+        LLVMValueRef factor = gpu_tensor_exponential(
+            &c->t, gpu_tensor_load_f32(&c->t, c->top[row]), gpu_tensor_number(&c->t, 1),
+            gpu_tensor_reference(&c->t, top));
         LLVMBuildStore(c->b, top, c->top[row]);
         LLVMBuildStore(c->b, factor, c->factor[row]);
         sums[row] = weigh_row(c, row, s + of_tile(row), weights + of_tile(row));
-        LLVMValueRef part = LLVMBuildFMul(c->b, load(c, c->part[row]), factor, "");
+        LLVMValueRef part =
+            LLVMBuildFMul(c->b, gpu_tensor_load_f32(&c->t, c->part[row]), factor, "");
         LLVMBuildStore(c->b, LLVMBuildFAdd(c->b, part, sums[row], ""), c->next[row]);
     }
     keep_weights(c, weights);
     cg_if_close(c->l, &far);
     for (int row = 0; row < rows; row++)
-        LLVMBuildStore(c->b, load(c, c->next[row]), c->part[row]);
+        LLVMBuildStore(c->b, gpu_tensor_load_f32(&c->t, c->next[row]), c->part[row]);
     c->l->values = values;
     return any;
 }
@@ -448,7 +442,7 @@ static void start_values(struct code *c, LLVMValueRef turn, LLVMValueRef *sum,
 {
     load_weights(c, weights);
     for (int i = 0; i < c->columns / 2; i++)
-        sum[i] = load(c, c->sum[i]);
+        sum[i] = gpu_tensor_load_f32(&c->t, c->sum[i]);
     gpu_warpgroup_start(&c->t, sum, (int)c->columns / 2, true, KEYS / 16, weights, NULL,
                         &(struct gpu_panels){values_of(c, stage_of(c, turn)), KEYS, true});
 }

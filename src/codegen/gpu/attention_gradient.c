@@ -26,7 +26,7 @@ LLVMValueRef *gpu_gradient_room(struct gpu_gradient *c, int64_t count)
 void gpu_gradient_set_all(struct gpu_gradient *c, LLVMValueRef *all, int64_t count, double x)
 {
     for (int64_t i = 0; i < count; i++)
-        LLVMBuildStore(c->b, number(c, x), all[i]);
+        LLVMBuildStore(c->b, gpu_tensor_number(&c->t, x), all[i]);
 }
 
 // ---- f and g, in the nest's words
@@ -113,7 +113,7 @@ LLVMValueRef gpu_gradient_part_of(struct gpu_gradient *c, LLVMValueRef split,
     at = sum_of(c, times(c, at, c->padded), query);
     at = sum_of(c, times(c, at, (int64_t)c->depths * 16), column);
     return cg_at(c->l, c->l->module->i8, gpu_scratch(c->l),
-                 plus(c, times(c, at, 4), (int64_t)c->statistics));
+                 gpu_tensor_plus(&c->t, times(c, at, 4), (int64_t)c->statistics));
 }
 
 // ---- Products
@@ -124,13 +124,14 @@ void gpu_gradient_load_rows(struct gpu_gradient *c, const struct gpu_tensor_rows
     struct cg_lowering *l = c->l;
     int64_t columns = l->nest->axes.at[r->column].extent;
     for (int row = 0; row < 2 * TILES; row++) {
-        LLVMValueRef at = sum_of(c, plus(c, first, row / 2 * GPU_TILE + row % 2 * 8), c->t.row);
+        LLVMValueRef at = sum_of(
+            c, gpu_tensor_plus(&c->t, first, row / 2 * GPU_TILE + row % 2 * 8), c->t.row);
         l->axes[r->row] = gpu_tensor_at_most(&c->t, at, r->rows - 1);
         l->axes[r->column] = whole(c, 0);
         LLVMValueRef from = sum_of(c, cg_index_first(l, &r->load->index), c->t.column);
         for (int i = 0; i < 2 * pieces; i++) {
             LLVMValueRef place = cg_at(l, l->module->i16, cg_buffer_base(l, r->load->buffer),
-                                       plus(c, from, 8 * i));
+                                       gpu_tensor_plus(&c->t, from, 8 * i));
             LLVMValueRef pair =
                 8 * i < columns ? LLVMBuildLoad2(c->b, c->t.i32, place, "") : gpu_i32(l, 0);
             out[(row / 2 * pieces + i / 2) * 4 + i % 2 * 2 + row % 2] = pair;
@@ -144,16 +145,18 @@ void gpu_gradient_multiply_rows(struct gpu_gradient *c, const LLVMValueRef *left
 {
     LLVMValueRef x[TILES][4], y[4];
     for (int i = 0; i < TILES * PART / 8 * 4; i++)
-        sums[i] = number(c, 0);
+        sums[i] = gpu_tensor_number(&c->t, 0);
     for (int d = 0; d < pieces; d++) {
         for (int t = 0; t < TILES; t++)
             if (at_left)
-                gpu_tensor_load(&c->t, plus(c, at_left, t * GPU_TILE * pitch + d * 32), false,
-                                x[t]);
+                gpu_tensor_load(&c->t,
+                                gpu_tensor_plus(&c->t, at_left, t * GPU_TILE * pitch + d * 32),
+                                false, x[t]);
             else
                 memcpy(x[t], left + (t * pieces + d) * 4, sizeof x[t]);
         for (int j = 0; j < PART / 16; j++) {
-            gpu_tensor_load(&c->t, plus(c, at, j * 16 * pitch + d * 32), false, y);
+            gpu_tensor_load(&c->t, gpu_tensor_plus(&c->t, at, j * 16 * pitch + d * 32), false,
+                            y);
             for (int t = 0; t < TILES; t++)
                 for (int half = 0; half < 2; half++)
                     gpu_tensor_multiply(&c->t, sums + (t * PART / 8 + 2 * j + half) * 4, x[t],
@@ -168,12 +171,13 @@ void gpu_gradient_add_rows(struct gpu_gradient *c, const LLVMValueRef *left, LLV
     LLVMValueRef y[4], sum[4];
     for (int j = 0; j < PART / 16; j++)
         for (int w = 0; w < (eighths + 1) / 2; w++) {
-            gpu_tensor_load(&c->t, plus(c, at, j * 16 * pitch + w * 32), true, y);
+            gpu_tensor_load(&c->t, gpu_tensor_plus(&c->t, at, j * 16 * pitch + w * 32), true,
+                            y);
             for (int t = 0; t < TILES; t++)
                 for (int half = 0; half < 2 && 2 * w + half < eighths; half++) {
                     LLVMValueRef *place = to + (t * eighths + 2 * w + half) * 4;
                     for (int i = 0; i < 4; i++)
-                        sum[i] = load(c, place[i]);
+                        sum[i] = gpu_tensor_load_f32(&c->t, place[i]);
                     gpu_tensor_multiply(&c->t, sum, left + (t * PART / 8 + 2 * j) * 2,
                                         y + 2 * half);
                     for (int i = 0; i < 4; i++)
@@ -251,9 +255,11 @@ static void lower_sums(struct gpu_gradient *c, struct cg_kernel *out, uint32_t a
     LLVMValueRef sum[2] = {NULL, NULL}, result = LLVMGetUndef(words);
     for (int64_t split = 0; split < c->splits; split++)
         for (int k = 0; k < 2; k++) {
-            LLVMValueRef x = LLVMBuildLoad2(
-                c->b, four,
-                gpu_gradient_part_of(c, whole(c, split), query, plus(c, column, 4 * k)), "");
+            LLVMValueRef x =
+                LLVMBuildLoad2(c->b, four,
+                               gpu_gradient_part_of(c, whole(c, split), query,
+                                                    gpu_tensor_plus(&c->t, column, 4 * k)),
+                               "");
             sum[k] = sum[k] ? LLVMBuildFAdd(c->b, sum[k], x, "") : x;
         }
     for (int k = 0; k < 4; k++) {

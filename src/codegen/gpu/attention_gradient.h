@@ -44,19 +44,9 @@ struct gpu_gradient {
     bool *is_done;       // by value: of an element
 };
 
-static inline LLVMValueRef number(const struct gpu_gradient *c, double x)
-{
-    return LLVMConstReal(c->f32, x);
-}
-
 static inline LLVMValueRef whole(const struct gpu_gradient *c, int64_t x)
 {
     return cg_int(c->l->module, x);
-}
-
-static inline LLVMValueRef plus(struct gpu_gradient *c, LLVMValueRef x, int64_t y)
-{
-    return gpu_tensor_plus(&c->t, x, y);
 }
 
 static inline LLVMValueRef times(struct gpu_gradient *c, LLVMValueRef x, int64_t y)
@@ -69,17 +59,12 @@ static inline LLVMValueRef sum_of(struct gpu_gradient *c, LLVMValueRef x, LLVMVa
     return LLVMBuildAdd(c->b, x, y, "");
 }
 
-static inline LLVMValueRef load(struct gpu_gradient *c, LLVMValueRef at)
-{
-    return LLVMBuildLoad2(c->b, c->f32, at, "");
-}
-
 // Where the rows of a turn are in shared memory: of two stages, in turn.
 static inline LLVMValueRef stage_of(struct gpu_gradient *c, int64_t stages, int64_t stage,
                                     LLVMValueRef turn)
 {
     LLVMValueRef odd = LLVMBuildAnd(c->b, turn, whole(c, 1), "");
-    return plus(c, times(c, odd, stage), stages);
+    return gpu_tensor_plus(&c->t, times(c, odd, stage), stages);
 }
 
 // Memory of so many f32; sets it.

@@ -42,11 +42,13 @@ static void fetch_queries(struct gpu_gradient *c, const struct turned *t, LLVMVa
 {
     LLVMValueRef place = stage_of(c, t->stages, t->stage, turn), query = times(c, turn, STEP);
     gpu_tensor_fetch(&c->t, &c->q, query, STEP, place);
-    gpu_tensor_fetch(&c->t, &c->dy, query, STEP, plus(c, place, STEP * c->q.pitch));
+    gpu_tensor_fetch(&c->t, &c->dy, query, STEP,
+                     gpu_tensor_plus(&c->t, place, STEP * c->q.pitch));
     LLVMValueRef thread = gpu_wide(c->l, c->l->gpu->thread);
     struct cg_branch some =
         cg_if_open(c->l, LLVMBuildICmp(c->b, LLVMIntSLT, thread, whole(c, STEP / 2), ""));
-    LLVMValueRef at = plus(c, sum_of(c, place, times(c, thread, 16)), t->statistics);
+    LLVMValueRef at =
+        gpu_tensor_plus(&c->t, sum_of(c, place, times(c, thread, 16)), t->statistics);
     gpu_tensor_copy(&c->t, gpu_tensor_shared_at(&c->t, at),
                     gpu_gradient_statistics_of(c, sum_of(c, query, times(c, thread, 2))), NULL);
     cg_if_close(c->l, &some);
@@ -58,19 +60,22 @@ static void weigh_part(struct gpu_gradient *c, const struct turned *t, LLVMValue
 {
     LLVMBuilderRef b = c->b;
     for (int i = 0; i < PART / 4; i++) {
-        LLVMValueRef in_part = plus(c, sum_of(c, first, c->t.column), i / 2 * 8 + i % 2);
+        LLVMValueRef in_part =
+            gpu_tensor_plus(&c->t, sum_of(c, first, c->t.column), i / 2 * 8 + i % 2);
         LLVMValueRef at = sum_of(c, stage, times(c, in_part, 8));
-        LLVMValueRef from = gpu_tensor_shared_at(&c->t, plus(c, at, t->statistics));
-        LLVMValueRef log = load(c, from);
+        LLVMValueRef from =
+            gpu_tensor_shared_at(&c->t, gpu_tensor_plus(&c->t, at, t->statistics));
+        LLVMValueRef log = gpu_tensor_load_f32(&c->t, from);
         for (int row = 0; row < 2 * TILES; row++) {
             LLVMValueRef *score = &x[row / 2 * (PART / 2) + row % 2 * 2 + i / 2 * 4 + i % 2];
             LLVMValueRef key =
-                sum_of(c, plus(c, t->first, row / 2 * GPU_TILE + row % 2 * 8), c->t.row);
+                sum_of(c, gpu_tensor_plus(&c->t, t->first, row / 2 * GPU_TILE + row % 2 * 8),
+                       c->t.row);
             LLVMValueRef f = gpu_gradient_apply(c, *score, sum_of(c, query, in_part), key);
-            *score = gpu_tensor_exponential(&c->t, f, number(c, LOG2_E), log);
+            *score = gpu_tensor_exponential(&c->t, f, gpu_tensor_number(&c->t, LOG2_E), log);
             if (gpu_gradient_has_odd_keys(c))
-                *score =
-                    LLVMBuildSelect(b, gpu_gradient_is_key(c, key), *score, number(c, 0), "");
+                *score = LLVMBuildSelect(b, gpu_gradient_is_key(c, key), *score,
+                                         gpu_tensor_number(&c->t, 0), "");
         }
     }
 }
@@ -81,20 +86,23 @@ static void change_part(struct gpu_gradient *c, const struct turned *t, LLVMValu
 {
     LLVMBuilderRef b = c->b;
     for (int i = 0; i < PART / 4; i++) {
-        LLVMValueRef in_part = plus(c, sum_of(c, first, c->t.column), i / 2 * 8 + i % 2);
+        LLVMValueRef in_part =
+            gpu_tensor_plus(&c->t, sum_of(c, first, c->t.column), i / 2 * 8 + i % 2);
         LLVMValueRef at = sum_of(c, stage, times(c, in_part, 8));
-        LLVMValueRef from = gpu_tensor_shared_at(&c->t, plus(c, at, t->statistics + 4));
-        LLVMValueRef delta = load(c, from);
+        LLVMValueRef from =
+            gpu_tensor_shared_at(&c->t, gpu_tensor_plus(&c->t, at, t->statistics + 4));
+        LLVMValueRef delta = gpu_tensor_load_f32(&c->t, from);
         for (int row = 0; row < 2 * TILES; row++) {
             int of = row / 2 * (PART / 2) + row % 2 * 2 + i / 2 * 4 + i % 2;
             LLVMValueRef key =
-                sum_of(c, plus(c, t->first, row / 2 * GPU_TILE + row % 2 * 8), c->t.row);
+                sum_of(c, gpu_tensor_plus(&c->t, t->first, row / 2 * GPU_TILE + row % 2 * 8),
+                       c->t.row);
             LLVMValueRef change =
                 LLVMBuildFMul(b, weights[of], LLVMBuildFSub(b, x[of], delta, ""), "");
             x[of] = gpu_gradient_apply_change(c, change, sum_of(c, query, in_part), key);
             if (gpu_gradient_has_odd_keys(c))
-                x[of] =
-                    LLVMBuildSelect(b, gpu_gradient_is_key(c, key), x[of], number(c, 0), "");
+                x[of] = LLVMBuildSelect(b, gpu_gradient_is_key(c, key), x[of],
+                                        gpu_tensor_number(&c->t, 0), "");
         }
     }
 }
@@ -111,7 +119,7 @@ static void store_changes(struct gpu_gradient *c, const struct turned *t, LLVMVa
                 int64_t place =
                     t->change + (tile * GPU_TILE + half * 8) * t->change_pitch + i * 16;
                 LLVMBuildStore(c->b, pairs[(tile * PART / 8 + i) * 2 + half],
-                               gpu_tensor_shared_at(&c->t, plus(c, at, place)));
+                               gpu_tensor_shared_at(&c->t, gpu_tensor_plus(&c->t, at, place)));
             }
 }
 
@@ -121,15 +129,15 @@ static void take_part(struct gpu_gradient *c, struct turned *t, LLVMValueRef sta
     LLVMValueRef s[TILES * PART / 2], p[TILES * PART / 2], pairs[TILES * PART / 4];
     LLVMValueRef of_warp = times(c, t->warp, ROWS * c->k.pitch);
     LLVMValueRef q = sum_of(c, stage, times(c, first, c->q.pitch));
-    LLVMValueRef dy =
-        plus(c, sum_of(c, stage, times(c, first, c->dy.pitch)), STEP * c->q.pitch);
+    LLVMValueRef dy = gpu_tensor_plus(&c->t, sum_of(c, stage, times(c, first, c->dy.pitch)),
+                                      STEP * c->q.pitch);
     gpu_gradient_multiply_rows(c, NULL, sum_of(c, of_warp, t->key_row[1]), c->k.pitch,
                                c->depths, sum_of(c, q, t->key_row[0]), s);
     weigh_part(c, t, stage, query, first, s);
     gpu_gradient_round_all(c, s, pairs);
     gpu_gradient_add_rows(c, pairs, sum_of(c, dy, t->value_row[1]), c->dy.pitch, c->columns / 8,
                           t->dv);
-    of_warp = plus(c, times(c, t->warp, ROWS * c->v.pitch), t->values);
+    of_warp = gpu_tensor_plus(&c->t, times(c, t->warp, ROWS * c->v.pitch), t->values);
     gpu_gradient_multiply_rows(c, NULL, sum_of(c, of_warp, t->value_row[1]), c->v.pitch,
                                c->widths, sum_of(c, dy, t->value_row[0]), p);
     change_part(c, t, stage, query, first, s, p);
@@ -152,9 +160,10 @@ static void find_warp(struct gpu_gradient *c, const struct turned *t, LLVMValueR
 static LLVMValueRef place_of(struct gpu_gradient *c, const struct turned *t, LLVMValueRef query,
                              LLVMValueRef column, int row, int eighth)
 {
-    LLVMValueRef at = sum_of(c, plus(c, query, row / 2 * GPU_TILE + row % 2 * 8), c->t.row);
-    return gpu_gradient_part_of(c, t->split, at,
-                                plus(c, sum_of(c, column, c->t.column), eighth * 8));
+    LLVMValueRef at =
+        sum_of(c, gpu_tensor_plus(&c->t, query, row / 2 * GPU_TILE + row % 2 * 8), c->t.row);
+    return gpu_gradient_part_of(
+        c, t->split, at, gpu_tensor_plus(&c->t, sum_of(c, column, c->t.column), eighth * 8));
 }
 
 static void move_dq(struct gpu_gradient *c, const struct turned *t, LLVMValueRef turn,
@@ -172,7 +181,8 @@ static void move_dq(struct gpu_gradient *c, const struct turned *t, LLVMValueRef
             x = stores ? LLVMGetUndef(two) : LLVMBuildLoad2(c->b, two, at, "");
             for (int k = 0; k < 2; k++)
                 if (stores)
-                    x = LLVMBuildInsertElement(c->b, x, load(c, own[k]), gpu_i32(c->l, k), "");
+                    x = LLVMBuildInsertElement(c->b, x, gpu_tensor_load_f32(&c->t, own[k]),
+                                               gpu_i32(c->l, k), "");
                 else
                     LLVMBuildStore(c->b, LLVMBuildExtractElement(c->b, x, gpu_i32(c->l, k), ""),
                                    own[k]);
@@ -186,7 +196,8 @@ static void add_dq(struct gpu_gradient *c, const struct turned *t)
     LLVMValueRef query, column, x[4], y[4], sum[4];
     int eighths = c->depths / t->groups * 2;
     find_warp(c, t, &query, &column);
-    LLVMValueRef left = plus(c, sum_of(c, t->change_row, times(c, query, 2)), t->change);
+    LLVMValueRef left =
+        gpu_tensor_plus(&c->t, sum_of(c, t->change_row, times(c, query, 2)), t->change);
     LLVMValueRef right = sum_of(c, t->key_column, times(c, column, 2));
     LLVMValueRef all[TILES][4];
     struct cg_loop loop =
@@ -195,16 +206,19 @@ static void add_dq(struct gpu_gradient *c, const struct turned *t)
     right = sum_of(c, right, times(c, loop.index, c->k.pitch));
     for (int key = 0; key < DQ_KEYS; key += 16) {
         for (int tile = 0; tile < t->tiles; tile++) {
-            gpu_tensor_load(&c->t, plus(c, left, key * t->change_pitch + tile * 32), true, x);
+            gpu_tensor_load(&c->t,
+                            gpu_tensor_plus(&c->t, left, key * t->change_pitch + tile * 32),
+                            true, x);
             memcpy(all[tile], x, sizeof x);
         }
         for (int w = 0; w < eighths / 2; w++) {
-            gpu_tensor_load(&c->t, plus(c, right, key * c->k.pitch + w * 32), true, y);
+            gpu_tensor_load(&c->t, gpu_tensor_plus(&c->t, right, key * c->k.pitch + w * 32),
+                            true, y);
             for (int tile = 0; tile < t->tiles; tile++)
                 for (int half = 0; half < 2; half++) {
                     LLVMValueRef *to = t->dq + (tile * eighths + 2 * w + half) * 4;
                     for (int i = 0; i < 4; i++)
-                        sum[i] = load(c, to[i]);
+                        sum[i] = gpu_tensor_load_f32(&c->t, to[i]);
                     gpu_tensor_multiply(&c->t, sum, all[tile], y + 2 * half);
                     for (int i = 0; i < 4; i++)
                         LLVMBuildStore(c->b, sum[i], to[i]);
@@ -237,17 +251,20 @@ static void store_keys(struct gpu_gradient *c, const struct turned *t,
 {
     struct cg_lowering *l = c->l;
     for (int row = 0; row < 2 * TILES; row++) {
-        LLVMValueRef key =
-            sum_of(c, plus(c, t->first, row / 2 * GPU_TILE + row % 2 * 8), c->t.row);
+        LLVMValueRef key = sum_of(
+            c, gpu_tensor_plus(&c->t, t->first, row / 2 * GPU_TILE + row % 2 * 8), c->t.row);
         struct cg_branch inside = cg_if_open(l, gpu_gradient_is_key(c, key));
         l->axes[key_axis] = key;
         l->axes[column_axis] = c->t.column;
         LLVMValueRef to = cg_index_first(l, &put->index);
         for (int i = 0; i < eighths; i++) {
             LLVMValueRef *x = from + (row / 2 * eighths + i) * 4 + row % 2 * 2;
-            LLVMValueRef at =
-                cg_at(l, l->module->i16, cg_buffer_base(l, put->buffer), plus(c, to, 8 * i));
-            LLVMBuildStore(c->b, gpu_tensor_round(&c->t, load(c, x[0]), load(c, x[1])), at);
+            LLVMValueRef at = cg_at(l, l->module->i16, cg_buffer_base(l, put->buffer),
+                                    gpu_tensor_plus(&c->t, to, 8 * i));
+            LLVMBuildStore(c->b,
+                           gpu_tensor_round(&c->t, gpu_tensor_load_f32(&c->t, x[0]),
+                                            gpu_tensor_load_f32(&c->t, x[1])),
+                           at);
         }
         cg_if_close(l, &inside);
     }
@@ -270,7 +287,7 @@ static void take_keys(struct gpu_gradient *c, struct turned *t, LLVMValueRef blo
     struct cg_loop loop = cg_loop_open(l, whole(c, 0), whole(c, turns), whole(c, 1));
     gpu_tensor_wait(&c->t);
     gpu_sync(l); // this turn's rows are there, and all threads are done with the last turn's
-    LLVMValueRef next = plus(c, loop.index, 1);
+    LLVMValueRef next = gpu_tensor_plus(&c->t, loop.index, 1);
     struct cg_branch more =
         cg_if_open(l, LLVMBuildICmp(c->b, LLVMIntSLT, next, whole(c, turns), ""));
     fetch_queries(c, t, next);

@@ -27,40 +27,37 @@ struct statistics {
     LLVMValueRef first_of_block, first; // query, of the warp
 };
 
-// The largest as what exponents are taken from: rows that are all -infinity weigh nothing.
-static LLVMValueRef base_of(struct gpu_gradient *c, LLVMValueRef top)
-{
-    LLVMValueRef is_lowest = LLVMBuildFCmp(c->b, LLVMRealOEQ, top, number(c, -INFINITY), "");
-    return LLVMBuildSelect(c->b, is_lowest, number(c, 0), top, "");
-}
-
 static void add_row(struct gpu_gradient *c, struct statistics *s, int row,
                     LLVMValueRef first_key, LLVMValueRef *scores, const LLVMValueRef *products)
 {
     LLVMBuilderRef b = c->b;
     LLVMValueRef top = NULL;
     LLVMValueRef query =
-        sum_of(c, plus(c, s->first, row / 2 * GPU_TILE + row % 2 * 8), c->t.row);
+        sum_of(c, gpu_tensor_plus(&c->t, s->first, row / 2 * GPU_TILE + row % 2 * 8), c->t.row);
     for (int i = 0; i < s->part / 4; i++) {
-        LLVMValueRef key = sum_of(c, plus(c, first_key, i / 2 * 8 + i % 2), c->t.column);
+        LLVMValueRef key =
+            sum_of(c, gpu_tensor_plus(&c->t, first_key, i / 2 * 8 + i % 2), c->t.column);
         LLVMValueRef *x = &scores[i / 2 * 4 + i % 2];
         *x = gpu_gradient_apply(c, *x, query, key);
         if (c->keys % STEP)
-            *x = LLVMBuildSelect(b, gpu_gradient_is_key(c, key), *x, number(c, -INFINITY), "");
+            *x = LLVMBuildSelect(b, gpu_gradient_is_key(c, key), *x,
+                                 gpu_tensor_number(&c->t, -INFINITY), "");
         top = top ? gpu_tensor_largest(&c->t, top, *x) : *x;
     }
     // The largest is kept times log2 e, so that what is rounded there is so once.
-    LLVMValueRef scaled = LLVMBuildFMul(b, top, number(c, LOG2_E), "");
-    LLVMValueRef old = load(c, s->top[row]);
+    LLVMValueRef scaled = LLVMBuildFMul(b, top, gpu_tensor_number(&c->t, LOG2_E), "");
+    LLVMValueRef old = gpu_tensor_load_f32(&c->t, s->top[row]);
     top = gpu_tensor_largest(&c->t, old, scaled);
     LLVMBuildStore(b, top, s->top[row]);
-    top = base_of(c, top);
-    LLVMValueRef factor = gpu_tensor_exponential(&c->t, old, number(c, 1), top);
-    LLVMValueRef sum = LLVMBuildFMul(b, load(c, s->sum[row]), factor, "");
-    LLVMValueRef delta = LLVMBuildFMul(b, load(c, s->delta[row]), factor, "");
+    top = gpu_tensor_reference(&c->t, top);
+    LLVMValueRef factor = gpu_tensor_exponential(&c->t, old, gpu_tensor_number(&c->t, 1), top);
+    LLVMValueRef sum = LLVMBuildFMul(b, gpu_tensor_load_f32(&c->t, s->sum[row]), factor, "");
+    LLVMValueRef delta =
+        LLVMBuildFMul(b, gpu_tensor_load_f32(&c->t, s->delta[row]), factor, "");
     for (int i = 0; i < s->part / 4; i++) {
         int at = i / 2 * 4 + i % 2;
-        LLVMValueRef x = gpu_tensor_exponential(&c->t, scores[at], number(c, LOG2_E), top);
+        LLVMValueRef x =
+            gpu_tensor_exponential(&c->t, scores[at], gpu_tensor_number(&c->t, LOG2_E), top);
         LLVMValueRef terms[] = {x, products[at], delta};
         sum = LLVMBuildFAdd(b, sum, x, "");
         delta = gpu_tensor_call(&c->t, "llvm.fma", c->f32, 3, terms);
@@ -73,25 +70,27 @@ static void add_row(struct gpu_gradient *c, struct statistics *s, int row,
 static void store_row(struct gpu_gradient *c, struct statistics *s, int row)
 {
     LLVMBuilderRef b = c->b;
-    LLVMValueRef top = load(c, s->top[row]), own = top,
-                 x[2] = {load(c, s->sum[row]), load(c, s->delta[row])};
+    LLVMValueRef top = gpu_tensor_load_f32(&c->t, s->top[row]), own = top,
+                 x[2] = {gpu_tensor_load_f32(&c->t, s->sum[row]),
+                         gpu_tensor_load_f32(&c->t, s->delta[row])};
     for (int by = 1; by <= 2; by *= 2)
         top = gpu_tensor_largest(&c->t, top, gpu_tensor_other(&c->t, top, by));
-    top = base_of(c, top);
-    LLVMValueRef factor = gpu_tensor_exponential(&c->t, own, number(c, 1), top);
+    top = gpu_tensor_reference(&c->t, top);
+    LLVMValueRef factor = gpu_tensor_exponential(&c->t, own, gpu_tensor_number(&c->t, 1), top);
     for (int i = 0; i < 2; i++) {
         x[i] = LLVMBuildFMul(b, x[i], factor, "");
         for (int by = 1; by <= 2; by *= 2)
             x[i] = LLVMBuildFAdd(b, x[i], gpu_tensor_other(&c->t, x[i], by), "");
     }
     LLVMValueRef query =
-        sum_of(c, plus(c, s->first, row / 2 * GPU_TILE + row % 2 * 8), c->t.row);
+        sum_of(c, gpu_tensor_plus(&c->t, s->first, row / 2 * GPU_TILE + row % 2 * 8), c->t.row);
     LLVMValueRef log = gpu_tensor_call(&c->t, "llvm.nvvm.lg2.approx.ftz.f", NULL, 1, &x[0]);
     LLVMValueRef is_row = LLVMBuildICmp(b, LLVMIntSLT, query, whole(c, c->queries), "");
     // Rows that there are not weigh nothing.
-    log = LLVMBuildSelect(b, is_row, LLVMBuildFAdd(b, top, log, ""), number(c, INFINITY), "");
-    LLVMValueRef delta =
-        LLVMBuildSelect(b, is_row, LLVMBuildFDiv(b, x[1], x[0], ""), number(c, 0), "");
+    log = LLVMBuildSelect(b, is_row, LLVMBuildFAdd(b, top, log, ""),
+                          gpu_tensor_number(&c->t, INFINITY), "");
+    LLVMValueRef delta = LLVMBuildSelect(b, is_row, LLVMBuildFDiv(b, x[1], x[0], ""),
+                                         gpu_tensor_number(&c->t, 0), "");
     struct cg_branch first =
         cg_if_open(c->l, LLVMBuildICmp(b, LLVMIntEQ, c->t.column, whole(c, 0), ""));
     LLVMValueRef to = gpu_gradient_statistics_of(c, query);
@@ -106,7 +105,7 @@ static void fetch_keys(struct gpu_gradient *c, const struct statistics *s, LLVMV
 {
     LLVMValueRef place = stage_of(c, s->stages, s->stage, turn), key = times(c, turn, STEP);
     gpu_tensor_fetch(&c->t, &s->k, key, STEP, place);
-    gpu_tensor_fetch(&c->t, &s->v, key, STEP, plus(c, place, STEP * s->k.pitch));
+    gpu_tensor_fetch(&c->t, &s->v, key, STEP, gpu_tensor_plus(&c->t, place, STEP * s->k.pitch));
 }
 
 static struct gpu_tensor_rows rows_of(const struct gpu_gradient *c, const struct statistics *s,
@@ -124,7 +123,7 @@ static void fetch_queries(struct gpu_gradient *c, struct statistics *s)
     LLVMValueRef group = LLVMBuildLShr(c->b, gpu_gradient_warp_of(c), whole(c, 2), "");
     LLVMValueRef at = times(c, group, (int64_t)GPU_WARPGROUP * GPU_TILE * GPU_PANEL_ROW);
     s->in_q = (struct gpu_panels){at, MAP_GRADIENT_QUERIES, false};
-    s->in_dy = (struct gpu_panels){plus(c, at, MAP_GRADIENT_QUERIES * q.pitch),
+    s->in_dy = (struct gpu_panels){gpu_tensor_plus(&c->t, at, MAP_GRADIENT_QUERIES * q.pitch),
                                    MAP_GRADIENT_QUERIES, false};
 }
 
@@ -133,7 +132,8 @@ static void multiply(struct gpu_gradient *c, struct statistics *s, LLVMValueRef 
                      LLVMValueRef part)
 {
     LLVMValueRef k = sum_of(c, stage, times(c, part, s->k.pitch));
-    LLVMValueRef v = plus(c, sum_of(c, stage, times(c, part, s->v.pitch)), STEP * s->k.pitch);
+    LLVMValueRef v =
+        gpu_tensor_plus(&c->t, sum_of(c, stage, times(c, part, s->v.pitch)), STEP * s->k.pitch);
     if (!s->is_grouped) {
         gpu_gradient_multiply_rows(c, s->q, NULL, s->k.pitch, c->depths,
                                    sum_of(c, k, s->key_row), s->scores);
@@ -178,7 +178,7 @@ static void take_queries(struct gpu_gradient *c, struct statistics *s)
     if (s->is_grouped)
         gpu_warpgroup_publish(&c->t);
     gpu_sync(l); // this turn's rows are there, and all threads are done with the last turn's
-    LLVMValueRef next = plus(c, loop.index, 1);
+    LLVMValueRef next = gpu_tensor_plus(&c->t, loop.index, 1);
     struct cg_branch more =
         cg_if_open(l, LLVMBuildICmp(c->b, LLVMIntSLT, next, whole(c, turns), ""));
     fetch_keys(c, s, next);

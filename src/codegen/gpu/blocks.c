@@ -92,11 +92,6 @@ static LLVMValueRef point_of(struct cg_lowering *l, const struct shared_fold *t,
 
 // ---- Terms
 
-static LLVMTypeRef term_type(struct cg_lowering *l, const struct nest_combine *c)
-{
-    return cg_memory_type(l->module, c->dtype);
-}
-
 // The terms at place `at` of the fold: stored, or loaded for all lanes.
 static void access_terms(struct cg_lowering *l, const struct nest_statement *s, LLVMValueRef at,
                          bool stores)
@@ -107,7 +102,7 @@ static void access_terms(struct cg_lowering *l, const struct nest_statement *s, 
     for (uint32_t i = 0; i < s->n_combines; i++) {
         const struct nest_combine *c = &s->combines[i];
         unsigned bytes = dtype_get(c->dtype)->bytes;
-        LLVMTypeRef type = term_type(l, c);
+        LLVMTypeRef type = cg_memory_type(l->module, c->dtype);
         for (uint32_t k = 0; k < c->n; k++) {
             LLVMValueRef to =
                 cg_at(l, l->module->i8, t->memory, cg_int(l->module, (int64_t)offset));

@@ -357,9 +357,7 @@ LLVMValueRef gpu_copysign(struct machine *m, LLVMValueRef x, LLVMValueRef sign)
 {
     LLVMTypeRef type = LLVMTypeOf(x);
     unsigned lanes = cg_lanes_of(x);
-    LLVMTypeRef lane =
-        LLVMGetTypeKind(type) == LLVMVectorTypeKind ? LLVMGetElementType(type) : type;
-    bool is_wide = lane == m->module->f64;
+    bool is_wide = cg_lane_of(x) == m->module->f64;
     LLVMTypeRef bits = is_wide ? m->module->i64 : m->module->i32;
     LLVMValueRef top =
         cg_splat(m, LLVMConstInt(bits, UINT64_C(1) << (is_wide ? 63 : 31), 0), lanes);
@@ -374,10 +372,7 @@ LLVMValueRef gpu_add_by_product(struct machine *m, LLVMValueRef i, LLVMValueRef 
 {
     static const char blocks[] =
         "llvm.nvvm.read.ptx.sreg.nctaid.y"; // grids are of one dimension
-    LLVMTypeRef lane = LLVMTypeOf(i);
-    if (LLVMGetTypeKind(lane) == LLVMVectorTypeKind)
-        lane = LLVMGetElementType(lane);
-    if (lane != m->module->i32)
+    if (cg_lane_of(i) != m->module->i32)
         return LLVMBuildAdd(m->b, i, j, "");
     unsigned id = LLVMLookupIntrinsicID(blocks, strlen(blocks));
     LLVMValueRef f = LLVMGetIntrinsicDeclaration(m->module->module, id, NULL, 0);

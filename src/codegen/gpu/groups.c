@@ -12,6 +12,10 @@
 #include "codegen/lower.h"
 #include "map/gpu.h"
 
+#include "base/count.h"
+
+#include <stdlib.h>
+
 // Marks the statements that stand in loops over time or branches.
 static void mark(struct cg_lowering *l, uint32_t block, bool inside)
 {
@@ -27,16 +31,6 @@ static void mark(struct cg_lowering *l, uint32_t block, bool inside)
 static bool is_access(const struct nest_statement *s)
 {
     return s->kind == NEST_LOAD || s->kind == NEST_PUT;
-}
-
-static int64_t divisor(int64_t a, int64_t b)
-{
-    while (b) {
-        int64_t rest = a % b;
-        a = b;
-        b = rest;
-    }
-    return a < 0 ? -a : a;
 }
 
 // Takes the terms of x that y does not have from the range of their difference, and their factors into *step; false:
@@ -57,7 +51,7 @@ static bool add_terms(const struct nest *n, const struct nest_index *x,
             return false;
         int64_t reach = sign * t->factor * (n->axes.at[t->id].extent - 1);
         *(reach < 0 ? low : high) += reach;
-        *step = divisor(*step, t->factor);
+        *step = count_common_divisor(*step, llabs(t->factor));
     }
     return true;
 }

@@ -70,24 +70,18 @@ static LLVMValueRef is_outside(struct machine *m, LLVMValueRef x, double low, do
     return LLVMBuildOr(m->b, is_below(m, x, low), above, "");
 }
 
-static LLVMTypeRef lane_of(LLVMValueRef x)
-{
-    LLVMTypeRef type = LLVMTypeOf(x);
-    return LLVMGetTypeKind(type) == LLVMVectorTypeKind ? LLVMGetElementType(type) : type;
-}
-
 // One lane has no more than the branch that it would have anyway, but for a run that has another.
 static bool is_with_branch(struct machine *m, LLVMValueRef x)
 {
     bool is_quick =
         !LLVMIsConstant(x) && (cg_lanes_of(x) > 1 || (m->ranges && !m->ranges->is_redo));
-    return is_quick && lane_of(x) == m->module->f32;
+    return is_quick && cg_lane_of(x) == m->module->f32;
 }
 
 // Whether the last operand is of a run that is done again for what is out of range (ranges.c).
 static bool is_again(const struct machine *m, LLVMValueRef x)
 {
-    bool is_float = lane_of(x) == m->module->f32 || lane_of(x) == m->module->f64;
+    bool is_float = cg_lane_of(x) == m->module->f32 || cg_lane_of(x) == m->module->f64;
     return m->ranges && m->ranges->is_redo && is_float && !LLVMIsConstant(x);
 }
 
@@ -108,7 +102,7 @@ static LLVMValueRef anywhere(struct machine *m, unsigned n, LLVMValueRef *in)
     LLVMTypeRef f_type = LLVMFunctionType(type, (LLVMTypeRef[]){type, type}, n, 0);
     char name[32];
     snprintf(name, sizeof name, "jot_%s_f%dx%u", n == 1 ? "sqrt" : "div",
-             lane_of(in[0]) == m->module->f32 ? 32 : 64, cg_lanes_of(in[0]));
+             cg_lane_of(in[0]) == m->module->f32 ? 32 : 64, cg_lanes_of(in[0]));
     LLVMValueRef f = LLVMGetNamedFunction(m->module->module, name);
     if (!f) {
         f = cg_function_apart(m->module, name, f_type);

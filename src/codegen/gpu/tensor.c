@@ -11,6 +11,7 @@
 #include "codegen/lower.h"
 #include "map/gpu.h"
 
+#include <math.h>
 #include <string.h>
 
 LLVMValueRef gpu_tensor_call(struct gpu_tensor *t, const char *name, LLVMTypeRef overload,
@@ -23,6 +24,16 @@ LLVMValueRef gpu_tensor_call(struct gpu_tensor *t, const char *name, LLVMTypeRef
     LLVMTypeRef type =
         LLVMIntrinsicGetType(t->l->module->context, id, many ? &overload : NULL, many);
     return LLVMBuildCall2(t->b, type, f, arguments, (unsigned)n, "");
+}
+
+LLVMValueRef gpu_tensor_number(const struct gpu_tensor *t, double x)
+{
+    return LLVMConstReal(t->f32, x);
+}
+
+LLVMValueRef gpu_tensor_load_f32(const struct gpu_tensor *t, LLVMValueRef at)
+{
+    return LLVMBuildLoad2(t->b, t->f32, at, "");
 }
 
 LLVMValueRef gpu_tensor_plus(struct gpu_tensor *t, LLVMValueRef x, int64_t y)
@@ -123,6 +134,13 @@ LLVMValueRef gpu_tensor_exponential(struct gpu_tensor *t, LLVMValueRef x, LLVMVa
     LLVMValueRef arguments[] = {x, factor, LLVMBuildFNeg(t->b, top, "")};
     LLVMValueRef y = gpu_tensor_call(t, "llvm.fma", t->f32, 3, arguments);
     return gpu_tensor_call(t, "llvm.nvvm.ex2.approx.ftz.f", NULL, 1, &y);
+}
+
+LLVMValueRef gpu_tensor_reference(const struct gpu_tensor *t, LLVMValueRef top)
+{
+    LLVMValueRef lowest = gpu_tensor_number(t, -INFINITY);
+    LLVMValueRef is_lowest = LLVMBuildFCmp(t->b, LLVMRealOEQ, top, lowest, "");
+    return LLVMBuildSelect(t->b, is_lowest, gpu_tensor_number(t, 0), top, "");
 }
 
 LLVMValueRef gpu_tensor_largest(struct gpu_tensor *t, LLVMValueRef x, LLVMValueRef y)

@@ -23,6 +23,8 @@ struct gpu_tensor gpu_tensor_make(struct cg_lowering *l, jot_dtype dtype, unsign
                                   uint64_t shared_bytes);
 LLVMValueRef gpu_tensor_call(struct gpu_tensor *t, const char *name, LLVMTypeRef overload,
                              int n, LLVMValueRef *arguments);
+LLVMValueRef gpu_tensor_number(const struct gpu_tensor *t, double x); // an f32
+LLVMValueRef gpu_tensor_load_f32(const struct gpu_tensor *t, LLVMValueRef at);
 LLVMValueRef gpu_tensor_plus(struct gpu_tensor *t, LLVMValueRef x, int64_t y); // of i64
 LLVMValueRef gpu_tensor_at_most(struct gpu_tensor *t, LLVMValueRef x, int64_t most);
 
@@ -39,6 +41,9 @@ LLVMValueRef gpu_tensor_round(struct gpu_tensor *t, LLVMValueRef low, LLVMValueR
 // 2^(x factor - top)
 LLVMValueRef gpu_tensor_exponential(struct gpu_tensor *t, LLVMValueRef x, LLVMValueRef factor,
                                     LLVMValueRef top);
+// What exponents of a row are relative to: its largest number, or 0 where all are -infinity, which
+// weighs nothing then.
+LLVMValueRef gpu_tensor_reference(const struct gpu_tensor *t, LLVMValueRef top);
 LLVMValueRef gpu_tensor_largest(struct gpu_tensor *t, LLVMValueRef x, LLVMValueRef y);
 // Of the thread `by` places on or back.
 LLVMValueRef gpu_tensor_other(struct gpu_tensor *t, LLVMValueRef x, int by);

@@ -1,26 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/host/conv_geometry.h"
 
+#include "base/count.h"
 #include "base/dtype.h"
 
 static int64_t divide_down(int64_t a, int64_t b) { return a / b - (a % b < 0); }
-
-static int64_t common_divisor(int64_t a, int64_t b)
-{
-    while (b) {
-        int64_t rest = a % b;
-        a = b;
-        b = rest;
-    }
-    return a;
-}
 
 // What places of x see of y that have the remainder r: p + padding = stride u + r, and elements k of the
 // kernel with k dilation = r modulo the stride.
 static struct conv_line line_of_x(const struct conv_call *c, int axis, int64_t r, int64_t size)
 {
     int64_t stride = c->lists[CONV_STRIDES][axis], dilation = c->lists[CONV_DILATION][axis];
-    int64_t divisor = common_divisor(stride, dilation), apart = stride / divisor, k = 0;
+    int64_t divisor = count_common_divisor(stride, dilation), apart = stride / divisor, k = 0;
     int64_t remainders = conv_least(apart, size); // of elements, after which they come again
     struct conv_line l = {.to = r - c->lists[CONV_PADDING][axis]};
     while (k < remainders && k * dilation % stride != r)
