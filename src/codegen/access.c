@@ -639,10 +639,7 @@ bool cg_is_plain_load(const struct cg_lowering *l, const struct nest_statement *
     if (s->kind != NEST_LOAD || s->guard != NEST_NONE || dtype_is_complex(s->dtype) ||
         l->nest->buffers.at[s->buffer].role != NEST_IN)
         return false;
-    for (uint32_t i = 0; i < s->index.count; i++)
-        if (s->index.terms[i].is_value)
-            return false;
-    return true;
+    return !nest_index_has_values(&s->index);
 }
 
 bool cg_may_stage(const struct cg_lowering *l, const struct nest_statement *s, nest_id across)

@@ -19,10 +19,7 @@ static int64_t least_of(const struct nest *n, const struct nest_index *x)
 
 static bool is_known(const struct nest_statement *s)
 {
-    for (uint32_t i = 0; i < s->index.count; i++)
-        if (s->index.terms[i].is_value)
-            return false;
-    return s->kind == NEST_LOAD && s->guard == NEST_NONE;
+    return s->kind == NEST_LOAD && s->guard == NEST_NONE && !nest_index_has_values(&s->index);
 }
 
 // By buffer: the first element that is read, or one before it that is aligned as the array is; 0 where that

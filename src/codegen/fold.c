@@ -33,10 +33,8 @@ static void collect_puts(const struct cg_lowering *l, uint32_t block, nest_id fo
         nest_id id = nest_id_of(l->nest, s);
         if (s->kind == NEST_PUT && s->op != 0 && s->fold == fold)
             puts[(*n)++] = id;
-        if (s->body != NEST_NONE)
-            collect_puts(l, s->body, fold, puts, n);
-        if (s->other != NEST_NONE)
-            collect_puts(l, s->other, fold, puts, n);
+        collect_puts(l, s->body, fold, puts, n);
+        collect_puts(l, s->other, fold, puts, n);
     }
 }
 
@@ -48,17 +46,12 @@ static bool path_to(const struct cg_lowering *l, uint32_t block, nest_id put, ne
         nest_id id = nest_id_of(l->nest, s);
         if (id == put)
             return true;
-        if (s->kind != NEST_IF && s->body != NEST_NONE) {
+        bool is_loop = s->kind != NEST_IF && s->body != NEST_NONE;
+        if (is_loop)
             path[(*n)++] = id;
-            if (path_to(l, s->body, put, path, n) ||
-                (s->other != NEST_NONE && path_to(l, s->other, put, path, n)))
-                return true;
-            (*n)--;
-        }
-        if (s->kind == NEST_IF &&
-            (path_to(l, s->body, put, path, n) ||
-             (s->other != NEST_NONE && path_to(l, s->other, put, path, n))))
+        if (path_to(l, s->body, put, path, n) || path_to(l, s->other, put, path, n))
             return true;
+        *n -= is_loop;
     }
     return false;
 }
@@ -177,9 +170,8 @@ static unsigned row_lanes(const struct cg_lowering *l, const struct cg_fold_plan
         map->n_axes != 1 || s->guard != NEST_NONE ||
         nest_index_factor(&s->index, map->axes[0]) != 1)
         return 0;
-    for (uint32_t i = 0; i < s->index.count; i++)
-        if (s->index.terms[i].is_value)
-            return 0;
+    if (nest_index_has_values(&s->index))
+        return 0;
     return l->nest->axes.at[map->axes[0]].vector;
 }
 

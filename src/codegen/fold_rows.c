@@ -38,14 +38,10 @@ static enum stage of_operands(const struct cg_lowering *l, const struct staged *
                               const struct nest_statement *s)
 {
     enum stage last = BEFORE;
-    nest_id v;
-    for (uint32_t k = 0; (v = nest_use(s, k)) != NEST_NONE; k++)
+    nest_for_uses (v, s)
         last = later(last, t->of_value[v]);
-    if (s->body != NEST_NONE)
-        last = later(last, of_block(l, t, s->body));
-    if (s->other != NEST_NONE)
-        last = later(last, of_block(l, t, s->other));
-    return last;
+    last = later(last, of_block(l, t, s->body));
+    return later(last, of_block(l, t, s->other));
 }
 
 static enum stage of_block(const struct cg_lowering *l, const struct staged *t, uint32_t block)
@@ -61,8 +57,7 @@ static bool writes_locals(const struct cg_lowering *l, uint32_t block)
 {
     nest_for_each (s, l->nest, block)
         if ((s->kind == NEST_PUT && s->op == 0) || s->kind == NEST_IF ||
-            (s->body != NEST_NONE && writes_locals(l, s->body)) ||
-            (s->other != NEST_NONE && writes_locals(l, s->other)))
+            writes_locals(l, s->body) || writes_locals(l, s->other))
             return true;
     return false;
 }

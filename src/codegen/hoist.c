@@ -22,12 +22,9 @@ static bool uses_axes(const struct loop *p, const struct nest_index *x)
 static bool is_uniform(const struct cg_lowering *l, const struct nest_statement *s,
                        const struct loop *p)
 {
-    bool reads = s->kind == NEST_LOAD;
-    if (s->kind != NEST_OP && s->kind != NEST_CONST && s->kind != NEST_INDEX && !reads)
+    if (s->kind == NEST_LOAD && l->nest->buffers.at[s->buffer].role != NEST_IN)
         return false;
-    if (reads && l->nest->buffers.at[s->buffer].role != NEST_IN)
-        return false;
-    return !nest_takes(s, p->varies) && !uses_axes(p, &s->index);
+    return nest_is_scalar(s) && !nest_takes(s, p->varies) && !uses_axes(p, &s->index);
 }
 
 static void hoist_block(struct cg_lowering *l, struct loop *p, uint32_t block)

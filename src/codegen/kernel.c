@@ -200,9 +200,8 @@ static bool has_loops_of_points(const struct nest *n, uint32_t loops)
             return false;
     nest_for_each (s, n, 0) {
         bool is_points = s->kind == NEST_PAR || s->kind == NEST_MAP;
-        if (!is_points && s->kind != NEST_OP && s->kind != NEST_CONST &&
-            s->kind != NEST_INDEX &&
-            (s->kind != NEST_LOAD || n->buffers.at[s->buffer].role != NEST_IN))
+        bool is_read = s->kind == NEST_LOAD && n->buffers.at[s->buffer].role != NEST_IN;
+        if (!is_points && (!nest_is_scalar(s) || is_read))
             return false;
         if (is_points)
             most = fmax(most, map_cost(n, nest_id_of(n, s), NULL));

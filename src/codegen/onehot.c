@@ -73,9 +73,9 @@ static bool find_marks(const struct cg_lowering *l, uint32_t block, struct cg_on
         }
         if (s->kind != NEST_OP && !is_plain_put(l, s))
             return false;
-        enum variation most = s->guard == NEST_NONE ? SAME : varies[s->guard];
-        for (uint32_t k = 0; k < s->n_in; k++)
-            most = varies[s->in[k]] > most ? varies[s->in[k]] : most;
+        enum variation most = SAME;
+        nest_for_uses (v, s)
+            most = varies[v] > most ? varies[v] : most;
         if (most == BY_INDEX)
             return false;
         for (uint32_t k = 0; k < s->n_results; k++)

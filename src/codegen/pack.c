@@ -135,13 +135,8 @@ static void count_value(struct packer *p, nest_id v)
     }
     const struct nest_statement *x = maker(p, v);
     p->cost += cost_of(x);
-    for (uint32_t i = 0; i < x->n_in; i++)
-        count_value(p, x->in[i]);
-    for (uint32_t i = 0; i < x->index.count; i++)
-        if (x->index.terms[i].is_value)
-            count_value(p, x->index.terms[i].id);
-    if (x->kind == NEST_LOAD && x->guard != NEST_NONE)
-        count_value(p, x->guard);
+    nest_for_uses (used, x)
+        count_value(p, used);
 }
 
 static unsigned width_of(uint32_t n)
@@ -268,13 +263,8 @@ static struct cg_value make_value(struct packer *p, nest_id v)
     if (is_carry(p, v))
         return l->values[v] = (struct cg_value){lane_of(p, v), NULL};
     const struct nest_statement *x = maker(p, v);
-    for (uint32_t i = 0; i < x->n_in; i++)
-        make_value(p, x->in[i]);
-    for (uint32_t i = 0; i < x->index.count; i++)
-        if (x->index.terms[i].is_value)
-            make_value(p, x->index.terms[i].id);
-    if (x->kind == NEST_LOAD && x->guard != NEST_NONE)
-        make_value(p, x->guard);
+    nest_for_uses (used, x)
+        make_value(p, used);
     cg_lower_statement(l, l->nest->values.at[v].statement);
     return l->values[v];
 }

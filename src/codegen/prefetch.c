@@ -29,11 +29,8 @@ static bool is_row(const struct cg_lowering *l, const struct nest_statement *s, 
 {
     const struct nest_buffer *from = &l->nest->buffers.at[s->buffer];
     int64_t bytes = nest_index_factor(&s->index, axis) * dtype_get(from->dtype)->bytes;
-    for (uint32_t i = 0; i < s->index.count; i++)
-        if (s->index.terms[i].is_value)
-            return false;
-    return s->kind == NEST_LOAD && s->guard == NEST_NONE && from->role == NEST_IN &&
-           bytes >= ROW_BYTES_LEAST && bytes <= ROW_BYTES_MOST;
+    return s->kind == NEST_LOAD && s->guard == NEST_NONE && !nest_index_has_values(&s->index) &&
+           from->role == NEST_IN && bytes >= ROW_BYTES_LEAST && bytes <= ROW_BYTES_MOST;
 }
 
 // Notes for every buffer the last load of its rows, and whether another loop had read them.

@@ -81,16 +81,14 @@ static bool goes_together(const struct cg_lowering *l, const struct nest_stateme
 {
     if (s->kind == NEST_IF)
         return !l->vector.varies[s->in[0]] &&
-               (nest_has_time(l->nest, s->body) ||
-                (s->other != NEST_NONE && nest_has_time(l->nest, s->other)));
+               (nest_has_time(l->nest, s->body) || nest_has_time(l->nest, s->other));
     return s->kind == NEST_SEQ || s->kind == NEST_WHILE;
 }
 
 // What the first turn has made for all.
 static bool is_shared(const struct cg_lowering *l, const struct nest_statement *s)
 {
-    if (s->kind != NEST_OP && s->kind != NEST_CONST && s->kind != NEST_INDEX &&
-        s->kind != NEST_LOAD)
+    if (!nest_is_scalar(s))
         return false;
     for (uint32_t i = 0; i < s->n_results; i++)
         if (l->vector.varies[s->result + i])

@@ -30,9 +30,8 @@ static bool is_point_local(const struct cg_lowering *l, nest_id buffer)
 static bool is_of_unit(const struct cg_lowering *l, const struct nest_statement *s,
                        nest_id unit)
 {
-    for (uint32_t i = 0; i < s->index.count; i++)
-        if (s->index.terms[i].is_value)
-            return false;
+    if (nest_index_has_values(&s->index))
+        return false;
     int64_t factor = nest_index_factor(&s->index, unit);
     bool is_local = is_point_local(l, s->buffer);
     return is_local ? factor == 0 || factor == 1

@@ -36,16 +36,12 @@ static bool is_own_of_lanes(const struct nest *n, const struct nest_block *body,
 static bool uses_body(const struct nest *n, const struct nest_block *body, uint32_t block)
 {
     nest_for_each (s, n, block) {
-        bool uses = s->kind != NEST_OP && s->kind != NEST_CONST && s->kind != NEST_INDEX &&
-                    s->kind != NEST_LOAD; // anything else is not looked into
-        uses |= s->kind == NEST_LOAD && is_own_of_lanes(n, body, s->buffer);
-        for (uint32_t k = 0; k < s->n_in; k++)
-            uses |= is_of_body(n, body, s->in[k]);
-        for (uint32_t k = 0; k < s->index.count; k++)
-            uses |= s->index.terms[k].is_value && is_of_body(n, body, s->index.terms[k].id);
-        if (uses ||
-            (s->guard != NEST_NONE && s->kind == NEST_LOAD && is_of_body(n, body, s->guard)))
+        // Anything else is not looked into.
+        if (!nest_is_scalar(s) || (s->kind == NEST_LOAD && is_own_of_lanes(n, body, s->buffer)))
             return true;
+        nest_for_uses (v, s)
+            if (is_of_body(n, body, v))
+                return true;
     }
     return false;
 }

@@ -55,8 +55,7 @@ static bool has_two_turns(const struct map_gpu *m, const struct map_points *p)
         if (s->kind > NEST_PUT || (s->kind == NEST_PUT && s->op))
             return false;
         reads |= s->kind == NEST_LOAD;
-        for (uint32_t k = 0; s->kind == NEST_LOAD && k < s->index.count; k++)
-            waits |= s->index.terms[k].is_value;
+        waits |= s->kind == NEST_LOAD && nest_index_has_values(&s->index);
     }
     return reads && waits && !map_reads_before(m->nest) && !m->is_phase && p->lanes > 1 &&
            p->rows == 1 && p->count >= MANY_VECTORS && p->count % (2 * GPU_BLOCK) == 0 &&

@@ -33,8 +33,8 @@ static bool is_straight(const struct map_gpu *m, const struct nest_statement *se
                 t->id != seq->axes[0])
                 return false;
             is_tape[s->buffer] = true;
-        } else if (s->kind != NEST_OP && s->kind != NEST_CONST && s->kind != NEST_INDEX &&
-                   !(s->kind == NEST_LOAD && map_is_read_only(m, s->buffer))) {
+        } else if (!nest_is_scalar(s) ||
+                   (s->kind == NEST_LOAD && !map_is_read_only(m, s->buffer))) {
             return false;
         }
     }

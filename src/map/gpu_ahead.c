@@ -54,34 +54,21 @@ static bool want(const struct map_gpu *m, struct map_ahead *c, const struct nest
     return true;
 }
 
-static bool want_index(const struct map_gpu *m, struct map_ahead *c,
-                       const struct nest_statement *seq, const struct nest_index *x)
-{
-    for (uint32_t i = 0; i < x->count; i++)
-        if (x->terms[i].is_value && !want(m, c, seq, x->terms[i].id))
-            return false;
-    return true;
-}
-
 // Fills the slots; false: there is no such part, or not enough of it.
 static bool divide(const struct map_gpu *m, struct map_ahead *c,
                    const struct nest_statement *seq)
 {
     double work = 0;
     nest_for_each (s, m->nest, seq->body) {
-        if (s->kind > NEST_PUT || s->kind == NEST_PUT ||
-            (s->kind == NEST_LOAD && !map_is_read_only(m, s->buffer)))
+        if (!nest_is_scalar(s) || (s->kind == NEST_LOAD && !map_is_read_only(m, s->buffer)))
             return false;
         if (map_is_common(c, s)) {
             work += s->kind == NEST_OP ? cost_of_op(s->op, s->dtype) : 0;
             continue;
         }
-        for (uint32_t k = 0; k < s->n_in; k++)
-            if (!want(m, c, seq, s->in[k]))
+        nest_for_uses (v, s)
+            if (!want(m, c, seq, v))
                 return false;
-        if (!want_index(m, c, seq, &s->index) ||
-            (s->kind == NEST_LOAD && s->guard != NEST_NONE && !want(m, c, seq, s->guard)))
-            return false;
     }
     if (map_carries_complex(m->nest, seq))
         return false;

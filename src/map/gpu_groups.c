@@ -135,10 +135,9 @@ static double own_elements(const struct map_gpu *m, uint32_t block,
         bool is_own = false;
         if ((s->kind == NEST_LOAD || s->kind == NEST_PUT) &&
             m->nest->buffers.at[s->buffer].role != NEST_LOCAL) {
+            is_own = nest_index_has_values(&s->index);
             for (uint32_t k = 0; k < points->n_axes; k++)
                 is_own |= nest_index_factor(&s->index, points->axes[k]) != 0;
-            for (uint32_t k = 0; k < s->index.count; k++)
-                is_own |= s->index.terms[k].is_value;
         }
         count += is_own;
         count += (s->n_axes ? (double)nest_extent(m->nest, s) : 1) *

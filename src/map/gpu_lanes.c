@@ -87,9 +87,7 @@ static void look(const struct map_gpu *m, uint32_t block, nest_id axis, struct t
         const struct nest_buffer *buffer = &m->nest->buffers.at[s->buffer];
         if (buffer->role == NEST_LOCAL && !m->is_together && !m->is_network)
             t->has_control = true;
-        bool has_value = false;
-        for (uint32_t k = 0; k < s->index.count; k++)
-            has_value |= s->index.terms[k].is_value && t->varies[s->index.terms[k].id];
+        bool has_value = nest_index_takes(&s->index, t->varies);
         int64_t factor = nest_index_factor(&s->index, axis);
         unsigned bytes = (unsigned)jot_dtype_size(buffer->dtype);
         if (has_value || (factor != 0 && factor != 1 && factor != -1))
@@ -252,11 +250,9 @@ static int64_t count_shared(const struct map_gpu *m, const struct map_points *p,
             return REGISTERS + 1;
         if (s->kind != NEST_LOAD || nest_index_factor(&s->index, axis))
             continue;
-        if (s->guard != NEST_NONE || !map_is_read_only(m, s->buffer))
+        if (s->guard != NEST_NONE || nest_index_has_values(&s->index) ||
+            !map_is_read_only(m, s->buffer))
             return REGISTERS + 1;
-        for (uint32_t k = 0; k < s->index.count; k++)
-            if (s->index.terms[k].is_value)
-                return REGISTERS + 1;
         if (nest_index_factor(&s->index, p->axis) == 1)
             registers +=
                 (int64_t)jot_dtype_size(s->dtype) * p->lanes * nest_extent(m->nest, fold) / 4;

@@ -198,10 +198,8 @@ static uint32_t count_apart(const struct nest *n, uint32_t block, nest_id axis,
     uint32_t count = 0;
     nest_for_each (s, n, block) {
         int64_t factor = s->kind == NEST_LOAD ? nest_index_factor(&s->index, axis) : 0;
-        bool is_apart = factor < -1 || factor > 1;
-        for (uint32_t k = 0; s->kind == NEST_LOAD && k < s->index.count; k++)
-            is_apart |= s->index.terms[k].is_value && varies[s->index.terms[k].id];
-        count += is_apart;
+        count += factor < -1 || factor > 1 ||
+                 (s->kind == NEST_LOAD && nest_index_takes(&s->index, varies));
     }
     return count;
 }

@@ -210,9 +210,8 @@ static void find_window(const struct map_gpu *m, nest_id par, struct map_updates
     for (uint32_t k = 0; u->par && k < u->par->n_axes; k++) {
         nest_id axis = u->par->axes[k];
         const bool *varies = map_varies(m->nest, m->arena, m->uses, par, axis);
-        bool is = u->put->guard == NEST_NONE || !varies[u->put->guard];
-        for (uint32_t i = 0; i < x->count; i++)
-            is = is && !(x->terms[i].is_value && varies[x->terms[i].id]);
+        bool is = (u->put->guard == NEST_NONE || !varies[u->put->guard]) &&
+                  !nest_index_takes(x, varies);
         u->is_window[axis] = is;
         u->window *= is ? m->nest->axes.at[axis].extent : 1;
         is_close |= is && nest_index_factor(x, axis) == 1 &&
@@ -262,13 +261,10 @@ bool map_updates_find(const struct map_gpu *m, nest_id loop, struct map_updates 
         return false;
     find_dependent(m, u);
     // What says where it goes, and whether, is known without it.
-    bool is_known = u->put->guard == NEST_NONE || !u->depends[u->put->guard], is_data = false;
-    for (uint32_t i = 0; i < u->put->index.count; i++) {
-        const struct nest_term *t = &u->put->index.terms[i];
-        is_known = is_known && !(t->is_value && u->depends[t->id]);
-        is_data |= t->is_value;
-    }
-    if (!is_known || !is_data)
+    const struct nest_index *to = &u->put->index;
+    bool has_guard = u->put->guard != NEST_NONE;
+    if ((has_guard && u->depends[u->put->guard]) || nest_index_takes(to, u->depends) ||
+        !nest_index_has_values(to))
         return false;
     u->is_window = arena_array(m->arena, bool, m->nest->axes.count + 1);
     find_window(m, loop, u);

@@ -25,55 +25,29 @@ static void mark(struct search *s, nest_id first, uint32_t count, uint64_t axes)
     }
 }
 
-static uint64_t with_values(const struct search *s, uint32_t count, const nest_id *values)
+static uint64_t with_uses(const struct search *s, const struct nest_statement *t)
 {
     uint64_t axes = 0;
-    for (uint32_t i = 0; i < count; i++)
-        axes |= s->varies[values[i]];
+    nest_for_uses (v, t)
+        axes |= s->varies[v];
+    for (uint32_t i = 0; i < t->index.count; i++)
+        axes |= t->index.terms[i].is_value ? 0 : bit_of(t->index.terms[i].id);
     return axes;
 }
-
-static uint64_t with_index(const uint64_t *varies, const struct nest_index *x)
-{
-    uint64_t axes = 0;
-    for (uint32_t i = 0; i < x->count; i++)
-        axes |= x->terms[i].is_value ? varies[x->terms[i].id] : bit_of(x->terms[i].id);
-    return axes;
-}
-
-static void search_block(struct search *s, uint32_t block);
 
 // What loops and branches carry and give differs with all that goes into it.
-static void search_inside(struct search *s, const struct nest_statement *t)
-{
-    search_block(s, t->body);
-    search_block(s, t->other);
-    uint64_t axes = with_values(s, t->n_in, t->in) | with_values(s, t->n_yields, t->yields);
-    for (uint32_t i = 0; i < t->n_combines; i++)
-        axes |= with_values(s, t->combines[i].n, t->combines[i].value);
-    if (t->kind == NEST_SEQ || t->kind == NEST_WHILE)
-        mark(s, t->first_carry, t->n_in, axes);
-    if (t->n_results)
-        mark(s, t->result, t->n_results, axes);
-}
-
 static void search_block(struct search *s, uint32_t block)
 {
     nest_for_each (t, s->n, block) {
-        if (t->body != NEST_NONE || t->other != NEST_NONE) {
-            search_inside(s, t);
-            continue;
-        }
-        uint64_t axes = with_values(s, t->n_in, t->in) | with_index(s->varies, &t->index);
-        if (t->guard != NEST_NONE)
-            axes |= s->varies[t->guard];
+        search_block(s, t->body);
+        search_block(s, t->other);
+        uint64_t axes = with_uses(s, t);
         // Who has filled a local is not looked for.
         if (t->kind == NEST_LOAD && s->n->buffers.at[t->buffer].role == NEST_LOCAL)
             axes = UINT64_MAX;
-        for (uint32_t k = 0; k < t->n_combines; k++) // of a scan
-            axes |= with_values(s, t->combines[k].n, t->combines[k].value);
-        if (t->n_results)
-            mark(s, t->result, t->n_results, axes);
+        if (t->first_carry != NEST_NONE)
+            mark(s, t->first_carry, t->n_in, axes);
+        mark(s, t->result, t->n_results, axes);
     }
 }
 

@@ -20,11 +20,7 @@ static double step_work(const struct nest_program *p, const struct nest_step *t)
 // Elements that the statements of a block read and write, by buffer, so many times over.
 static void count_accesses(const struct nest *n, uint32_t block, double times, double *accesses)
 {
-    if (block >= n->blocks.count)
-        return;
-    for (uint32_t i = 0; i < n->blocks.at[block].statements.count; i++) {
-        const struct nest_statement *s =
-            &n->statements.at[n->blocks.at[block].statements.at[i]];
+    nest_for_each (s, n, block) {
         double turns = times;
         for (uint32_t k = 0; k < s->n_axes; k++)
             turns *= (double)n->axes.at[s->axes[k]].extent;

@@ -431,6 +431,9 @@ nest_id nest_use(const struct nest_statement *s, uint32_t k)
     if (k < s->n_in)
         return s->in[k];
     k -= s->n_in;
+    nest_id v = use_in_index(&s->index, &k);
+    if (v != NEST_NONE)
+        return v;
     if (s->guard != NEST_NONE && k-- == 0)
         return s->guard;
     if (k < s->n_yields)
@@ -439,7 +442,6 @@ nest_id nest_use(const struct nest_statement *s, uint32_t k)
     for (uint32_t i = 0; i < s->n_combines; k -= s->combines[i++].n)
         if (k < s->combines[i].n)
             return s->combines[i].value[k];
-    nest_id v = use_in_index(&s->index, &k);
     for (int i = 0; v == NEST_NONE && i < 2; i++)
         v = use_in_index(&s->source_index[i], &k);
     return v;
@@ -447,9 +449,16 @@ nest_id nest_use(const struct nest_statement *s, uint32_t k)
 
 bool nest_takes(const struct nest_statement *s, const bool *values)
 {
-    nest_id v;
-    for (uint32_t k = 0; (v = nest_use(s, k)) != NEST_NONE; k++)
+    nest_for_uses (v, s)
         if (values[v])
+            return true;
+    return false;
+}
+
+bool nest_index_takes(const struct nest_index *x, const bool *values)
+{
+    for (uint32_t i = 0; i < x->count; i++)
+        if (x->terms[i].is_value && values[x->terms[i].id])
             return true;
     return false;
 }

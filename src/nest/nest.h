@@ -455,11 +455,16 @@ uint32_t nest_body_yields(const struct nest_statement *s);
 // Whether a contract is a product of a matrix with a vector, c[j] = sum of a[k] b[.. j .. k].
 bool nest_is_layer(const struct nest_statement *contract);
 
-// Value number k that a statement takes, NEST_NONE behind the last: operands, guard, what it yields and
-// combines, and values in its places.  What its bodies take is not among them.
+// Value number k that a statement takes, NEST_NONE behind the last: operands, values in its place, guard, what it
+// yields and combines.  What its bodies take is not among them.
 nest_id nest_use(const struct nest_statement *s, uint32_t k);
+// Each value that it takes.
+#define nest_for_uses(value, s)                                                                \
+    for (nest_id value, value##_at = 0; (value = nest_use((s), value##_at)) != NEST_NONE;      \
+         value##_at++)
 // Whether it takes any of the values.
 bool nest_takes(const struct nest_statement *s, const bool *values);
+bool nest_index_takes(const struct nest_index *x, const bool *values);
 
 // nest/segment.c: places of an axis, and comparisons that are decided by them.
 struct nest_segment {

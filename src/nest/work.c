@@ -25,11 +25,7 @@ nest_id nest_vector_axis(const struct nest *n, const struct nest_statement *loop
 double nest_work(const struct nest *n, uint32_t block)
 {
     double work = 0;
-    if (block >= n->blocks.count)
-        return 0;
-    for (uint32_t i = 0; i < n->blocks.at[block].statements.count; i++) {
-        const struct nest_statement *s =
-            &n->statements.at[n->blocks.at[block].statements.at[i]];
+    nest_for_each (s, n, block) {
         double once = s->kind == NEST_OP ? cost_of_op((enum ir_op)s->op, s->dtype) : 1;
         work +=
             (double)nest_extent(n, s) * (once + nest_work(n, s->body) + nest_work(n, s->other));
@@ -41,11 +37,7 @@ double nest_work(const struct nest *n, uint32_t block)
 static double bytes_of(const struct nest *n, uint32_t block, bool with_locals)
 {
     double bytes = 0;
-    if (block >= n->blocks.count)
-        return 0;
-    for (uint32_t i = 0; i < n->blocks.at[block].statements.count; i++) {
-        const struct nest_statement *s =
-            &n->statements.at[n->blocks.at[block].statements.at[i]];
+    nest_for_each (s, n, block) {
         if ((s->kind == NEST_LOAD || s->kind == NEST_PUT) &&
             (with_locals || n->buffers.at[s->buffer].role != NEST_LOCAL))
             bytes += (double)jot_dtype_size(n->buffers.at[s->buffer].dtype);
@@ -58,8 +50,6 @@ static double bytes_of(const struct nest *n, uint32_t block, bool with_locals)
 double nest_turns(const struct nest *n, uint32_t block)
 {
     double turns = 0;
-    if (block >= n->blocks.count)
-        return 0;
     nest_for_each (s, n, block) {
         double inner = nest_turns(n, s->body) + nest_turns(n, s->other);
         turns += s->n_axes ? (double)nest_extent(n, s) * (inner > 1 ? inner : 1) : inner;

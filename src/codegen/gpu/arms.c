@@ -32,9 +32,8 @@ static nest_id maker_of(const struct cg_lowering *l, nest_id value)
 
 static void count_uses(const struct cg_lowering *l, uint32_t *uses)
 {
-    nest_id v;
     nest_for_all (s, l->nest)
-        for (uint32_t k = 0; (v = nest_use(s, k)) != NEST_NONE; k++)
+        nest_for_uses (v, s)
             uses[v]++;
 }
 

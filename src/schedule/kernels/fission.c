@@ -289,9 +289,7 @@ static void join_map(struct fission *f, nest_id par)
     // The axis that memory goes along comes last.
     struct nest_statement by_map = joined(f, s, map), by_point = joined(f, map, s);
     struct nest_lines all = {0};
-    for (uint32_t i = 0; i < f->n->blocks.at[map->body].statements.count; i++) {
-        const struct nest_statement *t =
-            fission_statement(f, f->n->blocks.at[map->body].statements.at[i]);
+    nest_for_each (t, f->n, map->body) {
         if (t->kind != NEST_LOAD && t->kind != NEST_PUT)
             continue;
         struct nest_lines one = nest_lines_of(f->n, &by_point, &by_map, t);

@@ -33,18 +33,16 @@ static bool is_accumulating(const struct nest_statement *s)
 static void find(const struct fission *f, nest_id fold, struct accumulation at,
                  accumulation_list *out)
 {
-    const struct nest_block *b = &f->n->blocks.at[at.blocks[at.depth]];
-    for (uint32_t i = 0; i < b->statements.count; i++) {
-        const struct nest_statement *s = fission_statement(f, b->statements.at[i]);
+    nest_for_each (s, f->n, at.blocks[at.depth]) {
         struct accumulation inner = at;
         if (is_accumulating(s) && s->fold == fold && s->guard == NEST_NONE &&
             !nest_index_has_values(&s->index) && !ir_is_arg((enum ir_op)s->op)) {
-            inner.put = b->statements.at[i];
+            inner.put = nest_id_of(f->n, s);
             vec_push(f->arena, out, inner);
         }
         if (s->kind != NEST_MAP || at.depth == MOST_MAPS)
             continue;
-        inner.maps[inner.depth++] = b->statements.at[i];
+        inner.maps[inner.depth++] = nest_id_of(f->n, s);
         inner.blocks[inner.depth] = s->body;
         find(f, fold, inner, out);
     }

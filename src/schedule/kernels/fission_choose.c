@@ -266,12 +266,8 @@ static void find_loads(const struct fission *f, const struct nest_block *b,
         if (!used[s->result])
             continue;
         is_load[i] = s->kind == NEST_LOAD;
-        for (uint32_t k = 0; k < s->n_in; k++)
-            used[s->in[k]] = true;
-        for (uint32_t k = 0; k < s->index.count; k++)
-            used[s->index.terms[k].id] |= s->index.terms[k].is_value;
-        if (s->guard != NEST_NONE)
-            used[s->guard] = true;
+        nest_for_uses (v, s)
+            used[v] = true;
     }
 }
 
@@ -332,13 +328,11 @@ bool fission_wants_apart(const struct fission *f, nest_id id, bool *is_along)
 // each fold.
 static bool are_few_rows(const struct fission *f)
 {
-    const struct nest_block *b = &f->n->blocks.at[f->block];
     double apart = 0, shared = 0;
     if (f->par == NEST_NONE ||
         nest_lies_along(nest_lines_in(f->n, fission_statement(f, f->par))))
         return false;
-    for (uint32_t i = 0; i < b->statements.count; i++) {
-        const struct nest_statement *s = fission_statement(f, b->statements.at[i]);
+    nest_for_each (s, f->n, f->block) {
         if (s->kind != NEST_PAR && s->kind != NEST_MAP && s->kind != NEST_FOLD)
             continue;
         struct nest_time time = nest_time_of(f->n, s, points_of(f));

@@ -4,47 +4,25 @@
 
 // ---- What a statement uses
 
-static void use_values(bool *used, uint32_t n, const nest_id *values)
-{
-    for (uint32_t i = 0; i < n; i++)
-        used[values[i]] = true;
-}
-
-static void use_index(bool *used, const struct nest_index *x)
-{
-    for (uint32_t i = 0; i < x->count; i++)
-        if (x->terms[i].is_value)
-            used[x->terms[i].id] = true;
-}
-
 void fission_use(const struct fission *f, nest_id id, struct fission_uses *u)
 {
     const struct nest_statement *s = fission_statement(f, id);
-    use_values(u->values, s->n_in, s->in);
-    use_values(u->values, s->n_yields, s->yields);
-    use_index(u->values, &s->index);
-    if (s->guard != NEST_NONE)
-        u->values[s->guard] = true;
-    for (uint32_t i = 0; i < s->n_combines; i++)
-        use_values(u->values, s->combines[i].n, s->combines[i].value);
+    nest_for_uses (v, s)
+        u->values[v] = true;
     if (s->kind == NEST_LOAD)
         u->loads[s->buffer] = true;
     if (s->kind == NEST_PUT || s->kind == NEST_CONTRACT)
         u->puts[s->buffer] = true;
-    for (uint32_t k = 0; s->kind == NEST_CONTRACT && k < 2; k++) {
+    for (uint32_t k = 0; s->kind == NEST_CONTRACT && k < 2; k++)
         u->loads[s->source[k]] = true;
-        use_index(u->values, &s->source_index[k]);
-    }
     fission_use_block(f, s->body, u);
     fission_use_block(f, s->other, u);
 }
 
 void fission_use_block(const struct fission *f, uint32_t block, struct fission_uses *u)
 {
-    if (block >= f->n->blocks.count)
-        return;
-    for (uint32_t i = 0; i < f->n->blocks.at[block].statements.count; i++)
-        fission_use(f, f->n->blocks.at[block].statements.at[i], u);
+    nest_for_each (s, f->n, block)
+        fission_use(f, nest_id_of(f->n, s), u);
 }
 
 struct fission_uses fission_no_uses(const struct fission *f)
@@ -168,7 +146,8 @@ static uint32_t block_for(struct fission *f, uint32_t block, uint32_t n,
     struct fission_uses u = fission_no_uses(f);
     uint32_t out = fission_new_block(f);
     for (uint32_t c = 0; c < n; c++)
-        use_values(u.values, combines[c].n, combines[c].value);
+        for (uint32_t k = 0; k < combines[c].n; k++)
+            u.values[combines[c].value[k]] = true;
     for (uint32_t i = old.statements.count; i-- > 0;) {
         const struct nest_statement *s = fission_statement(f, old.statements.at[i]);
         has[i] = i < end && s->kind == NEST_PUT;

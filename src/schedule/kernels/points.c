@@ -99,8 +99,7 @@ static void find_loop(const struct points *p, struct points_step *t)
 
 static void note_uses(const struct nest_statement *s, bool *is_taken)
 {
-    nest_id value;
-    for (uint32_t k = 0; (value = nest_use(s, k)) != NEST_NONE; k++)
+    nest_for_uses (value, s)
         is_taken[value] = true;
 }
 

@@ -31,22 +31,6 @@ static struct statements statements_of(const struct points *p, const struct poin
     return all;
 }
 
-// The values that a statement takes.
-static uint32_t uses(const struct points *p, const struct nest_statement *s, nest_id **out)
-{
-    bool has_index = s->kind == NEST_INDEX || s->kind == NEST_LOAD;
-    uint32_t n = 0;
-    nest_id *all = *out = arena_array(p->scratch, nest_id, s->n_in + s->index.count + 2);
-    for (uint32_t i = 0; s->kind == NEST_OP && i < s->n_in; i++)
-        all[n++] = s->in[i];
-    for (uint32_t i = 0; has_index && i < s->index.count; i++)
-        if (s->index.terms[i].is_value)
-            all[n++] = s->index.terms[i].id;
-    if (s->kind == NEST_LOAD && s->guard != NEST_NONE)
-        all[n++] = s->guard;
-    return n;
-}
-
 // By value: which of the two axes of the sums it depends on, as bits.
 static uint8_t *sides_of(const struct points *p, const struct points_step *t)
 {
@@ -56,12 +40,10 @@ static uint8_t *sides_of(const struct points *p, const struct points_step *t)
     uint8_t *sides = arena_array(p->scratch, uint8_t, n->values.count + 1);
     for (uint32_t i = 0; i < all.n; i++) {
         const struct nest_statement *s = &n->statements.at[all.at[i]];
-        nest_id *used;
-        uint32_t n_used = uses(p, s, &used);
         uint8_t side = 0;
-        for (uint32_t k = 0; k < n_used; k++)
-            side |= sides[used[k]];
-        for (uint32_t k = 0; s->kind != NEST_OP && k < s->index.count; k++)
+        nest_for_uses (v, s)
+            side |= sides[v];
+        for (uint32_t k = 0; k < s->index.count; k++)
             for (int q = 0; q < 2; q++)
                 side |=
                     !s->index.terms[k].is_value && s->index.terms[k].id == axes[q] ? 1 << q : 0;
@@ -102,10 +84,9 @@ static void copy_value(struct points_copy *c, const struct points_step *t, nest_
         const struct nest_statement *s = &t->nest->statements.at[all.at[i]];
         for (uint32_t k = 0; k < s->n_results; k++)
             copied[i] = copied[i] || needed[s->result + k];
-        nest_id *used;
-        uint32_t n = copied[i] ? uses(c->p, s, &used) : 0;
-        for (uint32_t k = 0; k < n; k++)
-            needed[used[k]] = true;
+        if (copied[i])
+            nest_for_uses (v, s)
+                needed[v] = true;
     }
     for (uint32_t i = 0; i < all.n; i++)
         if (copied[i])

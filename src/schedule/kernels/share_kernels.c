@@ -29,12 +29,9 @@ struct sharing {
 
 static void find_numbers(const struct nest *n, struct arena *a, uint32_t block, id_list *out)
 {
-    const struct nest_block *b = block == NEST_NONE ? NULL : &n->blocks.at[block];
-    for (uint32_t i = 0; b && i < b->statements.count; i++) {
-        nest_id id = b->statements.at[i];
-        const struct nest_statement *s = &n->statements.at[id];
+    nest_for_each (s, n, block) {
         if (nest_is_number(s))
-            vec_push(a, out, id);
+            vec_push(a, out, nest_id_of(n, s));
         find_numbers(n, a, s->body, out);
         find_numbers(n, a, s->other, out);
     }
