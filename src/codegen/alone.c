@@ -33,9 +33,9 @@ static bool is_open(const struct cg_lowering *l, nest_id fold)
     return false;
 }
 
-static void look_at_block(struct look *k, uint32_t block);
+static void note_block(struct look *k, uint32_t block);
 
-static void look_at(struct look *k, nest_id id)
+static void note_statement(struct look *k, nest_id id)
 {
     const struct cg_lowering *l = k->l;
     const struct nest_statement *x = cg_statement(l, id);
@@ -66,18 +66,18 @@ static void look_at(struct look *k, nest_id id)
                        !(x->kind == NEST_PUT && x->op && is_open(l, x->fold)) &&
                        !l->buffers[x->buffer].row;
     }
-    look_at_block(k, x->body);
-    look_at_block(k, x->other);
+    note_block(k, x->body);
+    note_block(k, x->other);
 }
 
-static void look_at_block(struct look *k, uint32_t block)
+static void note_block(struct look *k, uint32_t block)
 {
     if (block >= k->l->nest->blocks.count)
         return;
     const struct nest_block *b = &k->l->nest->blocks.at[block];
     for (uint32_t i = 0; i < b->statements.count; i++)
         if (!k->l->marks[b->statements.at[i]].is_hoisted)
-            look_at(k, b->statements.at[i]);
+            note_statement(k, b->statements.at[i]);
 }
 
 static struct look look_at_loop(const struct cg_lowering *l, const struct nest_statement *s)
@@ -87,8 +87,8 @@ static struct look look_at_loop(const struct cg_lowering *l, const struct nest_s
                      .has_form = true,
                      .is_used = arena_array(l->arena, bool, n),
                      .is_put = arena_array(l->arena, bool, n)};
-    look_at_block(&k, s->body);
-    look_at_block(&k, s->other);
+    note_block(&k, s->body);
+    note_block(&k, s->other);
     return k;
 }
 
@@ -115,8 +115,8 @@ unsigned cg_alone_turns(const struct cg_lowering *l, const struct nest_statement
 // ---- Values of the lane
 
 // The element at the place; n vectors.
-static LLVMValueRef element(struct cg_lowering *l, LLVMValueRef place, unsigned lanes,
-                            unsigned n, const LLVMValueRef *v)
+static LLVMValueRef element_at(struct cg_lowering *l, LLVMValueRef place, unsigned lanes,
+                               unsigned n, const LLVMValueRef *v)
 {
     LLVMBuilderRef b = l->m.b;
     LLVMValueRef size = LLVMConstInt(l->module->i32, lanes, 0), x = NULL;
@@ -153,8 +153,8 @@ static void know(struct lane_values *v, nest_id id)
         re[n] = l->values[id].re;
         im[n] = l->values[id].im;
     }
-    v->of_lane[id] = (struct cg_value){element(l, v->place, l->vector.lanes, n, re),
-                                       element(l, v->place, l->vector.lanes, n, im)};
+    v->of_lane[id] = (struct cg_value){element_at(l, v->place, l->vector.lanes, n, re),
+                                       element_at(l, v->place, l->vector.lanes, n, im)};
 }
 
 static void know_all(struct lane_values *v, uint32_t n, const nest_id *ids)
@@ -252,7 +252,7 @@ static void move_short(const struct move *m, int64_t i, unsigned part, bool back
         v[c] = LLVMBuildLoad2(b, vector, at[c], "");
     }
     if (!back) {
-        LLVMBuildStore(b, element(l, m->alone->place, m->lanes, m->vectors, v), to);
+        LLVMBuildStore(b, element_at(l, m->alone->place, m->lanes, m->vectors, v), to);
         return;
     }
     LLVMValueRef x = LLVMBuildLoad2(b, m->type, to, "");

@@ -75,8 +75,8 @@ static LLVMValueRef memory_of(const struct cg_module *m, LLVMValueRef number, un
 }
 
 // The constant as a value of the function.
-static LLVMValueRef load(struct constants *c, LLVMValueRef f, LLVMValueRef was,
-                         LLVMValueRef number)
+static LLVMValueRef number_in_memory(struct constants *c, LLVMValueRef f, LLVMValueRef was,
+                                     LLVMValueRef number)
 {
     for (uint32_t i = 0; i < c->of_function.count; i++)
         if (c->of_function.at[i].was == was)
@@ -130,7 +130,7 @@ void cg_constants_to_memory(struct cg_module *m)
                      k++) {
                     LLVMValueRef was = LLVMGetOperand(i, k), number = number_of(m, was);
                     if (number)
-                        LLVMSetOperand(i, k, load(&c, f, was, number));
+                        LLVMSetOperand(i, k, number_in_memory(&c, f, was, number));
                 }
     }
     LLVMDisposeBuilder(c.b);

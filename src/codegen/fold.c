@@ -273,7 +273,7 @@ static void yield(struct cg_lowering *l, struct cg_fold_plan *p, LLVMValueRef po
     }
 }
 
-static void element(struct cg_lowering *l, struct cg_fold_plan *p, LLVMValueRef position)
+static void lower_element(struct cg_lowering *l, struct cg_fold_plan *p, LLVMValueRef position)
 {
     cg_lower_block(l, cg_statement(l, p->statement)->body);
     yield(l, p, position);
@@ -380,7 +380,7 @@ static void window(struct cg_lowering *l, struct cg_fold_plan *p, LLVMValueRef a
         l->axes[p->vector_axis] = LLVMBuildAdd(b, base, part.index, "");
         p->state.slot = part.index;
         l->vector.mask = low ? window_mask(l, first, 0, low, high) : NULL;
-        element(l, p, positions(l, p, first));
+        lower_element(l, p, positions(l, p, first));
         l->vector.mask = NULL;
         cg_loop_close(l, &part);
         return;
@@ -392,7 +392,7 @@ static void window(struct cg_lowering *l, struct cg_fold_plan *p, LLVMValueRef a
         l->axes[p->vector_axis] = LLVMBuildAdd(b, base, offset, "");
         p->state.slot = offset;
         l->vector.mask = low ? window_mask(l, at, q, low, high) : NULL;
-        element(l, p, positions(l, p, LLVMBuildAdd(b, at, offset, "")));
+        lower_element(l, p, positions(l, p, LLVMBuildAdd(b, at, offset, "")));
         l->vector.mask = NULL;
     }
 }
@@ -477,7 +477,7 @@ void cg_fold_yield(struct cg_lowering *l, struct cg_fold_plan *p, LLVMValueRef a
 void cg_fold_element(struct cg_lowering *l, struct cg_fold_plan *p, LLVMValueRef at)
 {
     cg_fold_place(l, p, at);
-    element(l, p, place_in_block(l, p, at));
+    lower_element(l, p, place_in_block(l, p, at));
 }
 
 static uint64_t accumulator_bytes(const struct cg_fold_plan *p)
@@ -519,7 +519,7 @@ static void plain_block(struct cg_lowering *l, struct cg_fold_plan *p, LLVMValue
             LLVMValueRef at = cg_int(l->module, i);
             set_axes(l, s, at);
             p->state.slot = at;
-            element(l, p, place_in_block(l, p, at));
+            lower_element(l, p, place_in_block(l, p, at));
         }
         return;
     }

@@ -13,7 +13,7 @@
 #define MOST 16 // registers
 
 // The parts one after the other; count is a power of two.
-static LLVMValueRef join(struct machine *m, LLVMValueRef *parts, unsigned count)
+static LLVMValueRef join_lanes(struct machine *m, LLVMValueRef *parts, unsigned count)
 {
     for (; count > 1; count /= 2) {
         unsigned lanes = 2 * cg_lanes_of(parts[0]);
@@ -48,5 +48,5 @@ LLVMValueRef cg_in_step(struct machine *m, LLVMValueRef v)
                  after = LLVMBuildCall2(m->b, type, nothing, parts, count, "");
     for (unsigned i = 0; i < count; i++)
         parts[i] = LLVMBuildExtractValue(m->b, after, i, "");
-    return join(m, parts, count);
+    return join_lanes(m, parts, count);
 }

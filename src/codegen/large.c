@@ -52,7 +52,7 @@ static bool may_read(LLVMValueRef instruction)
     }
 }
 
-static unsigned bytes_of(const struct cg_module *m, LLVMTypeRef lane)
+static unsigned number_bytes(const struct cg_module *m, LLVMTypeRef lane)
 {
     return lane == m->f64 || lane == m->i64 ? 8 : lane == m->f32 || lane == m->i32 ? 4 : 0;
 }
@@ -71,7 +71,7 @@ static LLVMValueRef number_of(const struct cg_module *m, LLVMValueRef v)
         return NULL;
     }
     bool is_number = number && (LLVMIsAConstantFP(number) || LLVMIsAConstantInt(number));
-    return is_number && bytes_of(m, LLVMTypeOf(number)) ? number : NULL;
+    return is_number && number_bytes(m, LLVMTypeOf(number)) ? number : NULL;
 }
 
 static uint64_t find_entry(struct table *t, LLVMValueRef number, unsigned lanes)
@@ -79,7 +79,7 @@ static uint64_t find_entry(struct table *t, LLVMValueRef number, unsigned lanes)
     for (uint32_t i = 0; i < t->entries.count; i++)
         if (t->entries.at[i].number == number && t->entries.at[i].lanes == lanes)
             return t->entries.at[i].offset;
-    uint64_t bytes = lanes * bytes_of(t->m, LLVMTypeOf(number));
+    uint64_t bytes = lanes * number_bytes(t->m, LLVMTypeOf(number));
     uint64_t offset = (t->bytes + bytes - 1) / bytes * bytes;
     vec_push(t->m->arena, &t->entries, (struct entry){number, lanes, offset});
     t->bytes = offset + bytes;
@@ -92,7 +92,7 @@ static LLVMValueRef load_entry(struct table *t, LLVMValueRef number, unsigned la
     LLVMValueRef offset = cg_int(t->m, (int64_t)find_entry(t, number, lanes));
     LLVMValueRef at = LLVMBuildGEP2(t->b, t->m->i8, t->base, &offset, 1, "");
     LLVMValueRef v = LLVMBuildLoad2(t->b, cg_with_lanes(lane, lanes), at, "");
-    LLVMSetAlignment(v, lanes * bytes_of(t->m, lane));
+    LLVMSetAlignment(v, lanes * number_bytes(t->m, lane));
     return v;
 }
 
@@ -108,7 +108,7 @@ static LLVMValueRef read(struct table *t, LLVMValueRef before, LLVMTypeRef type,
         struct machine m = {.module = t->m, .b = t->b};
         return cg_splat(&m, load_entry(t, number, 1), all);
     }
-    unsigned lanes = t->m->vector_bytes / bytes_of(t->m, LLVMTypeOf(number));
+    unsigned lanes = t->m->vector_bytes / number_bytes(t->m, LLVMTypeOf(number));
     if (lanes >= all)
         return load_entry(t, number, all);
     LLVMValueRef v = load_entry(t, number, lanes), order[256];
@@ -127,7 +127,7 @@ static LLVMValueRef with_sign(struct table *t, LLVMValueRef i)
         LLVMIsACallInst(i) ? LLVMGetValueName2(LLVMGetCalledValue(i), &size) : "";
     LLVMTypeRef type = LLVMTypeOf(i);
     bool is_vector = LLVMGetTypeKind(type) == LLVMVectorTypeKind;
-    unsigned bytes = is_vector ? bytes_of(t->m, LLVMGetElementType(type)) : 0;
+    unsigned bytes = is_vector ? number_bytes(t->m, LLVMGetElementType(type)) : 0;
     if (!bytes || (!is_neg && strncmp(name, "llvm.fabs.", 10) != 0))
         return NULL;
     unsigned lanes = LLVMGetVectorSize(type);
@@ -227,7 +227,7 @@ static bool is_static(LLVMValueRef local)
     return true;
 }
 
-static uint64_t size_of(LLVMTargetDataRef layout, LLVMValueRef local)
+static uint64_t local_bytes(LLVMTargetDataRef layout, LLVMValueRef local)
 {
     return LLVMABISizeOfType(layout, LLVMGetAllocatedType(local)) *
            LLVMConstIntGetZExtValue(LLVMGetOperand(local, 0));
@@ -257,7 +257,7 @@ static void unite_locals(struct cg_module *m, LLVMBuilderRef b, LLVMValueRef f)
          i = LLVMGetNextInstruction(i))
         if (is_static(i)) {
             vec_push(m->arena, &locals, i);
-            bytes += (size_of(layout, i) + 63) / 64 * 64;
+            bytes += (local_bytes(layout, i) + 63) / 64 * 64;
         }
     if (locals.count < 2)
         return;
@@ -266,7 +266,7 @@ static void unite_locals(struct cg_module *m, LLVMBuilderRef b, LLVMValueRef f)
     LLVMSetAlignment(frame, 64);
     uint64_t offset = 0;
     for (uint32_t i = 0; i < locals.count; i++) {
-        uint64_t size = (size_of(layout, locals.at[i]) + 63) / 64 * 64;
+        uint64_t size = (local_bytes(layout, locals.at[i]) + 63) / 64 * 64;
         move_into(m, b, locals.at[i], frame, offset);
         offset += size;
     }

@@ -68,14 +68,14 @@ static LLVMValueRef scaled(struct maker *f, LLVMValueRef i, int64_t factor)
     return LLVMBuildMul(f->m.b, i, cg_int(f->module, factor), "");
 }
 
-static LLVMValueRef load(struct maker *f, LLVMTypeRef type, LLVMValueRef from)
+static LLVMValueRef load_row(struct maker *f, LLVMTypeRef type, LLVMValueRef from)
 {
     LLVMValueRef v = LLVMBuildLoad2(f->m.b, type, from, "");
     LLVMSetAlignment(v, f->bytes);
     return v;
 }
 
-static void store(struct maker *f, LLVMValueRef v, LLVMValueRef to)
+static void store_row(struct maker *f, LLVMValueRef v, LLVMValueRef to)
 {
     LLVMSetAlignment(LLVMBuildStore(f->m.b, v, to), f->bytes);
 }
@@ -143,11 +143,11 @@ static void outputs(struct maker *f, const struct cg_layer *y, LLVMValueRef to,
         sums[j] = LLVMBuildPhi(f->m.b, type, "");
         LLVMAddIncoming(sums[j], &zero, &k.before, 1);
     }
-    LLVMValueRef x = load(f, type, at(f, from, scaled(f, k.index, y->from_row)));
+    LLVMValueRef x = load_row(f, type, at(f, from, scaled(f, k.index, y->from_row)));
     LLVMValueRef column = at(f, matrix, scaled(f, k.index, y->input_step));
     LLVMValueRef next[64];
     for (int64_t j = 0; j < count; j++) {
-        LLVMValueRef w = load(f, f->lane, at_constant(f, column, j * y->output_step));
+        LLVMValueRef w = load_row(f, f->lane, at_constant(f, column, j * y->output_step));
         next[j] = multiply_add(f, cg_splat(&f->m, w, y->lanes), x, sums[j]);
     }
     LLVMBasicBlockRef latch = LLVMGetInsertBlock(f->m.b);
@@ -155,7 +155,7 @@ static void outputs(struct maker *f, const struct cg_layer *y, LLVMValueRef to,
         LLVMAddIncoming(sums[j], &next[j], &latch, 1);
     count_close(f, &k);
     for (int64_t j = 0; j < count; j++)
-        store(f, next[j], at_constant(f, to, j * y->to_row));
+        store_row(f, next[j], at_constant(f, to, j * y->to_row));
 }
 
 static void make_layer(struct maker *f, const struct cg_layer *y)
@@ -212,7 +212,7 @@ static void add_trip(struct maker *f, const struct block *x, const LLVMValueRef 
     LLVMValueRef v[2][MOST_SUMS];
     for (int k = 0; k < 2; k++)
         for (int64_t i = 0; i < (k ? x->columns : x->rows); i++)
-            v[k][i] = load(f, x->type, at_constant(f, in[k], i * x->product->lanes));
+            v[k][i] = load_row(f, x->type, at_constant(f, in[k], i * x->product->lanes));
     for (int64_t i = 0; i < x->rows * x->columns; i++) {
         LLVMValueRef sum = LLVMBuildLoad2(f->m.b, x->type, x->sums[i], "");
         sum = multiply_add(f, v[0][i / x->columns], v[1][i % x->columns], sum);
@@ -275,7 +275,7 @@ static void sum_part(struct maker *f, const struct block *x, LLVMValueRef part)
     LLVMValueRef done = add_trips(f, x, cg_int(f->module, 0), trips, TRIPS, from);
     add_trips(f, x, done, trips, 1, from);
     for (int64_t i = 0; i < n; i++)
-        store(f, LLVMBuildLoad2(b, x->type, x->sums[i], ""), kept_at(f, x, part, i));
+        store_row(f, LLVMBuildLoad2(b, x->type, x->sums[i], ""), kept_at(f, x, part, i));
 }
 
 // By halves: part i takes part i + half, so the last sum is of those that differ by one.
@@ -283,7 +283,7 @@ static LLVMValueRef sum_parts(struct maker *f, const struct block *x, int64_t i,
                               unsigned step)
 {
     if (step == x->parts)
-        return load(f, x->type, kept_at(f, x, cg_int(f->module, part), i));
+        return load_row(f, x->type, kept_at(f, x, cg_int(f->module, part), i));
     LLVMValueRef low = sum_parts(f, x, i, part, 2 * step);
     return LLVMBuildFAdd(f->m.b, low, sum_parts(f, x, i, part + step, 2 * step), "");
 }
@@ -341,7 +341,7 @@ static void make_block(struct maker *f, const struct block *x, LLVMValueRef to)
         for (int64_t i = 0; i < n; i++) {
             LLVMValueRef row =
                 cg_extract(&f->m, all, (unsigned)(i * x->columns), (unsigned)x->columns);
-            store(f, row, at_constant(f, to, (first + i) * x->product->sides[1]));
+            store_row(f, row, at_constant(f, to, (first + i) * x->product->sides[1]));
         }
     }
 }
@@ -438,10 +438,10 @@ static void make_tree_row(struct maker *f, LLVMValueRef base, LLVMValueRef to,
         LLVMValueRef i = LLVMBuildPhi(b, f->module->i64, "");
         LLVMAddIncoming(i, &begin[k], &before, 1);
         LLVMValueRef first = at(f, base, LLVMBuildAdd(b, from, i, "")),
-                     v = load(f, type, first);
+                     v = load_row(f, type, first);
         if (adds)
-            v = LLVMBuildFAdd(b, v, load(f, type, at(f, first, width)), "");
-        store(f, v, at(f, base, LLVMBuildAdd(b, to, i, "")));
+            v = LLVMBuildFAdd(b, v, load_row(f, type, at(f, first, width)), "");
+        store_row(f, v, at(f, base, LLVMBuildAdd(b, to, i, "")));
         LLVMValueRef next = LLVMBuildAdd(b, i, cg_int(f->module, step[k]), "");
         LLVMAddIncoming(i, &next, &body, 1);
         LLVMBuildCondBr(b, LLVMBuildICmp(b, LLVMIntSLT, next, stop[k], ""), body, after);

@@ -23,8 +23,8 @@ struct cg_onehot {
 // What a value is from lane to lane.
 enum variation { SAME, BY_MARKS, BY_INDEX };
 
-static const struct nest_statement *index_of(const struct cg_lowering *l, uint32_t block,
-                                             nest_id value)
+static const struct nest_statement *index_statement(const struct cg_lowering *l, uint32_t block,
+                                                    nest_id value)
 {
     nest_for_each (s, l->nest, block)
         if (s->kind == NEST_INDEX && s->result == value)
@@ -39,7 +39,7 @@ static int counting_side(const struct cg_lowering *l, uint32_t block,
     if (s->kind != NEST_OP || s->op != IR_eq)
         return -1;
     for (int side = 0; side < 2; side++) {
-        const struct nest_statement *x = index_of(l, block, s->in[side]);
+        const struct nest_statement *x = index_statement(l, block, s->in[side]);
         int64_t factor = x ? nest_index_factor(&x->index, l->vector.axis) : 0;
         if ((factor == 1 || factor == -1) && !nest_index_has_values(&x->index))
             return side;
@@ -119,7 +119,7 @@ static LLVMValueRef is_here(struct cg_lowering *l, uint32_t block, nest_id mark)
 {
     const struct nest_statement *s = cg_statement(l, mark);
     int side = counting_side(l, block, s);
-    const struct nest_statement *x = index_of(l, block, s->in[side]);
+    const struct nest_statement *x = index_statement(l, block, s->in[side]);
     LLVMBuilderRef b = l->m.b;
     LLVMTypeRef type = cg_lane_type(l->module, x->dtype);
     LLVMValueRef first = cg_index_first(l, &x->index), u = l->values[s->in[1 - side]].re;

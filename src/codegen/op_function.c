@@ -59,7 +59,7 @@ static int split(struct cg_value v, LLVMValueRef *parts)
     return v.im ? 2 : 1;
 }
 
-static struct cg_value join(bool is_complex, const LLVMValueRef *parts, int *at)
+static struct cg_value value_of_parts(bool is_complex, const LLVMValueRef *parts, int *at)
 {
     struct cg_value v = {parts[(*at)++], NULL};
     if (is_complex)
@@ -93,7 +93,7 @@ static void write_body(struct machine *m, const struct op_function *o, LLVMValue
     int at = 0, n = 0;
     LLVMGetParams(f, in);
     for (int i = 0; i < o->n; i++)
-        operands[i] = join(dtype_is_complex(o->dtypes[i]), in, &at);
+        operands[i] = value_of_parts(dtype_is_complex(o->dtypes[i]), in, &at);
     cg_op(m, o->op, o->result, o->n, o->dtypes, operands, o->bits, results);
     for (int i = 0; i < o->n_results; i++)
         n += split(results[i], parts + n);
@@ -162,7 +162,7 @@ bool cg_op_by_function(struct machine *m, enum ir_op op, jot_dtype result, int n
         parts[i] = n_results == 1 ? y : LLVMBuildExtractValue(m->b, y, (unsigned)i, "");
     n_parts = 0;
     for (int i = 0; i < o.n_results; i++)
-        out[i] = join(dtype_is_complex(result), parts, &n_parts);
+        out[i] = value_of_parts(dtype_is_complex(result), parts, &n_parts);
     return true;
 }
 

@@ -69,7 +69,7 @@ static int64_t cost_of(const struct nest_statement *x)
     return x->kind == NEST_OP ? cost_of_op((enum ir_op)x->op, x->dtype) : 1;
 }
 
-static void look_at(struct packer *p, uint32_t block)
+static void note_block(struct packer *p, uint32_t block)
 {
     nest_for_each (x, p->l->nest, block) {
         if (p->l->marks[nest_id_of(p->l->nest, x)].is_hoisted)
@@ -116,7 +116,7 @@ static void find_rows(struct packer *p)
     }
 }
 
-static uint32_t row_of(const struct packer *p, nest_id v)
+static uint32_t row_number(const struct packer *p, nest_id v)
 {
     return is_carry(p, v) ? p->row_of[v - p->s->first_carry] : 0;
 }
@@ -126,7 +126,7 @@ static uint32_t row_of(const struct packer *p, nest_id v)
 // The value is made by itself, with all that it is made of.
 static void count_value(struct packer *p, nest_id v)
 {
-    if (p->is_counted[v] || (!p->is_inside[v] && !row_of(p, v)))
+    if (p->is_counted[v] || (!p->is_inside[v] && !row_number(p, v)))
         return;
     p->is_counted[v] = true;
     if (!p->is_inside[v]) {
@@ -148,7 +148,7 @@ static unsigned width_of(uint32_t n)
 }
 
 // Vectors of the target.
-static int64_t registers_of(const struct packer *p, const struct pack *k)
+static int64_t registers_of_pack(const struct packer *p, const struct pack *k)
 {
     unsigned bytes = 0;
     for (uint32_t i = 0; i < k->n; i++) {
@@ -168,17 +168,17 @@ static bool are_alike(const struct nest_statement *x, const struct nest_statemen
 static bool find_kind(const struct packer *p, struct pack *k)
 {
     nest_id first = k->values[0];
-    bool same = true, outside = true, carried = row_of(p, first),
+    bool same = true, outside = true, carried = row_number(p, first),
          computed = p->is_inside[first];
     for (uint32_t i = 0; i < k->n; i++) {
         nest_id v = k->values[i];
         same &= v == first;
         outside &= !p->is_inside[v] && !is_carry(p, v);
-        carried &= row_of(p, v) == row_of(p, first);
+        carried &= row_number(p, v) == row_number(p, first);
         computed &= p->is_inside[v] && are_alike(maker(p, first), maker(p, v)) &&
                     dtype_of(p, v) == dtype_of(p, first);
     }
-    k->row = row_of(p, first) - 1;
+    k->row = row_number(p, first) - 1;
     k->kind = same ? SAME : outside ? OUTSIDE : carried ? CARRIED : COMPUTED;
     return (same || outside || carried || computed) && !dtype_is_complex(dtype_of(p, first));
 }
@@ -215,8 +215,8 @@ static uint32_t pack(struct packer *p, uint32_t n, const nest_id *values)
         if (k.in[i] == NEST_NONE)
             return NEST_NONE;
     }
-    p->cost += k.kind == COMPUTED                           ? cost_of(x) * registers_of(p, &k)
-               : k.kind == CARRIED && !is_row_itself(p, &k) ? 2 * registers_of(p, &k)
+    p->cost += k.kind == COMPUTED ? cost_of(x) * registers_of_pack(p, &k)
+               : k.kind == CARRIED && !is_row_itself(p, &k) ? 2 * registers_of_pack(p, &k)
                                                             : k.kind == SAME;
     vec_push(p->l->arena, &p->packs, k);
     return p->packs.count - 1;
@@ -226,8 +226,8 @@ static uint32_t pack(struct packer *p, uint32_t n, const nest_id *values)
 static bool plan(struct packer *p)
 {
     const struct nest_statement *s = p->s;
-    look_at(p, s->body);
-    look_at(p, s->other);
+    note_block(p, s->body);
+    note_block(p, s->other);
     if (!p->is_simple)
         return false;
     find_rows(p);
@@ -246,9 +246,9 @@ static bool plan(struct packer *p)
 
 // ---- The code
 
-static LLVMValueRef lane_of(struct packer *p, nest_id carry)
+static LLVMValueRef carry_of_row(struct packer *p, nest_id carry)
 {
-    const struct row *r = &p->rows.at[row_of(p, carry) - 1];
+    const struct row *r = &p->rows.at[row_number(p, carry) - 1];
     uint32_t lane = carry - p->s->first_carry - r->first;
     return LLVMBuildExtractElement(p->l->m.b, r->it, LLVMConstInt(p->l->module->i32, lane, 0),
                                    "");
@@ -261,7 +261,7 @@ static struct cg_value make_value(struct packer *p, nest_id v)
     if (l->values[v].re)
         return l->values[v];
     if (is_carry(p, v))
-        return l->values[v] = (struct cg_value){lane_of(p, v), NULL};
+        return l->values[v] = (struct cg_value){carry_of_row(p, v), NULL};
     const struct nest_statement *x = maker(p, v);
     nest_for_uses (used, x)
         make_value(p, used);
@@ -401,6 +401,6 @@ bool cg_lower_packed(struct cg_lowering *l, const struct nest_statement *s,
     LLVMPositionBuilderAtEnd(l->m.b, exit);
     for (uint32_t i = 0; i < s->n_in; i++)
         if (p.row_of[i])
-            carries[i].re = lane_of(&p, s->first_carry + i);
+            carries[i].re = carry_of_row(&p, s->first_carry + i);
     return true;
 }

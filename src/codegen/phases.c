@@ -103,7 +103,7 @@ static bool is_known(const struct phases *w, uint32_t memory)
 
 static LLVMValueRef address_of(struct phases *w, uint32_t memory);
 
-static LLVMValueRef row_of(struct phases *w, const struct nest_memory *m)
+static LLVMValueRef row_address(struct phases *w, const struct nest_memory *m)
 {
     int64_t bytes = m->count * (int64_t)jot_dtype_size(m->dtype);
     LLVMValueRef trip = w->trips[m->loop];
@@ -180,7 +180,7 @@ static LLVMValueRef find_address(struct phases *w, uint32_t memory)
 {
     const struct nest_memory *m = &w->p->memories.at[memory];
     if (phases_is_inside(w, m))
-        return m->place == NEST_ROW ? row_of(w, m) : phases_turn(w, m);
+        return m->place == NEST_ROW ? row_address(w, m) : phases_turn(w, m);
     if (!phases_is_in_arena(w, memory) || memory == w->arena_memory)
         return operand(w, w->number_of[memory]);
     LLVMValueRef offset = number(w, (int64_t)m->offset);

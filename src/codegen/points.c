@@ -52,8 +52,8 @@ unsigned cg_network_lanes(const struct cg_lowering *l) { return 64 / widest(l); 
 
 // The local that a load of the block reads for the value, element i of it at place i of the axis;
 // NEST_NONE for any other value.
-static nest_id row_of(const struct cg_lowering *l, const struct nest_block *b, nest_id value,
-                      nest_id axis)
+static nest_id local_row_of(const struct cg_lowering *l, const struct nest_block *b,
+                            nest_id value, nest_id axis)
 {
     for (uint32_t i = 0; i < b->statements.count; i++) {
         const struct nest_statement *s = cg_statement(l, b->statements.at[i]);
@@ -76,7 +76,7 @@ static bool find_product(const struct cg_lowering *l, nest_id map, nest_id put, 
     jot_dtype d = l->nest->values.at[p->in[0]].dtype;
     *out = (struct cg_product){.put = put, .dtype = d, .lanes = cg_network_lanes(l)};
     for (int k = 0; k < 2; k++) {
-        out->source[k] = row_of(l, &l->nest->blocks.at[s->body], p->in[k], s->axes[k]);
+        out->source[k] = local_row_of(l, &l->nest->blocks.at[s->body], p->in[k], s->axes[k]);
         out->sides[k] = l->nest->axes.at[s->axes[k]].extent;
         if (out->source[k] == NEST_NONE || l->nest->values.at[p->in[k]].dtype != d)
             return false;

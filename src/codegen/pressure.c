@@ -69,9 +69,9 @@ static void bear(struct live *p, nest_id first, uint32_t n)
         p->born[first + i] = p->last[first + i] = p->place;
 }
 
-static void walk(struct live *p, uint32_t block);
+static void count_block(struct live *p, uint32_t block);
 
-static void walk_loop(struct live *p, const struct nest_statement *s)
+static void count_loop(struct live *p, const struct nest_statement *s)
 {
     bool over_time = s->kind == NEST_SEQ || s->kind == NEST_WHILE;
     uint32_t first = ++p->place, at = p->loops.count, n_values = p->l->nest->values.count;
@@ -83,8 +83,8 @@ static void walk_loop(struct live *p, const struct nest_statement *s)
             p->l->arena, &p->loops,
             (struct span){.first = first, .is_inner = true, .is_while = s->kind == NEST_WHILE});
     bear(p, s->first_carry, over_time ? s->n_in : 0);
-    walk(p, s->body);
-    walk(p, s->other);
+    count_block(p, s->body);
+    count_block(p, s->other);
     p->place++;
     read_all(p, s->n_yields, s->yields);
     for (uint32_t i = 0; i < s->n_combines; i++)
@@ -118,7 +118,7 @@ static void count(struct live *p, const struct nest_statement *s)
         }
 }
 
-static void walk(struct live *p, uint32_t block)
+static void count_block(struct live *p, uint32_t block)
 {
     nest_for_each (s, p->l->nest, block) {
         p->place++;
@@ -128,7 +128,7 @@ static void walk(struct live *p, uint32_t block)
         if (s->kind == NEST_MAP || s->kind == NEST_FOLD)
             p->times *= (double)cg_extent(p->l, s);
         if (s->body != NEST_NONE)
-            walk_loop(p, s);
+            count_loop(p, s);
         p->times = times;
         bear(p, s->result, s->n_results);
     }
@@ -224,7 +224,7 @@ unsigned cg_choose_chunks(struct cg_lowering *l, nest_id id, nest_id axis, unsig
                      .times = 1,
                      .born = arena_array(l->arena, uint32_t, n_values),
                      .last = arena_array(l->arena, uint32_t, n_values)};
-    walk(&p, s->body);
+    count_block(&p, s->body);
     unsigned chunks = CG_CHUNKS;
     double locals = short_locals(&p, id);
     for (uint32_t i = 0; i < p.loops.count; i++) {

@@ -43,7 +43,7 @@ static bool can_be_limited(void)
 #endif
 }
 
-static cg_entry *load(const char *path, const char *built)
+static cg_entry *load_code_generator(const char *path, const char *built)
 {
     void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (!library)
@@ -130,7 +130,7 @@ int main(int argc, char **argv)
     limit(RLIMIT_CPU, strtoull(argv[4], NULL, 10));
     struct cg_request request = read_request();
     struct cg_response response;
-    load(argv[2], argv[1])(&request, &response);
+    load_code_generator(argv[2], argv[1])(&request, &response);
     write_response(&response);
     _exit(0);
 }

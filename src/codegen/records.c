@@ -130,7 +130,7 @@ void cg_records_close(struct cg_lowering *l) { l->body.records = NULL; }
 // ---- Moving
 
 // The row of a lane.  Lanes past the end load that of lane 0.
-static LLVMValueRef row_of(struct cg_lowering *l, const struct tile *t, unsigned lane)
+static LLVMValueRef lane_row(struct cg_lowering *l, const struct tile *t, unsigned lane)
 {
     struct cg_parts p = cg_split_index(l, &t->s->index);
     jot_dtype d = l->nest->buffers.at[t->s->buffer].dtype;
@@ -162,7 +162,7 @@ static void load_lanes(struct cg_lowering *l, const struct tile *t, unsigned lan
     if (lanes == t->width) {
         for (unsigned i = 0; i < lanes; i++)
             out[i] =
-                cg_load_row(l, row_type(l, t), row_of(l, t, lane + i), alignment(l, t), NULL);
+                cg_load_row(l, row_type(l, t), lane_row(l, t, lane + i), alignment(l, t), NULL);
         cg_transpose(l, out, lanes);
         return;
     }
@@ -180,7 +180,7 @@ static struct cg_record_row row_of_thread(struct cg_lowering *l, const struct ti
                                   .first = t->first,
                                   .across = nest_index_factor(&t->s->index, axis_of_lanes(l)),
                                   .lane = LLVMGetElementType(row_type(l, t)),
-                                  .at = row_of(l, t, 0),
+                                  .at = lane_row(l, t, 0),
                                   .width = t->width,
                                   .bytes = alignment(l, t)};
 }
@@ -211,14 +211,14 @@ static void store_tile(struct cg_lowering *l, struct tile *t)
             LLVMValueRef mask = l->vector.mask;
             if (mask)
                 mask = cg_splat(&l->m, cg_extract(&l->m, mask, lane + i, 1), t->width);
-            cg_store_row(l, rows[i], row_of(l, t, lane + i), alignment(l, t), mask, false);
+            cg_store_row(l, rows[i], lane_row(l, t, lane + i), alignment(l, t), mask, false);
         }
     }
 }
 
 // The next tile from number `from` on that has the place of s, or NULL.
-static struct tile *tile_of(struct cg_lowering *l, const struct nest_statement *s,
-                            uint32_t from)
+static struct tile *next_tile(struct cg_lowering *l, const struct nest_statement *s,
+                              uint32_t from)
 {
     struct cg_records *r = l->body.records;
     if (!r || !r->has[s - l->nest->statements.at] || l->vector.mask != l->vector.tail)
@@ -234,7 +234,7 @@ static struct tile *tile_of(struct cg_lowering *l, const struct nest_statement *
 
 LLVMValueRef cg_records_load(struct cg_lowering *l, const struct nest_statement *s)
 {
-    struct tile *t = tile_of(l, s, 0);
+    struct tile *t = next_tile(l, s, 0);
     if (t && !t->at[0])
         load_tile(l, t);
     return t ? t->at[s->index.constant - t->first] : NULL;
@@ -243,8 +243,8 @@ LLVMValueRef cg_records_load(struct cg_lowering *l, const struct nest_statement 
 bool cg_records_store(struct cg_lowering *l, const struct nest_statement *s, LLVMValueRef v)
 {
     bool any = false;
-    for (struct tile *t = tile_of(l, s, 0); t;
-         t = tile_of(l, s, (uint32_t)(t - l->body.records->tiles.at) + 1)) {
+    for (struct tile *t = next_tile(l, s, 0); t;
+         t = next_tile(l, s, (uint32_t)(t - l->body.records->tiles.at) + 1)) {
         t->at[s->index.constant - t->first] = cg_wide(l, v);
         if (--t->missing == 0)
             store_tile(l, t);

@@ -68,7 +68,8 @@ static LLVMValueRef int_compare(struct machine *m, LLVMIntPredicate p, LLVMValue
     return LLVMBuildICmp(m->b, p, x, y, "");
 }
 
-static LLVMValueRef choose(struct machine *m, LLVMValueRef p, LLVMValueRef x, LLVMValueRef y)
+static LLVMValueRef select_value(struct machine *m, LLVMValueRef p, LLVMValueRef x,
+                                 LLVMValueRef y)
 {
     return LLVMBuildSelect(m->b, p, x, y, "");
 }
@@ -85,7 +86,7 @@ LLVMValueRef cg_sqrt(struct machine *m, LLVMValueRef x)
 }
 
 // lowest / -1 has no result that fits; the quotient is x / 1 then, which is lowest.
-static LLVMValueRef divide(struct machine *m, LLVMValueRef x, LLVMValueRef y)
+static LLVMValueRef divide_numbers(struct machine *m, LLVMValueRef x, LLVMValueRef y)
 {
     if (is_float(x))
         return cg_divide(m, x, y);
@@ -97,10 +98,10 @@ static LLVMValueRef divide(struct machine *m, LLVMValueRef x, LLVMValueRef y)
                                              int_compare(m, LLVMIntEQ, y, ones), "");
         unsafe = LLVMBuildOr(m->b, by_zero, overflow, "");
     }
-    LLVMValueRef safe = choose(m, unsafe, one, y);
+    LLVMValueRef safe = select_value(m, unsafe, one, y);
     LLVMValueRef quotient =
         is_signed(m) ? LLVMBuildSDiv(m->b, x, safe, "") : LLVMBuildUDiv(m->b, x, safe, "");
-    return choose(m, by_zero, ones, quotient);
+    return select_value(m, by_zero, ones, quotient);
 }
 
 // x / y where all lanes divide by the same number: a multiplication by its reciprocal and two
@@ -152,10 +153,10 @@ static LLVMValueRef remainder_of(struct machine *m, LLVMValueRef x, LLVMValueRef
     if (is_signed(m))
         unsafe = LLVMBuildOr(m->b, by_zero,
                              int_compare(m, LLVMIntEQ, y, int_like(m, y, UINT64_MAX)), "");
-    LLVMValueRef safe = choose(m, unsafe, one, y);
+    LLVMValueRef safe = select_value(m, unsafe, one, y);
     LLVMValueRef rest =
         is_signed(m) ? LLVMBuildSRem(m->b, x, safe, "") : LLVMBuildURem(m->b, x, safe, "");
-    return choose(m, by_zero, x, rest);
+    return select_value(m, by_zero, x, rest);
 }
 
 static LLVMValueRef absolute(struct machine *m, LLVMValueRef x)
@@ -165,7 +166,7 @@ static LLVMValueRef absolute(struct machine *m, LLVMValueRef x)
     if (!is_signed(m))
         return x;
     LLVMValueRef negative = int_compare(m, LLVMIntSLT, x, int_like(m, x, 0));
-    return choose(m, negative, LLVMBuildNeg(m->b, x, ""), x);
+    return select_value(m, negative, LLVMBuildNeg(m->b, x, ""), x);
 }
 
 static LLVMValueRef extreme(struct machine *m, LLVMValueRef x, LLVMValueRef y, bool larger)
@@ -174,7 +175,7 @@ static LLVMValueRef extreme(struct machine *m, LLVMValueRef x, LLVMValueRef y, b
         return cg_call2(m, larger ? "llvm.maximum" : "llvm.minimum", x, y);
     LLVMIntPredicate above = is_signed(m) ? LLVMIntSGT : LLVMIntUGT;
     LLVMIntPredicate below = is_signed(m) ? LLVMIntSLT : LLVMIntULT;
-    return choose(m, int_compare(m, larger ? above : below, x, y), x, y);
+    return select_value(m, int_compare(m, larger ? above : below, x, y), x, y);
 }
 
 static LLVMValueRef compare(struct machine *m, LLVMRealPredicate real, LLVMIntPredicate sign,
@@ -191,12 +192,13 @@ static LLVMValueRef shift(struct machine *m, enum shift kind, LLVMValueRef x, LL
 {
     unsigned width = width_of(x);
     LLVMValueRef inside = int_compare(m, LLVMIntULT, y, int_like(m, y, width));
-    LLVMValueRef by = choose(m, inside, y, int_like(m, y, kind == ARITHMETIC ? width - 1 : 0));
+    LLVMValueRef by =
+        select_value(m, inside, y, int_like(m, y, kind == ARITHMETIC ? width - 1 : 0));
     if (kind == ARITHMETIC)
         return LLVMBuildAShr(m->b, x, by, "");
     LLVMValueRef shifted =
         kind == LEFT ? LLVMBuildShl(m->b, x, by, "") : LLVMBuildLShr(m->b, x, by, "");
-    return choose(m, inside, shifted, int_like(m, x, 0));
+    return select_value(m, inside, shifted, int_like(m, x, 0));
 }
 
 static LLVMValueRef leading_zeros(struct machine *m, LLVMValueRef x)
@@ -211,7 +213,7 @@ static LLVMValueRef leading_zeros(struct machine *m, LLVMValueRef x)
 #define ADD(x, y) PICK(x, LLVMBuildFAdd, LLVMBuildAdd)(m->b, x, y, "")
 #define SUB(x, y) PICK(x, LLVMBuildFSub, LLVMBuildSub)(m->b, x, y, "")
 #define MUL(x, y) PICK(x, LLVMBuildFMul, LLVMBuildMul)(m->b, x, y, "")
-#define DIV(x, y) divide(m, x, y)
+#define DIV(x, y) divide_numbers(m, x, y)
 #define REM(x, y) remainder_of(m, x, y)
 #define NEG(x) PICK(x, LLVMBuildFNeg, LLVMBuildNeg)(m->b, x, "")
 #define ABS(x) absolute(m, x)
@@ -223,7 +225,7 @@ static LLVMValueRef leading_zeros(struct machine *m, LLVMValueRef x)
 #define COPYSIGN(x, s) cg_call2(m, "llvm.copysign", x, s)
 #define MAX(x, y) extreme(m, x, y, true)
 #define MIN(x, y) extreme(m, x, y, false)
-#define SELECT(p, x, y) choose(m, p, x, y)
+#define SELECT(p, x, y) select_value(m, p, x, y)
 #define EQ(x, y) compare(m, LLVMRealOEQ, LLVMIntEQ, LLVMIntEQ, x, y)
 #define NE(x, y) compare(m, LLVMRealUNE, LLVMIntNE, LLVMIntNE, x, y)
 #define LT(x, y) compare(m, LLVMRealOLT, LLVMIntSLT, LLVMIntULT, x, y)
@@ -313,15 +315,15 @@ static LLVMValueRef ints_from_floats(struct machine *m, LLVMValueRef x, jot_dtyp
     LLVMValueRef is_high = LLVMBuildFCmp(m->b, LLVMRealOGE, x, high, "");
     LLVMValueRef is_inside = LLVMBuildAnd(m->b, LLVMBuildFCmp(m->b, LLVMRealOGE, x, low, ""),
                                           LLVMBuildNot(m->b, is_high, ""), "");
-    LLVMValueRef inside = choose(m, is_inside, x, LLVMConstNull(LLVMTypeOf(x)));
+    LLVMValueRef inside = select_value(m, is_inside, x, LLVMConstNull(LLVMTypeOf(x)));
     LLVMTypeRef type = int_type(m, wide, x);
     LLVMValueRef y = is_signed_to || wide > bits ? LLVMBuildFPToSI(m->b, inside, type, "")
                                                  : LLVMBuildFPToUI(m->b, inside, type, "");
     if (wide > bits)
         y = LLVMBuildTrunc(m->b, y, int_type(m, bits, x), "");
     uint64_t most = UINT64_MAX >> (64 - bits + is_signed_to);
-    y = choose(m, is_high, int_like(m, y, most), y);
-    return choose(m, is_low, int_like(m, y, is_signed_to ? most + 1 : 0), y);
+    y = select_value(m, is_high, int_like(m, y, most), y);
+    return select_value(m, is_low, int_like(m, y, is_signed_to ? most + 1 : 0), y);
 }
 
 // fptosi.sat and fptoui.sat saturate and give 0 for NaN.
@@ -568,5 +570,6 @@ LLVMValueRef cg_wins(struct machine *m, enum ir_op op, jot_dtype d, LLVMValueRef
 struct cg_value cg_select(struct machine *m, LLVMValueRef p, struct cg_value a,
                           struct cg_value b)
 {
-    return (struct cg_value){choose(m, p, a.re, b.re), a.im ? choose(m, p, a.im, b.im) : NULL};
+    return (struct cg_value){select_value(m, p, a.re, b.re),
+                             a.im ? select_value(m, p, a.im, b.im) : NULL};
 }

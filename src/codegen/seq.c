@@ -27,7 +27,7 @@ static struct state make_state(struct cg_lowering *l, uint32_t n)
     return (struct state){n, arena_array(l->arena, struct cg_value, (size_t)n * CG_CHUNKS + 1)};
 }
 
-static struct cg_value *place(struct cg_lowering *l, const struct state *s, uint32_t i)
+static struct cg_value *value_at(struct cg_lowering *l, const struct state *s, uint32_t i)
 {
     return &s->at[(l->chunks.at ? l->chunks.now : 0) * s->n + i];
 }
@@ -40,7 +40,7 @@ static struct state collect(struct cg_lowering *l, const struct nest_statement *
     for (struct cg_turn t = {0}; cg_turn_next(l, &t);)
         for (uint32_t i = 0; i < s->n_in; i++) {
             struct cg_value v = l->values[from[i]];
-            *place(l, &all, i) = cg_is_wide(l, s->first_carry + i) ? cg_wide_value(l, v) : v;
+            *value_at(l, &all, i) = cg_is_wide(l, s->first_carry + i) ? cg_wide_value(l, v) : v;
         }
     return all;
 }
@@ -53,8 +53,8 @@ static struct state open_phis(struct cg_lowering *l, const struct nest_statement
     for (struct cg_turn t = {0}; cg_turn_next(l, &t);)
         for (uint32_t i = 0; i < s->n_in; i++) {
             bool is_shared = t.all && l->chunks.now && !cg_is_wide(l, s->first_carry + i);
-            *place(l, &phis, i) =
-                is_shared ? phis.at[i] : cg_phi(l, *place(l, from, i), before);
+            *value_at(l, &phis, i) =
+                is_shared ? phis.at[i] : cg_phi(l, *value_at(l, from, i), before);
         }
     return phis;
 }
@@ -66,14 +66,14 @@ static void close_phis(struct cg_lowering *l, const struct nest_statement *s,
     for (struct cg_turn t = {0}; cg_turn_next(l, &t);)
         for (uint32_t i = 0; i < s->n_in; i++)
             if (!t.all || !l->chunks.now || cg_is_wide(l, s->first_carry + i))
-                cg_phi_add(*place(l, phis, i), *place(l, next, i), latch);
+                cg_phi_add(*value_at(l, phis, i), *value_at(l, next, i), latch);
 }
 
 static void define(struct cg_lowering *l, nest_id first, const struct state *from)
 {
     for (struct cg_turn t = {0}; cg_turn_next(l, &t);)
         for (uint32_t i = 0; i < from->n; i++)
-            l->values[first + i] = *place(l, from, i);
+            l->values[first + i] = *value_at(l, from, i);
 }
 
 // Steps first .. first + count - 1, from what init says, in strips of so many that are written out;

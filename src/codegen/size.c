@@ -66,14 +66,14 @@ int64_t cg_most_written_out(const struct cg_module *m, const struct nest *nest)
 }
 
 // Registers that a value of the lanes at hand takes.
-static int64_t registers_of(const struct cg_lowering *l)
+static int64_t registers_of_lanes(const struct cg_lowering *l)
 {
     int64_t lanes = l->vector.lanes * (l->chunks.at ? l->chunks.count : 1),
             of_one = l->module->vector_bytes / 4;
     return of_one && lanes > of_one ? lanes / of_one : 1;
 }
 
-int64_t cg_room(const struct cg_lowering *l) { return l->written_out / registers_of(l); }
+int64_t cg_room(const struct cg_lowering *l) { return l->written_out / registers_of_lanes(l); }
 
 bool cg_may_repeat(const struct cg_lowering *l, const struct nest_statement *s, int64_t count)
 {

@@ -56,8 +56,8 @@ static int64_t distance(const struct cg_lowering *l, const struct nest_statement
 
 // Whether the elements that the centre reads in all turns are there, and those of a vector more on
 // the sides that are wanted.
-static bool is_inside(const struct cg_lowering *l, const struct family *f, nest_id axis,
-                      const struct nest_segment *turns)
+static bool reads_inside(const struct cg_lowering *l, const struct family *f, nest_id axis,
+                         const struct nest_segment *turns)
 {
     const struct nest_index *x = &f->centre->index;
     int64_t least = x->constant, most = x->constant, lanes = l->vector.lanes;
@@ -89,7 +89,7 @@ static void find_family(struct cg_lowering *l, const struct nest_block *b, uint3
         f.has_before |= d < 0;
         f.has_after |= d > 0;
     }
-    if ((!f.has_before && !f.has_after) || !is_inside(l, &f, out->axis, turns))
+    if ((!f.has_before && !f.has_after) || !reads_inside(l, &f, out->axis, turns))
         return;
     f.type = LLVMVectorType(cg_memory_type(l->module, f.centre->dtype), l->vector.lanes);
     vec_push(l->arena, &out->all, f);

@@ -18,12 +18,12 @@
 
 #define SHORTEST 8 // loops that are worth it
 
-static uint32_t count_uses(const struct cg_lowering *l, uint32_t block, nest_id buffer)
+static uint32_t count_buffer_uses(const struct cg_lowering *l, uint32_t block, nest_id buffer)
 {
     uint32_t n = 0;
     nest_for_each (s, l->nest, block)
-        n += (s->buffer == buffer) + count_uses(l, s->body, buffer) +
-             count_uses(l, s->other, buffer);
+        n += (s->buffer == buffer) + count_buffer_uses(l, s->body, buffer) +
+             count_buffer_uses(l, s->other, buffer);
     return n;
 }
 
@@ -40,7 +40,7 @@ bool cg_lies_along_time(const struct cg_lowering *l, const struct nest_statement
         return false;
     // Nobody may ask for what is put before it is there.
     return load ? b->role == NEST_IN
-                : b->role != NEST_LOCAL && count_uses(l, seq->body, s->buffer) == 1;
+                : b->role != NEST_LOCAL && count_buffer_uses(l, seq->body, s->buffer) == 1;
 }
 
 static bool may_stack(const struct cg_lowering *l, const struct nest_statement *seq,

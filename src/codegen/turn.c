@@ -86,7 +86,7 @@ static bool goes_together(const struct cg_lowering *l, const struct nest_stateme
 }
 
 // What the first turn has made for all.
-static bool is_shared(const struct cg_lowering *l, const struct nest_statement *s)
+static bool is_made_once(const struct cg_lowering *l, const struct nest_statement *s)
 {
     if (!nest_is_scalar(s))
         return false;
@@ -104,7 +104,7 @@ static void lower_run(struct cg_lowering *l, const nest_id *statements, uint32_t
             const struct nest_statement *s = cg_statement(l, statements[k]);
             if (l->marks[statements[k]].is_hoisted)
                 continue;
-            if (l->chunks.now && is_shared(l, s))
+            if (l->chunks.now && is_made_once(l, s))
                 for (uint32_t i = 0; i < s->n_results; i++)
                     l->values[s->result + i] = l->chunks.at[0].values[s->result + i];
             else

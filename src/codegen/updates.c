@@ -131,8 +131,8 @@ static bool is_plain_load(const struct nest_statement *s)
 
 // Stores a vector as the one of a turn, even or odd.  The memory is volatile, for to take lanes out
 // of registers one by one is slower than to read them.  Truth values stand in bytes.
-static LLVMValueRef keep(struct cg_lowering *l, LLVMValueRef at, LLVMValueRef turn,
-                         LLVMValueRef v)
+static LLVMValueRef keep_turn(struct cg_lowering *l, LLVMValueRef at, LLVMValueRef turn,
+                              LLVMValueRef v)
 {
     if (!v || cg_lanes_of(v) == 1)
         return NULL;
@@ -314,7 +314,8 @@ static LLVMValueRef lower_early(struct cg_lowering *l, const struct nest_stateme
         struct cg_value v = l->values[x->result], *at = &p->kept[x->result];
         *at = is_plain_load(x) && cg_lanes_of(v.re) > 1
                   ? v
-                  : (struct cg_value){keep(l, at->re, turn, v.re), keep(l, at->im, turn, v.im)};
+                  : (struct cg_value){keep_turn(l, at->re, turn, v.re),
+                                      keep_turn(l, at->im, turn, v.im)};
     }
     if (p->guard == NEST_NONE)
         return NULL;

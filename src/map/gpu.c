@@ -186,7 +186,7 @@ static bool is_of_row(const struct nest *n, nest_id loop, int64_t length)
 }
 
 // Whether the threads of a group share the loop.
-static bool is_shared(const struct nest *n, nest_id loop)
+static bool is_for_group(const struct nest *n, nest_id loop)
 {
     const struct nest_statement *s = nest_statement_at(n, loop);
     int64_t length = nest_extent(n, s);
@@ -196,8 +196,8 @@ static bool is_shared(const struct nest *n, nest_id loop)
 }
 
 // Neighbouring elements of a loop that threads of a group share, which go as the row does that is as long.
-static unsigned lanes_of(const struct map_gpu *m, const struct nest *n,
-                         const struct nest_statement *s, const struct map_row *row)
+static unsigned lanes_of_row(const struct map_gpu *m, const struct nest *n,
+                             const struct nest_statement *s, const struct map_row *row)
 {
     unsigned group = n->threads[NEST_GROUP_THREADS];
     nest_id axis = s->axes[s->n_axes - 1];
@@ -217,8 +217,8 @@ static void share_block(const struct map_gpu *m, struct nest *n, uint32_t block,
 {
     nest_for_each (s, n, block) {
         nest_id id = nest_id_of(n, s);
-        if (is_shared(n, id)) {
-            do_by_threads(n, id, lanes_of(m, n, s, row));
+        if (is_for_group(n, id)) {
+            do_by_threads(n, id, lanes_of_row(m, n, s, row));
             if (row->length && is_of_row(n, id, row->length))
                 set_level(n, id, NEST_IN_ROW);
             else if (s->kind != NEST_FOLD)
@@ -520,7 +520,7 @@ static void choose_scans(const struct map_gpu *m, struct nest *n)
             do_scan(m, n, nest_id_of(n, s));
 }
 
-static void choose(const struct map_gpu *m, struct nest *n)
+static void choose_levels(const struct map_gpu *m, struct nest *n)
 {
     struct loops c = loops_of(n);
     bool is_only = c.count == 1 && c.end;
@@ -548,7 +548,7 @@ void map_to_gpu(const struct map_gpu *m, struct nest *n)
     struct map_gpu of = *m;
     of.nest = n;
     clear(n);
-    choose(&of, n);
+    choose_levels(&of, n);
     place_locals(&of, n);
     n->price = map_gpu_price(n);
 }

@@ -55,8 +55,8 @@ static bool want(const struct map_gpu *m, struct map_ahead *c, const struct nest
 }
 
 // Fills the slots; false: there is no such part, or not enough of it.
-static bool divide(const struct map_gpu *m, struct map_ahead *c,
-                   const struct nest_statement *seq)
+static bool fill_slots(const struct map_gpu *m, struct map_ahead *c,
+                       const struct nest_statement *seq)
 {
     double work = 0;
     nest_for_each (s, m->nest, seq->body) {
@@ -128,7 +128,7 @@ struct map_ahead *map_ahead_find(const struct map_gpu *m, nest_id loop)
     }
     c->varies = varies;
     const struct nest_statement *seq = nest_statement_at(m->nest, c->loop);
-    if (!divide(m, c, seq))
+    if (!fill_slots(m, c, seq))
         return NULL;
     double work = find_apart(m, c, seq);
     c->strip = work < COST_COMMON ? 1 : STRIP;

@@ -34,7 +34,7 @@ static unsigned group_of(const struct map_gpu *m, const struct attention *a)
 
 // Two tiles of queries of a warp share what is read of keys and values; they need many registers, and
 // many queries to keep the GPU busy.
-static void choose(const struct map_gpu *m, struct nest *n, const struct attention *a)
+static void choose_threads(const struct map_gpu *m, struct nest *n, const struct attention *a)
 {
     int64_t depth = n->axes.at[a->depth].extent, columns = n->axes.at[a->column].extent;
     bool is_long = depth > PANEL || columns > PANEL;
@@ -83,7 +83,7 @@ bool map_attention_choose(const struct map_gpu *m, struct nest *n)
     if (attention_find(n, &a)) {
         const struct nest_statement *all[] = {a.q, a.k, a.v, a.put};
         if (are_aligned(m, all, 4))
-            choose(m, n, &a);
+            choose_threads(m, n, &a);
     } else if (attention_find_gradient(n, &g)) {
         const struct nest_statement *all[] = {g.a.q, g.a.k, g.a.v, g.dy, g.dq, g.dk, g.dv};
         if (are_aligned(m, all, 7))

@@ -67,7 +67,7 @@ struct touched {
     const bool *varies; // by value: along the axis
 };
 
-static void look(const struct map_gpu *m, uint32_t block, nest_id axis, struct touched *t)
+static void note_block(const struct map_gpu *m, uint32_t block, nest_id axis, struct touched *t)
 {
     nest_for_each (s, m->nest, block) {
         if (s->kind == NEST_WHILE || s->kind == NEST_IF || s->kind == NEST_SCAN ||
@@ -79,8 +79,8 @@ static void look(const struct map_gpu *m, uint32_t block, nest_id axis, struct t
         bool is_outer = !t->is_in_time && s->kind == NEST_SEQ;
         t->has_time |= is_outer;
         t->is_in_time |= is_outer;
-        look(m, s->body, axis, t);
-        look(m, s->other, axis, t);
+        note_block(m, s->body, axis, t);
+        note_block(m, s->other, axis, t);
         t->is_in_time &= !is_outer;
         if (s->kind != NEST_LOAD && (s->kind != NEST_PUT || s->op))
             continue;
@@ -103,7 +103,7 @@ bool map_may_have_lanes(const struct map_gpu *m, const struct nest_statement *s,
 {
     nest_id loop = nest_id_of(m->nest, s);
     struct touched t = {.varies = map_varies(m->nest, m->arena, m->uses, loop, axis)};
-    look(m, s->body, axis, &t);
+    note_block(m, s->body, axis, &t);
     return !t.has_control;
 }
 
@@ -111,7 +111,7 @@ unsigned map_lanes(const struct map_gpu *m, const struct nest_statement *s, nest
 {
     nest_id loop = nest_id_of(m->nest, s);
     struct touched t = {.varies = map_varies(m->nest, m->arena, m->uses, loop, axis)};
-    look(m, s->body, axis, &t);
+    note_block(m, s->body, axis, &t);
     if (t.has_control || t.together <= t.apart || !t.bytes)
         return 1;
     unsigned lanes = BYTES / t.bytes;

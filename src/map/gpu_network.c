@@ -199,8 +199,8 @@ static bool note_contract(const struct map_gpu *m, struct map_squads *q,
 }
 
 // The axis of units is that of the map that s stands in, and no fold.
-static bool look(const struct map_gpu *m, struct map_squads *q, const struct nest_statement *s,
-                 nest_id units, bool is_inside)
+static bool note_statement(const struct map_gpu *m, struct map_squads *q,
+                           const struct nest_statement *s, nest_id units, bool is_inside)
 {
     if (map_is_products(m->nest, s) || s->kind == NEST_OP || s->kind == NEST_CONST ||
         s->kind == NEST_INDEX)
@@ -212,7 +212,7 @@ static bool look(const struct map_gpu *m, struct map_squads *q, const struct nes
     if (s->kind != NEST_FOLD && (s->kind != NEST_MAP || is_inside || s->n_axes > 1))
         return false;
     nest_for_each (t, m->nest, s->body)
-        if (!look(m, q, t, map_squad_units(m->nest, s), true))
+        if (!note_statement(m, q, t, map_squad_units(m->nest, s), true))
             return false;
     return true;
 }
@@ -232,7 +232,7 @@ bool map_squads_find(const struct map_gpu *m, nest_id loop, struct map_squads *q
         return false;
     nest_for_each (t, n, s->body) {
         q->at_statement++;
-        if (!look(m, q, t, NEST_NONE, false))
+        if (!note_statement(m, q, t, NEST_NONE, false))
             return false;
     }
     for (nest_id i = 0; i < buffers; i++) {

@@ -7,7 +7,7 @@
 
 #include <stdlib.h>
 
-static uint64_t bytes_of(const struct nest_memory *m)
+static uint64_t memory_bytes(const struct nest_memory *m)
 {
     return (uint64_t)m->count * jot_dtype_size(m->dtype);
 }
@@ -25,7 +25,7 @@ static unsigned alignment_of(const struct nest_program *p, uint32_t memory)
         unsigned of = alignment_of(p, m->of[i]);
         align = of < align ? of : align;
     }
-    while (m->place == NEST_ROW && bytes_of(m) % align)
+    while (m->place == NEST_ROW && memory_bytes(m) % align)
         align /= 2;
     return align;
 }
@@ -42,7 +42,7 @@ static struct span span_of(const struct nest_program *p, const struct nest_memor
     switch (m->place) {
     case NEST_TEMPORARY:
         if (p->is_planned)
-            return (struct span){m->offset, m->offset + bytes_of(m)};
+            return (struct span){m->offset, m->offset + memory_bytes(m)};
         own += p->n_inputs + p->n_outputs; // memory is not planned yet
         return (struct span){own, own + 1};
     case NEST_INPUT:

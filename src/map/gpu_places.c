@@ -14,7 +14,7 @@ bool map_is_in_turn(const struct nest *n, const struct map_updates *u, nest_id v
 }
 
 // The value that says where it goes: it counts elements, and other terms count points.
-static bool find_place(const struct map_gpu *m, const struct map_updates *u,
+static bool find_value(const struct map_gpu *m, const struct map_updates *u,
                        struct map_places *p)
 {
     const struct nest_index *x = &u->put->index;
@@ -67,7 +67,7 @@ bool map_places_find(const struct map_gpu *m, const struct map_updates *u, struc
     *p = (struct map_places){0};
     int64_t step = (int64_t)MAP_SORT_BLOCK * 8; // places in 16 bytes of each thread
     bool is_such = u->window == 1 && u->copies == 1 && u->turns >= MAP_CHUNK &&
-                   find_place(m, u, p) && map_value_find(m, u, &p->value, &p->dtype) &&
+                   find_value(m, u, p) && map_value_find(m, u, &p->value, &p->dtype) &&
                    p->count >= LEAST_PLACES && p->count <= MAP_MOST_PLACES;
     p->room = (p->count + step - 1) / step * step;
     p->row = p->room + 8;

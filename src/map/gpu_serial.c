@@ -19,17 +19,18 @@ static const char *reason(const struct nest *n, const struct nest_statement *s)
 }
 
 // Whether threads share a loop in the block.
-static bool is_shared(const struct nest *n, uint32_t block)
+static bool has_shared_loop(const struct nest *n, uint32_t block)
 {
     nest_for_each (s, n, block)
-        if (nest_is_of_threads(s) || is_shared(n, s->body) || is_shared(n, s->other))
+        if (nest_is_of_threads(s) || has_shared_loop(n, s->body) ||
+            has_shared_loop(n, s->other))
             return true;
     return false;
 }
 
 // The loop with the most work below the block that threads of a group do not share; times: of the block.
-static void look(const struct nest *n, uint32_t block, bool is_group, double times,
-                 struct map_serial *out)
+static void find_most_work(const struct nest *n, uint32_t block, bool is_group, double times,
+                           struct map_serial *out)
 {
     nest_for_each (s, n, block) {
         if (!map_is_loop(s->kind) || nest_is_of_threads(s))
@@ -41,10 +42,10 @@ static void look(const struct nest *n, uint32_t block, bool is_group, double tim
         }
         // Threads of a group walk through loops over time together, where they share what is inside.
         bool is_walked = (s->kind == NEST_SEQ || s->kind == NEST_WHILE) &&
-                         (is_shared(n, s->body) || is_shared(n, s->other));
+                         (has_shared_loop(n, s->body) || has_shared_loop(n, s->other));
         if (is_group && (is_walked || s->kind == NEST_IF)) {
-            look(n, s->body, true, turns, out);
-            look(n, s->other, true, turns, out);
+            find_most_work(n, s->body, true, turns, out);
+            find_most_work(n, s->other, true, turns, out);
             continue;
         }
         if (turns * work > COST_ALONE && turns * work > out->work)
@@ -62,12 +63,12 @@ void map_serial_find(const struct nest *n, struct map_serial *out)
     if (n->special)
         return;
     if (n->threads[NEST_BLOCKS] == 1)
-        look(n, 0, is_group, 1, out);
+        find_most_work(n, 0, is_group, 1, out);
     else if (!n->threads[NEST_COLUMNS])
         nest_for_each (s, n, 0)
             if ((s->level == NEST_THREAD || s->level == NEST_GROUP) &&
                 (s->kind == NEST_PAR || s->kind == NEST_MAP) && nest_extent(n, s) < FEW_POINTS)
-                look(n, s->body, is_group, 1, out);
+                find_most_work(n, s->body, is_group, 1, out);
 }
 
 const char *map_serial_text(struct arena *arena, const struct nest *n)

@@ -24,7 +24,7 @@
 #define FEW_BLOCKS (GPU_MULTIPROCESSORS / 4)
 
 // The loop over turns that a block ends in, with plain statements before it; NULL for none.
-static const struct nest_statement *loop_in(const struct map_gpu *m, uint32_t block)
+static const struct nest_statement *turns_in(const struct map_gpu *m, uint32_t block)
 {
     const struct nest_block *b = &m->nest->blocks.at[block];
     for (uint32_t i = 0; i + 1 < b->statements.count; i++)
@@ -40,10 +40,10 @@ static bool find_turns(const struct map_gpu *m, struct map_updates *u,
                        const struct nest_statement *s)
 {
     struct nest_block *body = arena_new(m->arena, struct nest_block);
-    s = u->par ? loop_in(m, s->body) : s;
+    s = u->par ? turns_in(m, s->body) : s;
     u->turns = 1;
     while (s && s->kind == NEST_SEQ) {
-        const struct nest_statement *next = loop_in(m, s->body);
+        const struct nest_statement *next = turns_in(m, s->body);
         const struct nest_block *b = &m->nest->blocks.at[s->body];
         if (u->n_loops == MAP_TURN_LOOPS || s->n_axes != 1 || s->n_in || s->n_results)
             return false;
@@ -100,8 +100,8 @@ static void find_dependent(const struct map_gpu *m, struct map_updates *u)
 
 // Of the place what turns change, without what all of it is a multiple of: neighbouring rows of places
 // go to other bins.
-static struct nest_index row_of(const struct map_gpu *m, const struct map_updates *u,
-                                int64_t *out_common)
+static struct nest_index changing_part(const struct map_gpu *m, const struct map_updates *u,
+                                       int64_t *out_common)
 {
     const struct nest_index *x = &u->put->index;
     struct nest_term *terms = arena_array(m->arena, struct nest_term, x->count + 1);
@@ -269,7 +269,7 @@ bool map_updates_find(const struct map_gpu *m, nest_id loop, struct map_updates 
     u->is_window = arena_array(m->arena, bool, m->nest->axes.count + 1);
     find_window(m, loop, u);
     int64_t common;
-    u->row = row_of(m, u, &common);
+    u->row = changing_part(m, u, &common);
     lay_out(m, u, common);
     if (u->copies > 1 && !u->is_carried) {
         u->copies = 1;

@@ -426,7 +426,7 @@ static void check_grid(struct verifier *v, const struct map_gpu *m,
 }
 
 // The one loop with a level in the block that all blocks of threads share, or the last loop.
-static const struct nest_statement *loop_in(const struct nest *n, uint32_t block)
+static const struct nest_statement *grid_loop_in(const struct nest *n, uint32_t block)
 {
     const struct nest_statement *last = NULL;
     nest_for_each (s, n, block)
@@ -439,7 +439,7 @@ static const struct nest_statement *loop_in(const struct nest *n, uint32_t block
 static void check_kernel(struct verifier *v, const struct map_gpu *m)
 {
     const struct nest *n = v->nest;
-    const struct nest_statement *last = loop_in(n, 0), *end = NULL;
+    const struct nest_statement *last = grid_loop_in(n, 0), *end = NULL;
     uint32_t others = 0;
     nest_for_each (s, n, 0) {
         others += map_is_loop(s->kind) && s != last && s->kind != NEST_SCAN;
@@ -454,8 +454,8 @@ static void check_kernel(struct verifier *v, const struct map_gpu *m)
         check_threads_points(v, m, last);
     else if (is_map && last->level == NEST_GROUP)
         check_groups(v, m, last);
-    else if (is_map && last->level == NEST_GRID && loop_in(n, last->body))
-        check_grid(v, m, last, loop_in(n, last->body));
+    else if (is_map && last->level == NEST_GRID && grid_loop_in(n, last->body))
+        check_grid(v, m, last, grid_loop_in(n, last->body));
     else if (is_map)
         FAULT(v, last, "blocks of threads do not share it by @%s", level_name(last));
     else
@@ -501,8 +501,8 @@ static void check_special(struct verifier *v, const struct map_gpu *m)
         (n->special == NEST_ATTENTION_GRADIENT && block < 4 * GPU_WARP))
         FAULT(v, NULL, "its %u threads do not have it", block);
     if (n->special == NEST_TRIPS &&
-        (!map_trips_find(m, nest_id_of(v->nest, loop_in(v->nest, 0)), &t) || trips % 2 == 0 ||
-         m->trips % trips || trips * t.reach > MAP_TRIPS_HALO))
+        (!map_trips_find(m, nest_id_of(v->nest, grid_loop_in(v->nest, 0)), &t) ||
+         trips % 2 == 0 || m->trips % trips || trips * t.reach > MAP_TRIPS_HALO))
         FAULT(v, NULL, "a launch does not make %u trips", trips);
     for (uint32_t i = 0; i < n->buffers.count; i++)
         if ((is_apart ? NEST_OWN : n->buffers.at[i].space) != v->nest->buffers.at[i].space)

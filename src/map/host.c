@@ -81,8 +81,8 @@ static unsigned registers_of(const struct map_host *host)
     return host->vector_bytes == 64 ? 32 : 16;
 }
 
-static unsigned lanes_of(const struct nest *n, const struct nest_statement *s, nest_id axis,
-                         const struct map_host *host)
+static unsigned count_lanes(const struct nest *n, const struct nest_statement *s, nest_id axis,
+                            const struct map_host *host)
 {
     unsigned bytes = 1;
     double ops = 0, expensive = 0;
@@ -122,43 +122,45 @@ struct place {
 };
 
 // The axis of lanes that the loop gets, or NEST_NONE.
-static nest_id choose(struct nest *n, nest_id loop, struct map_time time,
-                      const struct map_host *host)
+static nest_id choose_lanes(struct nest *n, nest_id loop, struct map_time time,
+                            const struct map_host *host)
 {
     const struct nest_statement *s = nest_statement_at(n, loop);
     nest_id axis = NEST_NONE;
     if (s->kind != NEST_FOLD || nest_extent(n, s) > 1)
         map_cost_in(n, loop, time, &axis);
     if (axis != NEST_NONE)
-        n->axes.at[axis].vector = lanes_of(n, s, axis, host);
+        n->axes.at[axis].vector = count_lanes(n, s, axis, host);
     return axis;
 }
 
-static void walk(struct nest *n, uint32_t block, struct place at, const struct map_host *host);
+static void map_block(struct nest *n, uint32_t block, struct place at,
+                      const struct map_host *host);
 
-static void walk_loop(struct nest *n, nest_id loop, struct place at,
-                      const struct map_host *host)
+static void map_loop(struct nest *n, nest_id loop, struct place at, const struct map_host *host)
 {
     const struct nest_statement *s = nest_statement_at(n, loop);
-    nest_id axis = at.in_lanes && !at.in_while ? NEST_NONE : choose(n, loop, at.time, host);
+    nest_id axis =
+        at.in_lanes && !at.in_while ? NEST_NONE : choose_lanes(n, loop, at.time, host);
     const struct nest_block *body = &n->blocks.at[s->body];
     // Through time several vectors go side by side, all of them in step.
     bool may = axis != NEST_NONE && !at.in_fold && !nest_has_time(n, s->body);
     for (uint32_t i = 0; may && i < body->statements.count; i++)
         if (map_folds_by_lane(n, s, nest_statement_at(n, body->statements.at[i]), axis,
                               at.time))
-            choose(n, body->statements.at[i], at.time, host);
+            choose_lanes(n, body->statements.at[i], at.time, host);
     if (axis != NEST_NONE)
         at = (struct place){.in_lanes = true, .in_fold = at.in_fold, .time = at.time};
     at.in_fold |= s->kind == NEST_FOLD;
-    walk(n, s->body, at, host);
+    map_block(n, s->body, at, host);
 }
 
-static void walk(struct nest *n, uint32_t block, struct place at, const struct map_host *host)
+static void map_block(struct nest *n, uint32_t block, struct place at,
+                      const struct map_host *host)
 {
     nest_for_each (s, n, block) {
         if (s->kind == NEST_PAR || s->kind == NEST_MAP || s->kind == NEST_FOLD) {
-            walk_loop(n, nest_id_of(n, s), at, host);
+            map_loop(n, nest_id_of(n, s), at, host);
             continue;
         }
         struct place inside = at;
@@ -166,8 +168,8 @@ static void walk(struct nest *n, uint32_t block, struct place at, const struct m
         if (s->kind == NEST_SEQ)
             inside.time =
                 (struct map_time){s->axes[0], registers_of(host) / 2 * host->vector_bytes};
-        walk(n, s->body, inside, host);
-        walk(n, s->other, inside, host);
+        map_block(n, s->body, inside, host);
+        map_block(n, s->other, inside, host);
     }
 }
 
@@ -190,6 +192,6 @@ void map_to_host(struct nest *n, const struct map_host *host)
 {
     for (uint32_t i = 0; i < n->axes.count; i++)
         n->axes.at[i].vector = 0;
-    walk(n, 0, (struct place){.time = {NEST_NONE, 0}}, host);
+    map_block(n, 0, (struct place){.time = {NEST_NONE, 0}}, host);
     n->price = map_price(n);
 }

@@ -189,7 +189,7 @@ static struct choice look_at_axis(const struct nest *n, nest_id loop, uint32_t a
 }
 
 // The choices of the loops of the block, by statement.
-static bool choose(const struct nest *n, uint32_t block, struct choice *choices)
+static bool choose_jams(const struct nest *n, uint32_t block, struct choice *choices)
 {
     const struct nest_block *b = &n->blocks.at[block];
     bool any = false;
@@ -209,7 +209,7 @@ static bool choose(const struct nest *n, uint32_t block, struct choice *choices)
                 (!best->most || c.found.shared > best->found.shared))
                 *best = c;
         }
-        any |= best->most || choose(n, s->body, choices);
+        any |= best->most || choose_jams(n, s->body, choices);
     }
     return any;
 }
@@ -245,7 +245,8 @@ static const nest_id *values_of(const struct jam *j, int64_t e, uint32_t count,
 }
 
 // Of element e.
-static struct nest_index index_of(const struct jam *j, int64_t e, const struct nest_index *x)
+static struct nest_index index_of_element(const struct jam *j, int64_t e,
+                                          const struct nest_index *x)
 {
     struct nest_term *terms = arena_array(j->from->arena, struct nest_term, x->count + 1);
     int64_t constant = x->constant;
@@ -282,7 +283,7 @@ static void copy_plain(struct jam *j, int64_t e, const struct nest_statement *s)
 {
     struct nest_builder *b = &j->b;
     nest_id guard = value_of(j, e, s->guard), first = NEST_NONE;
-    struct nest_index index = index_of(j, e, &s->index);
+    struct nest_index index = index_of_element(j, e, &s->index);
     const nest_id *in = values_of(j, e, s->n_in, s->in);
     if (s->kind == NEST_OP)
         first = nest_op(b, s->op, s->dtype, (int)s->n_in, in, s->bits);
@@ -453,7 +454,7 @@ static bool may_be_copied(const struct nest *n, uint32_t block)
 bool map_jam(struct nest *n)
 {
     struct choice *choices = arena_array(n->arena, struct choice, n->statements.count + 1);
-    if (n->choices & NEST_NO_JAM || !may_be_copied(n, 0) || !choose(n, 0, choices))
+    if (n->choices & NEST_NO_JAM || !may_be_copied(n, 0) || !choose_jams(n, 0, choices))
         return false;
     *n = *jammed(n, choices);
     return true;

@@ -60,7 +60,7 @@ static struct nest_index along(const struct stage *g, const struct nest_index *x
     return nest_index_make(a, x->constant, (int)x->count, terms);
 }
 
-static struct nest_index element(const struct stage *g, nest_id axis)
+static struct nest_index element_index(const struct stage *g, nest_id axis)
 {
     return nest_index_make(g->b.nest->arena, 0, 1, &(struct nest_term){1, axis, false});
 }
@@ -73,9 +73,9 @@ static void add_copy(struct stage *g, const struct nest_statement *far, nest_id 
     nest_open(&g->b, NEST_MAP, 1, &axis);
     if (far->kind == NEST_LOAD) {
         v = nest_load(&g->b, far->buffer, place, NEST_NONE);
-        nest_put(&g->b, local, element(g, axis), v, NEST_NONE);
+        nest_put(&g->b, local, element_index(g, axis), v, NEST_NONE);
     } else {
-        v = nest_load(&g->b, local, element(g, axis), NEST_NONE);
+        v = nest_load(&g->b, local, element_index(g, axis), NEST_NONE);
         nest_put(&g->b, far->buffer, place, v, NEST_NONE);
     }
     nest_close(&g->b, 0, NULL);
@@ -122,7 +122,7 @@ static void stage_map(struct stage *g, nest_id map)
                 add_copy(g, &far, all.at[k].local);
         }
         statement(n, id)->buffer = all.at[k].local;
-        statement(n, id)->index = element(g, g->unit);
+        statement(n, id)->index = element_index(g, g->unit);
     }
     vec_push(n->arena, &n->blocks.at[vec_last(&g->b.open)].statements, map);
     for (uint32_t i = 0; i < all.count; i++)

@@ -42,7 +42,7 @@ static double moved_by(const struct walk *w, const struct nest_statement *s)
     return moved;
 }
 
-static void walk(struct walk *w, uint32_t block)
+static void add_block(struct walk *w, uint32_t block)
 {
     nest_for_each (s, w->n, block) {
         if ((s->kind == NEST_LOAD || s->kind == NEST_PUT) && s->buffer == w->buffer) {
@@ -52,8 +52,8 @@ static void walk(struct walk *w, uint32_t block)
         uint32_t depth = w->depth;
         for (uint32_t i = 0; i < s->n_axes && w->depth < MOST_AXES; i++)
             w->around[w->depth++] = s->axes[i];
-        walk(w, s->body);
-        walk(w, s->other);
+        add_block(w, s->body);
+        add_block(w, s->other);
         w->depth = depth;
     }
 }
@@ -66,7 +66,7 @@ double map_traffic(const struct nest *n)
         if (b->role == NEST_LOCAL)
             continue;
         struct walk w = {.n = n, .buffer = i};
-        walk(&w, 0);
+        add_block(&w, 0);
         all += (double)b->count * (double)dtype_get(b->dtype)->bytes;
         moved += w.moved[0] + w.moved[1];
     }

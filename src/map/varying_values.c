@@ -82,7 +82,7 @@ static void search_block(struct search *s, uint32_t block)
 
 // Adds the uses of each buffer in the block; a put that accumulates over the loop around it is stored
 // behind.
-static void count_uses(const struct nest *n, uint32_t block, nest_id loop, uint32_t *uses)
+static void add_uses(const struct nest *n, uint32_t block, nest_id loop, uint32_t *uses)
 {
     nest_for_each (s, n, block) {
         bool accumulates = s->kind == NEST_PUT && s->op && s->fold == loop;
@@ -91,8 +91,8 @@ static void count_uses(const struct nest *n, uint32_t block, nest_id loop, uint3
         for (int k = 0; k < 2; k++)
             if (s->source[k] != NEST_NONE)
                 uses[s->source[k]]++;
-        count_uses(n, s->body, loop, uses);
-        count_uses(n, s->other, loop, uses);
+        add_uses(n, s->body, loop, uses);
+        add_uses(n, s->other, loop, uses);
     }
 }
 
@@ -104,13 +104,13 @@ bool map_is_inside(const struct nest *nest, struct arena *arena, struct map_uses
         u->all = arena_array(arena, uint32_t, n);
         u->inside = arena_array(arena, uint32_t, n);
         u->loop = NEST_NONE;
-        count_uses(nest, 0, NEST_NONE, u->all);
+        add_uses(nest, 0, NEST_NONE, u->all);
     }
     if (u->loop != loop) {
         const struct nest_statement *s = nest_statement_at(nest, loop);
         memset(u->inside, 0, n * sizeof *u->inside);
-        count_uses(nest, s->body, loop, u->inside);
-        count_uses(nest, s->other, loop, u->inside);
+        add_uses(nest, s->body, loop, u->inside);
+        add_uses(nest, s->other, loop, u->inside);
         u->loop = loop;
     }
     return u->inside[buffer] == u->all[buffer];

@@ -30,7 +30,7 @@ static nest_id maker_of(const struct cg_lowering *l, nest_id value)
 
 // ---- What is in arms
 
-static void count_uses(const struct cg_lowering *l, uint32_t *uses)
+static void count_value_uses(const struct cg_lowering *l, uint32_t *uses)
 {
     nest_for_all (s, l->nest)
         nest_for_uses (v, s)
@@ -102,7 +102,7 @@ static struct gpu_arms *find_all(struct cg_lowering *l)
         for (uint32_t k = 0; k < b->statements.count; k++)
             a->home[b->statements.at[k]] = b;
     }
-    count_uses(l, uses);
+    count_value_uses(l, uses);
     for (nest_id i = 0; i < n; i++) {
         const struct nest_statement *s = cg_statement(l, i);
         if (s->kind != NEST_OP || s->op != IR_select || s->dtype != JOT_F32 || !a->home[i])
@@ -125,7 +125,7 @@ static struct gpu_arms *arms_of(struct cg_lowering *l)
 
 // ---- Arms that are skipped
 
-static LLVMValueRef lane_of(struct cg_lowering *l, LLVMValueRef v, unsigned k)
+static LLVMValueRef value_for_lane(struct cg_lowering *l, LLVMValueRef v, unsigned k)
 {
     return v && cg_lanes_of(v) > 1 ? cg_extract(&l->m, v, k, 1) : v;
 }
@@ -142,7 +142,7 @@ static LLVMValueRef lower_arm(struct cg_lowering *l, const struct gpu_arms *a, n
         if (at.select != id || at.side != a->skipped[id])
             continue;
         for (uint32_t j = 0; j < s->n_in; j++)
-            l->values[s->in[j]].re = lane_of(l, l->values[s->in[j]].re, k);
+            l->values[s->in[j]].re = value_for_lane(l, l->values[s->in[j]].re, k);
         cg_lower_statement(l, home->statements.at[i]);
     }
     return l->values[cg_statement(l, id)->in[a->skipped[id]]].re;
@@ -164,7 +164,7 @@ static void lower_select(struct cg_lowering *l, struct gpu_arms *a, nest_id id)
     a->is_inside = true;
     l->vector.lanes = 1;
     for (unsigned k = 0; k < lanes; k++) {
-        LLVMValueRef chosen = lane_of(l, p, k), own = lane_of(l, quick, k);
+        LLVMValueRef chosen = value_for_lane(l, p, k), own = value_for_lane(l, quick, k);
         LLVMValueRef wants = side == 1 ? chosen : LLVMBuildNot(b, chosen, "");
         LLVMBasicBlockRef from, warm = cg_cold_open(&l->m, wants, &from);
         own = cg_cold_close(&l->m, warm, from, own, lower_arm(l, a, id, k, before));

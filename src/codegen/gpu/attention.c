@@ -397,7 +397,7 @@ static LLVMValueRef weigh(struct code *c, LLVMValueRef turn, LLVMValueRef *s)
 }
 
 // Copies of the thread's are there, and all threads are done with what they replaced.
-static void meet(struct code *c)
+static void finish_copies(struct code *c)
 {
     gpu_tensor_wait(&c->t);
     if (c->is_grouped)
@@ -418,7 +418,7 @@ static void go_through_keys(struct code *c)
     LLVMValueRef *s = arena_array(c->l->arena, LLVMValueRef, c->tiles * KEYS / 2);
     LLVMValueRef *weights = arena_array(c->l->arena, LLVMValueRef, c->tiles * KEYS / 4);
     LLVMValueRef stage = stage_of(c, loop.index);
-    meet(c);
+    finish_copies(c);
     fetch_next(c, loop.index, fetch_keys);
     fetch_next(c, loop.index, fetch_values);
     make_scores(c, stage, s);
@@ -461,14 +461,14 @@ static void go_through_keys_grouped(struct code *c)
     LLVMValueRef *weights = arena_array(c->l->arena, LLVMValueRef, KEYS / 4);
     LLVMValueRef zero = cg_int(c->l->module, 0), one = cg_int(c->l->module, 1);
     LLVMValueRef last = cg_int(c->l->module, c->turns - 1);
-    meet(c);
+    finish_copies(c);
     fetch_next(c, zero, fetch_keys);
     fetch_values(c, zero);
     start_scores(c, zero, s);
     gpu_warpgroup_finish(&c->t, s, KEYS / 2, 0, 0, NULL);
     weigh(c, zero, s);
     struct cg_loop loop = cg_loop_open(c->l, one, cg_int(c->l->module, c->turns), one);
-    meet(c);
+    finish_copies(c);
     fetch_next(c, loop.index, fetch_keys);
     fetch_values(c, loop.index);
     start_scores(c, loop.index, s);
@@ -478,7 +478,7 @@ static void go_through_keys_grouped(struct code *c)
     finish_values(c, sum, weights);
     scale_sums(c, any);
     cg_loop_close(c->l, &loop);
-    meet(c);
+    finish_copies(c);
     start_values(c, last, sum, weights);
     finish_values(c, sum, weights);
 }

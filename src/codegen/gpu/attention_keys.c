@@ -157,8 +157,8 @@ static void find_warp(struct gpu_gradient *c, const struct turned *t, LLVMValueR
 }
 
 // Two of the thread's numbers of dq, from or to what the block of threads has of it.
-static LLVMValueRef place_of(struct gpu_gradient *c, const struct turned *t, LLVMValueRef query,
-                             LLVMValueRef column, int row, int eighth)
+static LLVMValueRef gradient_place(struct gpu_gradient *c, const struct turned *t,
+                                   LLVMValueRef query, LLVMValueRef column, int row, int eighth)
 {
     LLVMValueRef at =
         sum_of(c, gpu_tensor_plus(&c->t, query, row / 2 * GPU_TILE + row % 2 * 8), c->t.row);
@@ -177,7 +177,7 @@ static void move_dq(struct gpu_gradient *c, const struct turned *t, LLVMValueRef
     for (int row = 0; row < 2 * t->tiles; row++)
         for (int i = 0; i < eighths; i++) {
             LLVMValueRef *own = t->dq + (row / 2 * eighths + i) * 4 + row % 2 * 2;
-            LLVMValueRef at = place_of(c, t, query, column, row, i), x;
+            LLVMValueRef at = gradient_place(c, t, query, column, row, i), x;
             x = stores ? LLVMGetUndef(two) : LLVMBuildLoad2(c->b, two, at, "");
             for (int k = 0; k < 2; k++)
                 if (stores)

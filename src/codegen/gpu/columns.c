@@ -176,8 +176,8 @@ static LLVMValueRef if_there(struct cg_lowering *l, const struct parts *t, LLVMV
     return LLVMBuildSelect(l->m.b, t->is_there, count, cg_int(l->module, 0), "");
 }
 
-static LLVMValueRef row_of(struct cg_lowering *l, const struct parts *t, LLVMValueRef part,
-                           LLVMValueRef vector)
+static LLVMValueRef part_row(struct cg_lowering *l, const struct parts *t, LLVMValueRef part,
+                             LLVMValueRef vector)
 {
     LLVMValueRef row = LLVMBuildMul(l->m.b, part, cg_int(l->module, t->points.count), "");
     return LLVMBuildAdd(l->m.b, row, vector, "");
@@ -220,7 +220,7 @@ static void lower_parts(struct cg_lowering *l, struct parts *t, struct cg_kernel
     LLVMValueRef leads = LLVMBuildICmp(b, LLVMIntEQ, g->place, gpu_i32(l, 0), "");
     struct cg_branch lead = cg_if_open(l, LLVMBuildAnd(b, leads, t->is_there, ""));
     for (uint32_t i = 0; i < p.s->n_combines; i++)
-        gpu_row_store(l, &p.all[i], &t->results[i], row_of(l, t, part, vector), &all[i]);
+        gpu_row_store(l, &p.all[i], &t->results[i], part_row(l, t, part, vector), &all[i]);
     cg_if_close(l, &lead);
     set_lanes(l, t, false);
     gpu_sync(l);
@@ -265,7 +265,7 @@ static void lower_end(struct cg_lowering *l, struct parts *t, struct cg_kernel *
     struct cg_loop loop = cg_loop_open(l, cg_int(l->module, 0), count, cg_int(l->module, 1));
     LLVMValueRef part = LLVMBuildAdd(b, first, loop.index, "");
     for (uint32_t i = 0; i < p.s->n_combines; i++)
-        all[i] = gpu_row_load(l, &p.all[i], &t->results[i], row_of(l, t, part, vector));
+        all[i] = gpu_row_load(l, &p.all[i], &t->results[i], part_row(l, t, part, vector));
     gpu_tree_push(l, &tree, loop.index, all);
     cg_loop_close(l, &loop);
     gpu_tree_any(l, &tree, count, all);

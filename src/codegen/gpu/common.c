@@ -61,7 +61,7 @@ struct lowering {
     LLVMValueRef *carries;              // memory of a thread that becomes registers
 };
 
-static LLVMTypeRef type_of(const struct lowering *p, nest_id value)
+static LLVMTypeRef slot_type(const struct lowering *p, nest_id value)
 {
     return cg_lane_type(p->l->module, p->l->nest->values.at[value].dtype);
 }
@@ -81,14 +81,14 @@ static LLVMValueRef slot_of_step(const struct lowering *p, LLVMValueRef at, uint
     return slot_at(p, p->steps, LLVMBuildAdd(b, row, cg_int(p->l->module, slot), ""));
 }
 
-static LLVMValueRef load(const struct lowering *p, nest_id value, LLVMValueRef at)
+static LLVMValueRef load_slot(const struct lowering *p, nest_id value, LLVMValueRef at)
 {
-    LLVMValueRef v = LLVMBuildLoad2(p->l->m.b, type_of(p, value), at, "");
+    LLVMValueRef v = LLVMBuildLoad2(p->l->m.b, slot_type(p, value), at, "");
     LLVMSetAlignment(v, dtype_get(p->l->nest->values.at[value].dtype)->bytes);
     return v;
 }
 
-static void store(const struct lowering *p, nest_id value, LLVMValueRef v, LLVMValueRef at)
+static void store_slot(const struct lowering *p, nest_id value, LLVMValueRef v, LLVMValueRef at)
 {
     LLVMSetAlignment(LLVMBuildStore(p->l->m.b, v, at),
                      dtype_get(p->l->nest->values.at[value].dtype)->bytes);
@@ -101,8 +101,8 @@ static void move_state(const struct lowering *p, bool is_load)
         nest_id v = p->seq->first_carry + i;
         LLVMValueRef shared = slot_at(p, p->state, cg_int(p->l->module, i));
         if (!p->c->of->varies[v])
-            store(p, v, load(p, v, is_load ? shared : p->carries[i]),
-                  is_load ? p->carries[i] : shared);
+            store_slot(p, v, load_slot(p, v, is_load ? shared : p->carries[i]),
+                       is_load ? p->carries[i] : shared);
     }
 }
 
@@ -125,9 +125,9 @@ static void load_carries(const struct lowering *p, LLVMValueRef at, enum part pa
         if (p->c->of->varies[v] != (part == REST))
             continue;
         LLVMValueRef from = part == WANTED ? carry_of_step(p, at, i) : p->carries[i];
-        p->l->values[v].re = load(p, v, from);
+        p->l->values[v].re = load_slot(p, v, from);
         if (part == CARRIED)
-            store(p, v, p->l->values[v].re, carry_of_step(p, at, i));
+            store_slot(p, v, p->l->values[v].re, carry_of_step(p, at, i));
     }
 }
 
@@ -135,8 +135,8 @@ static void store_carries(const struct lowering *p, enum part part)
 {
     for (uint32_t i = 0; i < p->seq->n_in; i++)
         if (p->c->of->varies[p->seq->first_carry + i] == (part == REST))
-            store(p, p->seq->first_carry + i, p->l->values[p->seq->yields[i]].re,
-                  p->carries[i]);
+            store_slot(p, p->seq->first_carry + i, p->l->values[p->seq->yields[i]].re,
+                       p->carries[i]);
 }
 
 static void set_step(const struct lowering *p, LLVMValueRef at)
@@ -159,7 +159,8 @@ static void do_common(const struct lowering *p, LLVMValueRef at, enum part part)
             cg_lower_statement(l, id);
     }
     for (uint32_t i = 0; part == WANTED && i < p->c->of->n_slots; i++)
-        store(p, p->c->of->slots[i], l->values[p->c->of->slots[i]].re, slot_of_step(p, at, i));
+        store_slot(p, p->c->of->slots[i], l->values[p->c->of->slots[i]].re,
+                   slot_of_step(p, at, i));
     if (part == CARRIED)
         store_carries(p, part);
 }
@@ -171,11 +172,11 @@ static void load_slots(const struct lowering *p, LLVMValueRef at)
     LLVMBuilderRef b = l->m.b;
     for (uint32_t i = 0; i < p->c->of->n_slots; i++) {
         nest_id slot = p->c->of->slots[i];
-        LLVMValueRef all = load(p, slot, slot_of_step(p, at, i));
+        LLVMValueRef all = load_slot(p, slot, slot_of_step(p, at, i));
         all = cg_splat(&l->m, all, l->vector.lanes);
         for (unsigned k = 1; k < l->vector.lanes; k++) {
             LLVMValueRef step = LLVMBuildAdd(b, at, cg_int(l->module, k), "");
-            LLVMValueRef one = load(p, slot, slot_of_step(p, step, i));
+            LLVMValueRef one = load_slot(p, slot, slot_of_step(p, step, i));
             all = LLVMBuildInsertElement(b, all, one, gpu_i32(l, k), "");
         }
         l->values[slot] = (struct cg_value){all, NULL};
@@ -277,8 +278,8 @@ static void open_carries(struct lowering *p)
     p->carries = arena_array(l->arena, LLVMValueRef, p->seq->n_in + 1);
     for (uint32_t i = 0; i < p->seq->n_in; i++) {
         nest_id v = p->seq->first_carry + i;
-        p->carries[i] = cg_alloca(l, type_of(p, v), 1);
-        store(p, v, l->values[p->seq->in[i]].re, p->carries[i]);
+        p->carries[i] = cg_alloca(l, slot_type(p, v), 1);
+        store_slot(p, v, l->values[p->seq->in[i]].re, p->carries[i]);
     }
 }
 
@@ -338,6 +339,6 @@ bool gpu_common(struct cg_lowering *l, nest_id id)
     cg_forget_hoisted(l, s->body);
     for (uint32_t i = 0; i < s->n_in; i++)
         l->values[s->result + i] =
-            (struct cg_value){load(&p, s->first_carry + i, p.carries[i]), NULL};
+            (struct cg_value){load_slot(&p, s->first_carry + i, p.carries[i]), NULL};
     return true;
 }

@@ -45,7 +45,7 @@ static unsigned count_operands(const struct nest *nest)
 }
 
 // Where the threads are, from the machine or, in a phase, from what stands behind the operands.
-static void find_place(struct cg_lowering *l, unsigned n)
+static void find_thread(struct cg_lowering *l, unsigned n)
 {
     struct cg_gpu *g = l->gpu;
     g->thread =
@@ -100,7 +100,7 @@ static void begin_function(struct cg_lowering *l, const char *symbol, unsigned e
         l->buffers[i].base = LLVMGetParam(l->frame.function, operand++);
     }
     struct cg_gpu *g = l->gpu;
-    find_place(l, n);
+    find_thread(l, n);
     g->place = g->thread;
     g->number = gpu_i32(l, 0);
     if (g->columns) {

@@ -57,8 +57,8 @@ static bool add_terms(const struct nest *n, const struct nest_index *x,
 }
 
 // Whether two accesses may be of one place in the same iteration of the loops around both.
-static bool may_meet(const struct nest *n, const struct nest_index *x,
-                     const struct nest_index *y)
+static bool may_be_one_place(const struct nest *n, const struct nest_index *x,
+                             const struct nest_index *y)
 {
     int64_t low = x->constant - y->constant, high = low, first = low, step = 0;
     if (!add_terms(n, x, y, 1, &low, &high, &step) ||
@@ -75,7 +75,7 @@ static bool passes_on(const struct nest *n)
             continue;
         nest_for_all (t, n)
             if (s != t && is_access(t) && s->buffer == t->buffer &&
-                may_meet(n, &s->index, &t->index))
+                may_be_one_place(n, &s->index, &t->index))
                 return true;
     }
     return false;

@@ -21,7 +21,7 @@ static unsigned pairs_for(unsigned lanes)
     return lanes == 1 ? 1 : lanes % 2 || lanes > 2 * MOST_PAIRS ? 0 : lanes / 2;
 }
 
-static LLVMValueRef index_of(struct machine *m, unsigned i)
+static LLVMValueRef lane_number(struct machine *m, unsigned i)
 {
     return LLVMConstInt(m->module->i32, i, 0);
 }
@@ -34,7 +34,7 @@ static struct pairs pack(struct machine *m, LLVMValueRef x)
     LLVMValueRef all = p.lanes == 1 ? LLVMBuildZExt(m->b, x, i32, "")
                                     : LLVMBuildBitCast(m->b, x, cg_with_lanes(i32, p.n), "");
     for (unsigned i = 0; i < p.n; i++)
-        p.at[i] = p.n == 1 ? all : LLVMBuildExtractElement(m->b, all, index_of(m, i), "");
+        p.at[i] = p.n == 1 ? all : LLVMBuildExtractElement(m->b, all, lane_number(m, i), "");
     return p;
 }
 
@@ -47,7 +47,7 @@ static LLVMValueRef unpack(struct machine *m, const struct pairs *p)
     if (p->n > 1)
         all = LLVMGetPoison(cg_with_lanes(m->module->i32, p->n));
     for (unsigned i = 0; i < p->n && p->n > 1; i++)
-        all = LLVMBuildInsertElement(m->b, all, p->at[i], index_of(m, i), "");
+        all = LLVMBuildInsertElement(m->b, all, p->at[i], lane_number(m, i), "");
     return LLVMBuildBitCast(m->b, all, cg_with_lanes(i16, p->lanes), "");
 }
 
@@ -72,10 +72,10 @@ LLVMValueRef gpu_round_half(struct machine *m, LLVMValueRef x, jot_dtype d)
         return NULL;
     for (unsigned i = 0; i < p.n; i++) {
         LLVMValueRef low =
-            p.lanes == 1 ? x : LLVMBuildExtractElement(m->b, x, index_of(m, 2 * i), "");
-        LLVMValueRef high = p.lanes == 1
-                                ? LLVMConstNull(m->module->f32)
-                                : LLVMBuildExtractElement(m->b, x, index_of(m, 2 * i + 1), "");
+            p.lanes == 1 ? x : LLVMBuildExtractElement(m->b, x, lane_number(m, 2 * i), "");
+        LLVMValueRef high =
+            p.lanes == 1 ? LLVMConstNull(m->module->f32)
+                         : LLVMBuildExtractElement(m->b, x, lane_number(m, 2 * i + 1), "");
         p.at[i] = call(m, d == JOT_BF16 ? "llvm.nvvm.ff2bf16x2.rn" : "llvm.nvvm.ff2f16x2.rn", 2,
                        (LLVMValueRef[]){high, low});
     }
@@ -98,9 +98,9 @@ LLVMValueRef gpu_widen_half(struct machine *m, LLVMValueRef x, jot_dtype d)
     LLVMValueRef upper = LLVMConstInt(i32, 0xffff0000, 0);
     for (unsigned i = 0; i < lanes; i++) {
         LLVMValueRef bits = i % 2 ? LLVMBuildAnd(m->b, p.at[i / 2], upper, "")
-                                  : LLVMBuildShl(m->b, p.at[i / 2], index_of(m, 16), "");
+                                  : LLVMBuildShl(m->b, p.at[i / 2], lane_number(m, 16), "");
         LLVMValueRef lane = LLVMBuildBitCast(m->b, bits, f32, "");
-        y = LLVMBuildInsertElement(m->b, y, lane, index_of(m, i), "");
+        y = LLVMBuildInsertElement(m->b, y, lane, lane_number(m, i), "");
     }
     return y;
 }

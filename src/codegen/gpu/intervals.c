@@ -132,7 +132,7 @@ static bool is_never(struct analysis *a, nest_id predicate, int side)
     return side == 1 ? x.low >= y.high : x.high < y.low;
 }
 
-static bool is_inside(struct interval x)
+static bool is_whole_in_range(struct interval x)
 {
     return (x.low >= SMALLEST && x.high <= LARGEST) ||
            (x.high <= -SMALLEST && x.low >= -LARGEST);
@@ -144,8 +144,8 @@ static bool holds(struct analysis *a, const struct nest_statement *quotient, str
     a->now++;
     a->of[a->mantissa] = (struct interval){from, to};
     a->round[a->mantissa] = a->now;
-    bool is_in_range =
-        is_inside(bound(a, quotient->in[0])) && is_inside(bound(a, quotient->in[1]));
+    bool is_in_range = is_whole_in_range(bound(a, quotient->in[0])) &&
+                       is_whole_in_range(bound(a, quotient->in[1]));
     if (is_in_range || is_never(a, cg_statement(a->l, arm.select)->in[0], arm.side))
         return true;
     double middle = (from + to) / 2;

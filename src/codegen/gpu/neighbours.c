@@ -32,7 +32,8 @@ static bool is_aligned(const struct cg_lowering *l, const struct nest_statement 
 }
 
 // Whether the block that the load is in reads the vector that begins at the constant anyway.
-static bool is_inside(const struct cg_lowering *l, const struct nest_statement *s, int64_t at)
+static bool is_read_anyway(const struct cg_lowering *l, const struct nest_statement *s,
+                           int64_t at)
 {
     nest_id id = nest_id_of(l->nest, s);
     for (uint32_t i = 0; i < l->nest->blocks.count; i++) {
@@ -50,8 +51,8 @@ static bool is_inside(const struct cg_lowering *l, const struct nest_statement *
 }
 
 // The vector that begins `by` behind the index of lane 0.
-static LLVMValueRef load_vector(struct cg_lowering *l, const struct nest_statement *s,
-                                LLVMValueRef index, int64_t by)
+static LLVMValueRef load_neighbour(struct cg_lowering *l, const struct nest_statement *s,
+                                   LLVMValueRef index, int64_t by)
 {
     const struct nest_buffer *buffer = &l->nest->buffers.at[s->buffer];
     LLVMTypeRef lane = cg_memory_type(l->module, buffer->dtype), i64 = l->module->i64;
@@ -59,7 +60,7 @@ static LLVMValueRef load_vector(struct cg_lowering *l, const struct nest_stateme
     LLVMValueRef first = cg_int(l->module, 0);
     index = LLVMBuildAdd(l->m.b, index, cg_int(l->module, by), "");
     start.constant += by;
-    if (s->guard != NEST_NONE && !is_inside(l, s, start.constant)) {
+    if (s->guard != NEST_NONE && !is_read_anyway(l, s, start.constant)) {
         LLVMValueRef last = cg_int(l->module, buffer->count - l->vector.lanes);
         index = cg_intrinsic(&l->m, "llvm.smax", i64, 2, (LLVMValueRef[]){index, first});
         index = cg_intrinsic(&l->m, "llvm.smin", i64, 2, (LLVMValueRef[]){index, last});
@@ -83,9 +84,9 @@ bool gpu_load_neighbours(struct cg_lowering *l, const struct nest_statement *s,
     if (!rest && !guard)
         return false;
     LLVMValueRef index = cg_index_first(l, &s->index), order[16];
-    LLVMValueRef low = load_vector(l, s, index, -rest), high = low;
+    LLVMValueRef low = load_neighbour(l, s, index, -rest), high = low;
     if (rest)
-        high = load_vector(l, s, index, l->vector.lanes - rest);
+        high = load_neighbour(l, s, index, l->vector.lanes - rest);
     for (unsigned i = 0; i < l->vector.lanes; i++)
         order[i] = gpu_i32(l, rest + i);
     LLVMValueRef v =

@@ -26,7 +26,7 @@ static LLVMValueRef approximate(struct machine *m, const char *name, LLVMValueRe
     return all;
 }
 
-static LLVMValueRef number(struct machine *m, double x, LLVMValueRef like)
+static LLVMValueRef splat_number(struct machine *m, double x, LLVMValueRef like)
 {
     return cg_splat(m, LLVMConstReal(m->module->f32, x), cg_lanes_of(like));
 }
@@ -35,7 +35,7 @@ static LLVMValueRef corrected_inverse(struct machine *m, LLVMValueRef y)
 {
     LLVMTypeRef type = LLVMTypeOf(y);
     LLVMValueRef r = approximate(m, "llvm.nvvm.rcp.approx.ftz.f", y);
-    return FMA(FMA(LLVMBuildFNeg(m->b, y, ""), r, number(m, 1, y)), r, r);
+    return FMA(FMA(LLVMBuildFNeg(m->b, y, ""), r, splat_number(m, 1, y)), r, r);
 }
 
 static LLVMValueRef correct(struct machine *m, LLVMValueRef x, LLVMValueRef y, LLVMValueRef r,
@@ -52,7 +52,7 @@ LLVMValueRef gpu_quotient_of_unit(struct machine *m, LLVMValueRef x, LLVMValueRe
     return correct(m, x, y, r, correct(m, x, y, r, q));
 }
 
-static LLVMValueRef size_of(struct machine *m, LLVMValueRef x)
+static LLVMValueRef magnitude(struct machine *m, LLVMValueRef x)
 {
     return cg_intrinsic(m, "llvm.fabs", LLVMTypeOf(x), 1, (LLVMValueRef[]){x});
 }
@@ -60,13 +60,13 @@ static LLVMValueRef size_of(struct machine *m, LLVMValueRef x)
 // So written that NaN is outside.
 static LLVMValueRef is_below(struct machine *m, LLVMValueRef x, double low)
 {
-    return LLVMBuildFCmp(m->b, LLVMRealULT, size_of(m, x), number(m, low, x), "");
+    return LLVMBuildFCmp(m->b, LLVMRealULT, magnitude(m, x), splat_number(m, low, x), "");
 }
 
 static LLVMValueRef is_outside(struct machine *m, LLVMValueRef x, double low, double high)
 {
     LLVMValueRef above =
-        LLVMBuildFCmp(m->b, LLVMRealUGT, size_of(m, x), number(m, high, x), "");
+        LLVMBuildFCmp(m->b, LLVMRealUGT, magnitude(m, x), splat_number(m, high, x), "");
     return LLVMBuildOr(m->b, is_below(m, x, low), above, "");
 }
 
@@ -152,11 +152,11 @@ LLVMValueRef gpu_sqrt(struct machine *m, LLVMValueRef x)
         return is_again(m, x) ? anywhere(m, 1, &x) : cg_intrinsic(m, "llvm.sqrt", type, 1, &x);
     LLVMValueRef r = approximate(m, "llvm.nvvm.rsqrt.approx.ftz.f", x);
     LLVMValueRef root = LLVMBuildFMul(m->b, x, r, "");
-    LLVMValueRef half = LLVMBuildFMul(m->b, r, number(m, 0.5, x), "");
+    LLVMValueRef half = LLVMBuildFMul(m->b, r, splat_number(m, 0.5, x), "");
     root = FMA(FMA(LLVMBuildFNeg(m->b, root, ""), root, x), half, root);
     // Negative numbers are outside, too.
-    LLVMValueRef below = LLVMBuildFCmp(m->b, LLVMRealULT, x, number(m, 0x1p-100, x), "");
-    LLVMValueRef above = LLVMBuildFCmp(m->b, LLVMRealUGT, x, number(m, 0x1p120, x), "");
+    LLVMValueRef below = LLVMBuildFCmp(m->b, LLVMRealULT, x, splat_number(m, 0x1p-100, x), "");
+    LLVMValueRef above = LLVMBuildFCmp(m->b, LLVMRealUGT, x, splat_number(m, 0x1p120, x), "");
     if (m->ranges && !m->ranges->is_redo) {
         if (!m->ranges->is_known) {
             cg_outside(m, below);

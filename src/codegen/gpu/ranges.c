@@ -128,8 +128,9 @@ static uint32_t find_run(struct cg_lowering *l, const nest_id *statements, uint3
 }
 
 // Where the run was done again, each result is that of one of the two.
-static void join(struct cg_lowering *l, const nest_id *statements, uint32_t n,
-                 const struct cg_value *quick, LLVMBasicBlockRef from, LLVMBasicBlockRef cold)
+static void merge_results(struct cg_lowering *l, const nest_id *statements, uint32_t n,
+                          const struct cg_value *quick, LLVMBasicBlockRef from,
+                          LLVMBasicBlockRef cold)
 {
     for (uint32_t i = 0; i < n; i++) {
         const struct nest_statement *s = cg_statement(l, statements[i]);
@@ -182,6 +183,6 @@ uint32_t gpu_lower_ranged(struct cg_lowering *l, const nest_id *statements, uint
     LLVMBasicBlockRef cold = LLVMGetInsertBlock(l->m.b);
     LLVMBuildBr(l->m.b, warm);
     LLVMPositionBuilderAtEnd(l->m.b, warm);
-    join(l, statements, count, quick, from, cold);
+    merge_results(l, statements, count, quick, from, cold);
     return count;
 }

@@ -28,7 +28,7 @@ static LLVMValueRef bytes_behind(struct cg_lowering *l, LLVMValueRef at, LLVMVal
     return cg_at(l, l->module->i8, at, bytes);
 }
 
-static LLVMTypeRef type_of(const struct cg_record_row *r, unsigned bytes)
+static LLVMTypeRef piece_type(const struct cg_record_row *r, unsigned bytes)
 {
     return cg_with_lanes(r->lane, bytes / r->bytes);
 }
@@ -57,7 +57,7 @@ static struct accesses accesses_of(struct cg_lowering *l, const struct cg_record
     LLVMValueRef near = LLVMBuildMul(b, by, cg_int(l->module, PITCH), "");
     LLVMValueRef far = LLVMBuildMul(b, by, cg_int(l->module, r->across * r->bytes), "");
     return (struct accesses){
-        .type = type_of(r, bytes),
+        .type = piece_type(r, bytes),
         .near = bytes_behind(l, l->gpu->warp.record, LLVMBuildAdd(b, near, piece, "")),
         .far = bytes_behind(l, r->at, LLVMBuildAdd(b, far, piece, "")),
         .bytes = bytes,
@@ -66,8 +66,8 @@ static struct accesses accesses_of(struct cg_lowering *l, const struct cg_record
     };
 }
 
-static LLVMValueRef load(struct cg_lowering *l, LLVMTypeRef type, LLVMValueRef from,
-                         int64_t bytes, unsigned align)
+static LLVMValueRef load_piece(struct cg_lowering *l, LLVMTypeRef type, LLVMValueRef from,
+                               int64_t bytes, unsigned align)
 {
     LLVMValueRef at = bytes_behind(l, from, cg_int(l->module, bytes));
     LLVMValueRef v = LLVMBuildLoad2(l->m.b, type, at, "");
@@ -75,8 +75,8 @@ static LLVMValueRef load(struct cg_lowering *l, LLVMTypeRef type, LLVMValueRef f
     return v;
 }
 
-static void store(struct cg_lowering *l, LLVMValueRef v, LLVMValueRef to, int64_t bytes,
-                  unsigned align)
+static void store_piece(struct cg_lowering *l, LLVMValueRef v, LLVMValueRef to, int64_t bytes,
+                        unsigned align)
 {
     LLVMValueRef at = bytes_behind(l, to, cg_int(l->module, bytes));
     LLVMSetAlignment(LLVMBuildStore(l->m.b, v, at), align);
@@ -86,16 +86,16 @@ void gpu_records_load(struct cg_lowering *l, const struct cg_record_row *r, LLVM
 {
     struct accesses a = accesses_of(l, r);
     LLVMValueRef v[MOST];
-    LLVMTypeRef wide = type_of(r, 16);
+    LLVMTypeRef wide = piece_type(r, 16);
     unsigned lanes = 16 / r->bytes;
     for (unsigned k = 0; k < a.count; k++)
-        v[k] = load(l, a.type, a.far, k * a.step * r->across * r->bytes, a.bytes);
+        v[k] = load_piece(l, a.type, a.far, k * a.step * r->across * r->bytes, a.bytes);
     gpu_sync_warp(l);
     for (unsigned k = 0; k < a.count; k++)
-        store(l, v[k], a.near, (int64_t)k * a.step * PITCH, a.bytes);
+        store_piece(l, v[k], a.near, (int64_t)k * a.step * PITCH, a.bytes);
     gpu_sync_warp(l);
     for (unsigned i = 0; i < r->width; i += lanes) {
-        LLVMValueRef own = load(l, wide, l->gpu->warp.record, (int64_t)i * r->bytes, 16);
+        LLVMValueRef own = load_piece(l, wide, l->gpu->warp.record, (int64_t)i * r->bytes, 16);
         for (unsigned k = 0; k < lanes; k++)
             out[i + k] = cg_extract(&l->m, own, k, 1);
     }
@@ -108,16 +108,16 @@ void gpu_records_store(struct cg_lowering *l, const struct cg_record_row *r, LLV
     unsigned lanes = 16 / r->bytes;
     gpu_sync_warp(l);
     for (unsigned i = 0; i < r->width; i += lanes) {
-        LLVMValueRef own = LLVMGetPoison(type_of(r, 16));
+        LLVMValueRef own = LLVMGetPoison(piece_type(r, 16));
         for (unsigned k = 0; k < lanes; k++)
             own = LLVMBuildInsertElement(l->m.b, own, in[i + k], gpu_i32(l, k), "");
-        store(l, own, l->gpu->warp.record, (int64_t)i * r->bytes, 16);
+        store_piece(l, own, l->gpu->warp.record, (int64_t)i * r->bytes, 16);
     }
     gpu_sync_warp(l);
     for (unsigned k = 0; k < a.count; k++)
-        v[k] = load(l, a.type, a.near, (int64_t)k * a.step * PITCH, a.bytes);
+        v[k] = load_piece(l, a.type, a.near, (int64_t)k * a.step * PITCH, a.bytes);
     for (unsigned k = 0; k < a.count; k++)
-        store(l, v[k], a.far, k * a.step * r->across * r->bytes, a.bytes);
+        store_piece(l, v[k], a.far, k * a.step * r->across * r->bytes, a.bytes);
 }
 
 nest_id gpu_records_axis(const struct cg_lowering *l)

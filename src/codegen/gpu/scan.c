@@ -54,7 +54,7 @@ struct cg_value gpu_scan_neutral(struct cg_lowering *l, const struct scan *p, un
     return cg_neutral(&l->m, p->combine->op, p->combine->dtype, lanes);
 }
 
-static struct cg_value lane_of(struct cg_lowering *l, struct cg_value v, unsigned i)
+static struct cg_value value_of_lane(struct cg_lowering *l, struct cg_value v, unsigned i)
 {
     return (struct cg_value){cg_extract(&l->m, v.re, i, 1),
                              v.im ? cg_extract(&l->m, v.im, i, 1) : NULL};
@@ -167,7 +167,7 @@ struct cg_value gpu_scan_run(struct cg_lowering *l, const struct scan *p, struct
     struct cg_value at[16];
     for (unsigned i = 0; i < p->lanes; i++) {
         unsigned k = p->s->reverse && p->pass != PASS_OFFSETS ? p->lanes - 1 - i : i;
-        at[i] = p->lanes > 1 ? lane_of(l, w->running, k) : w->running;
+        at[i] = p->lanes > 1 ? value_of_lane(l, w->running, k) : w->running;
         if (i)
             at[i] = gpu_scan_combine(l, p, at[i - 1], at[i]);
     }

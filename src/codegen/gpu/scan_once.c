@@ -36,11 +36,11 @@
 #define LEVELS MAP_SCAN_LEVELS
 
 // Tiles of a block of threads: of windows of each warp.
-static int64_t tile_of(const struct scan *p) { return p->lanes * GPU_BLOCK * WINDOWS; }
+static int64_t tile_length(const struct scan *p) { return p->lanes * GPU_BLOCK * WINDOWS; }
 
 static int64_t tiles_of(const struct scan *p)
 {
-    return (p->length + tile_of(p) - 1) / tile_of(p);
+    return (p->length + tile_length(p) - 1) / tile_length(p);
 }
 
 static int64_t lag_of(const struct scan *p)
@@ -202,7 +202,7 @@ static void read_tile(struct cg_lowering *l, const struct scan *p, LLVMValueRef 
     start = LLVMBuildMul(b, start, cg_int(l->module, WINDOWS * window), "");
     for (int64_t k = 0; k < WINDOWS; k++)
         gpu_scan_read(l, p, &w[k], LLVMBuildAdd(b, start, cg_int(l->module, k * window), ""),
-                      p->length % tile_of(p) != 0);
+                      p->length % tile_length(p) != 0);
 }
 
 // The elements of a tile that the threads of a warp have, as one.
@@ -311,7 +311,7 @@ void gpu_scan_once(struct cg_lowering *l, struct cg_kernel *out)
     gpu_function_close(l, step);
     l->gpu->group = GPU_BLOCK;
     // What goes back or ends inside of a tile needs more registers.
-    l->gpu->function.resident = p.s->reverse || p.length % tile_of(&p) ? 0 : RESIDENT;
+    l->gpu->function.resident = p.s->reverse || p.length % tile_length(&p) ? 0 : RESIDENT;
     step = gpu_function_open(l, out, "_once" GPU_STREAMS, 0);
     l->gpu->is_alone = true;
     p = gpu_scan_make(l, scan, PASS_ONCE);

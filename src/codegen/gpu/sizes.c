@@ -46,7 +46,7 @@ static struct gpu_size power(struct gpu_size x, int64_t n)
 }
 
 // A number that an operation of the run is made of; what it is, if that must be found out.
-static void look_at(struct cg_lowering *l, nest_id value, bool is_positive)
+static void note_operand(struct cg_lowering *l, nest_id value, bool is_positive)
 {
     struct gpu_size *x = &l->m.ranges->sizes[value];
     if (is_within(*x) && (x->is_positive || !is_positive))
@@ -118,7 +118,7 @@ void gpu_lower_sized(struct cg_lowering *l, nest_id id)
             is_sized = false;
     }
     for (uint32_t i = 0; is_sized && i < s->n_in; i++)
-        look_at(l, s->in[i], s->op == IR_sqrt);
+        note_operand(l, s->in[i], s->op == IR_sqrt);
     r->is_known = is_sized;
     cg_lower_statement(l, id);
     r->is_known = false;

@@ -43,7 +43,7 @@ static bool is_common(const struct cg_lowering *l, nest_id local)
     return l->nest->buffers.at[local].space == NEST_SHARED;
 }
 
-static void meet(struct cg_lowering *l, struct squads *q)
+static void sync_squad(struct cg_lowering *l, struct squads *q)
 {
     gpu_sync_warp(l);
     q->has_read = q->has_written = false;
@@ -210,7 +210,7 @@ static void lower_statement(struct cg_lowering *l, struct squads *q, nest_id id)
     bool reads = false, writes = false;
     find_accesses(l, q, s, &reads, &writes);
     if ((reads && q->has_written) || (writes && q->has_read))
-        meet(l, q);
+        sync_squad(l, q);
     if (s->kind == NEST_MAP)
         lower_map(l, q, s);
     else if (s->kind == NEST_CONTRACT)
@@ -306,7 +306,7 @@ void gpu_squads_lower(struct cg_lowering *l, struct gpu_network *w, uint32_t at,
     LLVMValueRef last = cg_int(l->module, w->points - 1);
     LLVMValueRef is_inside = LLVMBuildICmp(b, LLVMIntSLT, w->point, last, "");
     l->axes[w->fold->axes[0]] = LLVMBuildSelect(b, is_inside, w->point, last, "");
-    meet(l, q);
+    sync_squad(l, q);
     const struct nest_block *body = &l->nest->blocks.at[w->fold->body];
     for (uint32_t i = 0; i < body->statements.count; i++) {
         if (map_is_products(l->nest, cg_statement(l, body->statements.at[i])))

@@ -36,7 +36,7 @@ static int64_t tiles_across(const struct gpu_network *w, const struct gpu_sum *x
 static int64_t sums_of(const struct gpu_network *w) { return w->side * w->side; }
 
 // Elements of the sum that a tile has.
-static int64_t tile_of(const struct gpu_network *w, enum sum_kind kind)
+static int64_t tile_elements(const struct gpu_network *w, enum sum_kind kind)
 {
     int64_t reads = kind == SUM_TERMS ? 2 * w->side : kind == SUM_PAIRS ? w->side : sums_of(w);
     return reads < sums_of(w) ? reads : sums_of(w);
@@ -59,7 +59,7 @@ static void number_tasks(struct gpu_network *w, int64_t ends[SUM_KINDS])
             struct gpu_sum *x = &w->sums.at[i];
             if (x->kind != (enum sum_kind)kind)
                 continue;
-            int64_t each = tile_of(w, x->kind);
+            int64_t each = tile_elements(w, x->kind);
             x->task = w->tasks;
             w->tasks += kind == SUM_PRODUCT
                             ? (x->count / x->width + w->side - 1) / w->side * tiles_across(w, x)
@@ -77,7 +77,7 @@ static LLVMValueRef first_rows(struct cg_lowering *l, const struct gpu_network *
         const struct gpu_sum *x = &w->sums.at[i];
         bool is_product = x->kind == SUM_PRODUCT;
         int64_t across = is_product ? tiles_across(w, x) : 1;
-        int64_t each = is_product ? w->side : tile_of(w, x->kind);
+        int64_t each = is_product ? w->side : tile_elements(w, x->kind);
         int64_t rows = is_product ? x->count / x->width : x->count;
         for (int64_t q = 0; q < across * ((rows + each - 1) / each); q++) {
             int64_t row = is_product && factor ? q % across * each : q / across * each;
@@ -152,7 +152,7 @@ static void sum_points(struct cg_lowering *l, const struct gpu_network *w, struc
     LLVMTypeRef lane = cg_memory_type(l->module, w->dtype);
     LLVMValueRef none = cg_identity(l->module, IR_fma, w->dtype, 1).re;
     LLVMValueRef slots[3 * MOST_SIDE], v[3 * MOST_SIDE];
-    int64_t side = w->side, count = kind == SUM_PRODUCT ? side : tile_of(w, kind);
+    int64_t side = w->side, count = kind == SUM_PRODUCT ? side : tile_elements(w, kind);
     int64_t others = kind == SUM_TERMS ? 0 : side;
     for (int64_t i = 0; i < sums_of(w); i++) {
         t->slots[i] = cg_alloca(l, lane, 1);
@@ -302,8 +302,8 @@ void gpu_sums_lower(struct cg_lowering *l, struct gpu_network *w, struct cg_kern
 }
 
 // Where element e of the sum is among those of all tasks.
-static LLVMValueRef place_of(struct cg_lowering *l, const struct gpu_network *w,
-                             const struct gpu_sum *x, LLVMValueRef e)
+static LLVMValueRef sum_place(struct cg_lowering *l, const struct gpu_network *w,
+                              const struct gpu_sum *x, LLVMValueRef e)
 {
     LLVMBuilderRef b = l->m.b;
     LLVMValueRef task, slot, side = cg_int(l->module, w->side);
@@ -316,7 +316,7 @@ static LLVMValueRef place_of(struct cg_lowering *l, const struct gpu_network *w,
         slot = LLVMBuildMul(b, LLVMBuildURem(b, i, side, ""), side, "");
         slot = LLVMBuildAdd(b, slot, LLVMBuildURem(b, j, side, ""), "");
     } else {
-        LLVMValueRef each = cg_int(l->module, tile_of(w, x->kind));
+        LLVMValueRef each = cg_int(l->module, tile_elements(w, x->kind));
         task = LLVMBuildUDiv(b, e, each, "");
         slot = LLVMBuildURem(b, e, each, "");
     }
@@ -329,6 +329,6 @@ LLVMValueRef gpu_sums_load(struct cg_lowering *l, const struct gpu_network *w,
                            const struct gpu_sum *x, LLVMValueRef e)
 {
     LLVMTypeRef lane = cg_memory_type(l->module, w->dtype);
-    LLVMValueRef at = cg_at(l, lane, sums_base(l, w), place_of(l, w, x, e));
+    LLVMValueRef at = cg_at(l, lane, sums_base(l, w), sum_place(l, w, x, e));
     return LLVMBuildLoad2(l->m.b, lane, at, "");
 }

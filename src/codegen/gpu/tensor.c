@@ -207,8 +207,8 @@ static int64_t pieces_of(const struct gpu_tensor_rows *r)
 }
 
 // Of a piece of 16 bytes, in the shared memory of `count` rows.
-static LLVMValueRef place_of(struct gpu_tensor *t, const struct gpu_tensor_rows *r,
-                             LLVMValueRef row, LLVMValueRef piece, int64_t count)
+static LLVMValueRef piece_place(struct gpu_tensor *t, const struct gpu_tensor_rows *r,
+                                LLVMValueRef row, LLVMValueRef piece, int64_t count)
 {
     LLVMBuilderRef b = t->b;
     struct cg_module *m = t->l->module;
@@ -246,7 +246,7 @@ void gpu_tensor_fetch(struct gpu_tensor *t, const struct gpu_tensor_rows *r, LLV
             inside = cg_if_open(
                 t->l, LLVMBuildICmp(t->b, LLVMIntSLT, row, cg_int(t->l->module, count), ""));
         LLVMValueRef to = gpu_tensor_shared_at(
-            t, LLVMBuildAdd(t->b, place, place_of(t, r, row, piece, count), ""));
+            t, LLVMBuildAdd(t->b, place, piece_place(t, r, row, piece, count), ""));
         LLVMValueRef column = LLVMBuildMul(t->b, piece, cg_int(t->l->module, 8), "");
         fetch_piece(t, r, LLVMBuildAdd(t->b, first, row, ""), column, is_exact, to);
         if (is_last)

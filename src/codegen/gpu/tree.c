@@ -99,9 +99,10 @@ void gpu_tree_top(struct cg_lowering *l, const struct gpu_tree *t, int64_t count
 }
 
 // x and, where there is a thread so many places on, what it has.
-static struct cg_element meet(struct cg_lowering *l, const struct cg_accumulator *a,
-                              const struct cg_element *x, unsigned distance, LLVMValueRef place,
-                              LLVMValueRef count)
+static struct cg_element combine_with_neighbour(struct cg_lowering *l,
+                                                const struct cg_accumulator *a,
+                                                const struct cg_element *x, unsigned distance,
+                                                LLVMValueRef place, LLVMValueRef count)
 {
     LLVMBuilderRef b = l->m.b;
     struct cg_element y = gpu_shuffle_down(l, x, distance);
@@ -132,7 +133,7 @@ static struct cg_element by_warp(struct cg_lowering *l, const struct cg_accumula
     LLVMValueRef lane = LLVMBuildAnd(l->m.b, l->gpu->place, gpu_i32(l, GPU_WARP - 1), "");
     struct cg_element t = load_row(l, a, rows, lane, most);
     for (unsigned distance = 1; distance < most; distance *= 2)
-        t = meet(l, a, &t, distance, lane, count);
+        t = combine_with_neighbour(l, a, &t, distance, lane, count);
     return most > 1 ? gpu_shuffle_from(l, &t, gpu_i32(l, 0)) : t;
 }
 
@@ -247,7 +248,7 @@ struct cg_element gpu_tree_rows(struct cg_lowering *l, const struct cg_accumulat
         t = load_row(l, a, rows, g->place, most);
     }
     for (unsigned distance = 1; distance < GPU_WARP; distance *= 2)
-        t = meet(l, a, &t, distance, g->place, count);
+        t = combine_with_neighbour(l, a, &t, distance, g->place, count);
     if (g->group == GPU_WARP)
         return gpu_shuffle_from(l, &t, gpu_i32(l, 0));
     int64_t warps = g->group / GPU_WARP;

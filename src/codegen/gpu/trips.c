@@ -76,8 +76,8 @@ static LLVMValueRef modulo(struct cg_lowering *l, LLVMValueRef x, int64_t extent
 }
 
 // The memory of the thread's columns of a row.
-static LLVMValueRef place(struct cg_lowering *l, const struct map_trips *t, nest_id buffer,
-                          LLVMValueRef row)
+static LLVMValueRef columns_of_row(struct cg_lowering *l, const struct map_trips *t,
+                                   nest_id buffer, LLVMValueRef row)
 {
     LLVMValueRef at = LLVMBuildMul(l->m.b, row, cg_int(l->module, t->width), "");
     at = LLVMBuildAdd(l->m.b, at, l->axes[t->column], "");
@@ -102,7 +102,7 @@ static void lower_tile(struct cg_lowering *l, const struct map_trips *t, LLVMVal
     for (int64_t r = 0; r < n; r++) {
         at[r] = LLVMBuildAdd(b, row, gpu_i32(l, r + t->height - halo), "");
         at[r] = gpu_wide(l, modulo(l, at[r], t->height));
-        rows[r] = cg_load_row(l, type, place(l, t, 0, at[r]), BYTES, NULL);
+        rows[r] = cg_load_row(l, type, columns_of_row(l, t, 0, at[r]), BYTES, NULL);
     }
     for (int64_t k = 1; k <= trips; k++) {
         for (int64_t r = k * t->reach; r < n - k * t->reach; r++) {
@@ -122,7 +122,7 @@ static void lower_tile(struct cg_lowering *l, const struct map_trips *t, LLVMVal
         struct cg_branch is_there = {0};
         if (t->height % ROWS)
             is_there = cg_if_open(l, LLVMBuildICmp(b, LLVMIntULT, row, last, ""));
-        cg_store_row(l, rows[r], place(l, t, 1, at[r]), BYTES, NULL, false);
+        cg_store_row(l, rows[r], columns_of_row(l, t, 1, at[r]), BYTES, NULL, false);
         if (t->height % ROWS)
             cg_if_close(l, &is_there);
     }

@@ -60,7 +60,7 @@ static void make_update(struct cg_lowering *l, const struct updates *u, struct t
     t->fresh = cg_wide_value(l, l->values[u->of.put->in[0]]);
 }
 
-static void store(struct cg_lowering *l, const struct updates *u, struct turn *t)
+static void put_turn(struct cg_lowering *l, const struct updates *u, struct turn *t)
 {
     l->values = t->values;
     if (u->of.put->guard != NEST_NONE)
@@ -124,7 +124,7 @@ void windows_lower(struct cg_lowering *l, const struct updates *u, struct cg_ker
     for (int k = 0; k < ahead; k++)
         make_update(l, u, turns, k);
     for (int k = 0; k < ahead; k++)
-        store(l, u, &turns[k]);
+        put_turn(l, u, &turns[k]);
     l->values = outside;
     cg_loop_close(l, &loop);
     cg_loop_close(l, &chunk);
