@@ -3,22 +3,20 @@
 // factor along the vector axis.
 #include "codegen/access.h"
 #include "codegen/branch.h"
+#include "codegen/contiguous.h"
 #include "codegen/emit.h"
 #include "codegen/hooks.h"
 #include "codegen/index.h"
 #include "codegen/loop.h"
 #include "codegen/lower.h"
+#include "codegen/memory.h"
 #include "codegen/own.h"
 #include "codegen/prefetch.h"
 #include "codegen/records.h"
 #include "codegen/slide.h"
 #include "codegen/stack.h"
+#include "codegen/strided.h"
 #include "ir/cost.h"
-
-#define SMALL_BYTES 8192                   // what may live in the frame
-#define STREAMED_BYTES (INT64_C(16) << 20) // arrays that leave the caches before they are read
-#define APART_BYTES (INT64_C(1) << 20)     // the same where lanes put far apart
-#define STEPS_BYTES (INT64_C(8) << 20)     // and where the steps of a loop do
 
 LLVMValueRef cg_wide(struct cg_lowering *l, LLVMValueRef v)
 {
@@ -28,71 +26,6 @@ LLVMValueRef cg_wide(struct cg_lowering *l, LLVMValueRef v)
 struct cg_value cg_wide_value(struct cg_lowering *l, struct cg_value v)
 {
     return (struct cg_value){cg_wide(l, v.re), cg_wide(l, v.im)};
-}
-
-LLVMValueRef cg_alloca(struct cg_lowering *l, LLVMTypeRef type, uint64_t count)
-{
-    LLVMBuilderRef b = LLVMCreateBuilderInContext(l->module->context);
-    LLVMValueRef first = LLVMGetFirstInstruction(l->frame.entry);
-    if (first)
-        LLVMPositionBuilderBefore(b, first);
-    else
-        LLVMPositionBuilderAtEnd(b, l->frame.entry);
-    LLVMTypeRef all = count == 1 ? type : LLVMArrayType2(type, count);
-    LLVMValueRef at = LLVMBuildAlloca(b, all, "");
-    LLVMSetAlignment(at, 64);
-    LLVMDisposeBuilder(b);
-    return at;
-}
-
-// Bytes behind the base, in the entry block, for it is used wherever the memory is.
-static LLVMValueRef place_at_entry(struct cg_lowering *l, LLVMValueRef base, uint64_t bytes)
-{
-    LLVMValueRef at = cg_int(l->module, (int64_t)bytes);
-    LLVMBuilderRef b = LLVMCreateBuilderInContext(l->module->context);
-    LLVMPositionBuilderBefore(b, LLVMGetBasicBlockTerminator(l->frame.entry));
-    LLVMValueRef memory = LLVMBuildInBoundsGEP2(b, l->module->i8, base, &at, 1, "");
-    LLVMDisposeBuilder(b);
-    return memory;
-}
-
-LLVMValueRef cg_scratch(struct cg_lowering *l, uint64_t bytes)
-{
-    if (bytes <= SMALL_BYTES || l->gpu)
-        return cg_alloca(l, l->module->i8, bytes ? bytes : 1);
-    LLVMValueRef memory = place_at_entry(l, l->frame.scratch, l->frame.scratch_bytes);
-    l->frame.scratch_bytes += (bytes + 63) / 64 * 64;
-    return memory;
-}
-
-LLVMValueRef cg_at(struct cg_lowering *l, LLVMTypeRef type, LLVMValueRef base, LLVMValueRef i)
-{
-    return LLVMBuildInBoundsGEP2(l->m.b, type, base, &i, 1, "");
-}
-
-LLVMValueRef cg_buffer_base(struct cg_lowering *l, nest_id buffer)
-{
-    struct cg_buffer *state = &l->buffers[buffer];
-    unsigned chunk = l->chunks.at ? l->chunks.now : 0;
-    if (state->base)
-        return state->expanded ? state->of_chunk[chunk] : state->base;
-    const struct nest_buffer *info = &l->nest->buffers.at[buffer];
-    if (info->role != NEST_LOCAL)
-        return NULL; // kernel.c loads those of arguments on entry
-    if (l->gpu && (state->base = l->module->hooks->shared_local(l, buffer)))
-        return state->base;
-    state->expanded = l->vector.lanes > 1 && cg_is_inside(l, buffer, l->vector.loop);
-    uint64_t row =
-        dtype_get(info->dtype)->bytes * (uint64_t)(state->expanded ? l->vector.lanes : 1);
-    uint64_t bytes = row * (uint64_t)info->count;
-    unsigned chunks = state->expanded && l->chunks.at ? l->chunks.count : 1;
-    // Elements of all vectors lie together, but for what may become registers.
-    state->between = bytes > SMALL_BYTES ? chunks : 1;
-    LLVMValueRef all = state->between > 1 ? cg_scratch(l, bytes * chunks) : NULL;
-    for (unsigned c = 0; c < chunks; c++)
-        state->of_chunk[c] = all ? place_at_entry(l, all, row * c) : cg_scratch(l, bytes);
-    state->base = state->of_chunk[0];
-    return state->of_chunk[chunk];
 }
 
 // How far each lane is from lane 0 by the factor, in units of `unit` elements: 32 bits when they
@@ -118,112 +51,6 @@ static LLVMValueRef reversed(struct cg_lowering *l, LLVMValueRef v)
     unsigned n = cg_lanes_of(v);
     LLVMValueRef order = cg_sequence(l->module, l->module->i32, n, (int64_t)n - 1, -1);
     return LLVMBuildShuffleVector(l->m.b, v, LLVMGetPoison(LLVMTypeOf(v)), order, "");
-}
-
-static LLVMValueRef overloaded(struct cg_lowering *l, const char *name, LLVMTypeRef a,
-                               LLVMTypeRef b, int n, LLVMValueRef *arguments)
-{
-    LLVMTypeRef types[] = {a, b};
-    unsigned id = LLVMLookupIntrinsicID(name, __builtin_strlen(name));
-    LLVMValueRef f = LLVMGetIntrinsicDeclaration(l->module->module, id, types, 2);
-    LLVMTypeRef type = LLVMIntrinsicGetType(l->module->context, id, types, 2);
-    return LLVMBuildCall2(l->m.b, type, f, arguments, (unsigned)n, "");
-}
-
-// Loads of what nobody writes are one wherever they are the same.
-static LLVMValueRef load_plain(struct cg_lowering *l, LLVMTypeRef type, LLVMValueRef at,
-                               unsigned align)
-{
-    LLVMValueRef v = LLVMBuildLoad2(l->m.b, type, at, "");
-    LLVMSetAlignment(v, align);
-    LLVMContextRef c = l->module->context;
-    if (l->access.is_constant)
-        LLVMSetMetadata(v, LLVMGetMDKindIDInContext(c, "invariant.load", 14),
-                        LLVMMetadataAsValue(c, LLVMMDNodeInContext2(c, NULL, 0)));
-    return v;
-}
-
-// `unit` consecutive elements of `type` for each of the lanes at a factor of one unit.
-static LLVMValueRef load_contiguous(struct cg_lowering *l, LLVMTypeRef lane, LLVMValueRef at,
-                                    unsigned lanes, unsigned align, LLVMValueRef mask)
-{
-    LLVMTypeRef type = cg_with_lanes(lane, lanes);
-    if (!mask)
-        return load_plain(l, type, at, align);
-    LLVMValueRef arguments[] = {at, LLVMConstInt(l->module->i32, align, 0), mask,
-                                LLVMConstNull(type)};
-    return overloaded(l, "llvm.masked.load", type, l->module->ptr, 4, arguments);
-}
-
-static void store_contiguous(struct cg_lowering *l, LLVMValueRef v, LLVMValueRef at,
-                             unsigned align, LLVMValueRef mask)
-{
-    if (!mask) {
-        LLVMSetAlignment(LLVMBuildStore(l->m.b, v, at), align);
-        return;
-    }
-    LLVMValueRef arguments[] = {v, at, LLVMConstInt(l->module->i32, align, 0), mask};
-    overloaded(l, "llvm.masked.store", LLVMTypeOf(v), l->module->ptr, 4, arguments);
-}
-
-// At the start of a cache line.
-static void store_past_caches(struct cg_lowering *l, LLVMValueRef v, LLVMValueRef at)
-{
-    LLVMValueRef store = LLVMBuildStore(l->m.b, v, at);
-    LLVMSetAlignment(store, COST_LINE_BYTES);
-    LLVMMetadataRef one = LLVMValueAsMetadata(LLVMConstInt(l->module->i32, 1, 0));
-    LLVMSetMetadata(store, LLVMGetMDKindIDInContext(l->module->context, "nontemporal", 11),
-                    LLVMMetadataAsValue(l->module->context,
-                                        LLVMMDNodeInContext2(l->module->context, &one, 1)));
-    l->access.has_streamed = true;
-}
-
-// Past the caches where the place is the start of a line: the line is not read first.
-static void store_streamed(struct cg_lowering *l, LLVMValueRef v, LLVMValueRef at,
-                           unsigned align)
-{
-    LLVMBuilderRef b = l->m.b;
-    LLVMValueRef place = LLVMBuildPtrToInt(b, at, l->module->i64, "");
-    place = LLVMBuildAnd(b, place, cg_int(l->module, COST_LINE_BYTES - 1), "");
-    struct cg_branch starts =
-        cg_if_open(l, LLVMBuildICmp(b, LLVMIntEQ, place, cg_int(l->module, 0), ""));
-    store_past_caches(l, v, at);
-    cg_else_open(l, &starts);
-    LLVMSetAlignment(LLVMBuildStore(b, v, at), align);
-    cg_if_close(l, &starts);
-}
-
-LLVMValueRef cg_load_row(struct cg_lowering *l, LLVMTypeRef vector, LLVMValueRef at,
-                         unsigned align, LLVMValueRef mask)
-{
-    return load_contiguous(l, LLVMGetElementType(vector), at, LLVMGetVectorSize(vector), align,
-                           mask);
-}
-
-void cg_store_row(struct cg_lowering *l, LLVMValueRef v, LLVMValueRef at, unsigned align,
-                  LLVMValueRef mask, bool streams)
-{
-    if (streams)
-        store_past_caches(l, v, at);
-    else
-        store_contiguous(l, v, at, align, mask);
-}
-
-bool cg_is_streamed(const struct cg_lowering *l, nest_id buffer, bool far_apart)
-{
-    const struct nest_buffer *to = &l->nest->buffers.at[buffer];
-    int64_t least = far_apart ? APART_BYTES : l->chunks.at ? STEPS_BYTES : STREAMED_BYTES;
-    return !l->gpu && to->role == NEST_OUT && to->count * dtype_get(to->dtype)->bytes >= least;
-}
-
-void cg_end_streams(struct cg_lowering *l)
-{
-    if (!l->access.has_streamed)
-        return;
-    unsigned id = LLVMLookupIntrinsicID("llvm.x86.sse.sfence", 19);
-    LLVMValueRef fence = LLVMGetIntrinsicDeclaration(l->module->module, id, NULL, 0);
-    LLVMTypeRef type = LLVMIntrinsicGetType(l->module->context, id, NULL, 0);
-    LLVMBuildCall2(l->m.b, type, fence, NULL, 0, "");
 }
 
 static LLVMValueRef full_mask(struct cg_lowering *l, LLVMValueRef mask)
@@ -259,14 +86,14 @@ LLVMValueRef cg_gather(struct cg_lowering *l, LLVMTypeRef lane, LLVMValueRef bas
         LLVMValueRef v = LLVMGetPoison(type);
         for (unsigned i = 0; i < l->vector.lanes; i++)
             v = LLVMBuildInsertElement(
-                l->m.b, v, load_plain(l, lane, pointer_of(l, lane, base, offsets, i), align),
+                l->m.b, v, cg_load_plain(l, lane, pointer_of(l, lane, base, offsets, i), align),
                 LLVMConstInt(l->module->i32, i, 0), "");
         return v;
     }
     LLVMValueRef at = pointers(l, lane, base, offsets);
     LLVMValueRef arguments[] = {at, LLVMConstInt(l->module->i32, align, 0), full_mask(l, mask),
                                 LLVMConstNull(type)};
-    return overloaded(l, "llvm.masked.gather", type, LLVMTypeOf(at), 4, arguments);
+    return cg_intrinsic_of_two(&l->m, "llvm.masked.gather", type, LLVMTypeOf(at), 4, arguments);
 }
 
 void cg_scatter(struct cg_lowering *l, LLVMTypeRef lane, LLVMValueRef base,
@@ -282,7 +109,8 @@ void cg_scatter(struct cg_lowering *l, LLVMTypeRef lane, LLVMValueRef base,
     LLVMValueRef at = pointers(l, lane, base, offsets);
     LLVMValueRef arguments[] = {v, at, LLVMConstInt(l->module->i32, align, 0),
                                 full_mask(l, mask)};
-    overloaded(l, "llvm.masked.scatter", LLVMTypeOf(v), LLVMTypeOf(at), 4, arguments);
+    cg_intrinsic_of_two(&l->m, "llvm.masked.scatter", LLVMTypeOf(v), LLVMTypeOf(at), 4,
+                        arguments);
 }
 
 LLVMValueRef cg_from_memory(struct cg_lowering *l, LLVMValueRef v, jot_dtype d)
@@ -345,102 +173,10 @@ static struct cg_value load_one(struct cg_lowering *l, LLVMTypeRef lane, LLVMVal
         at = LLVMBuildSelect(l->m.b, guard, at, spare, "");
         LLVMBuildStore(l->m.b, LLVMConstNull(LLVMArrayType2(lane, 2)), spare);
     }
-    struct cg_value v = {load_plain(l, lane, at, align), NULL};
+    struct cg_value v = {cg_load_plain(l, lane, at, align), NULL};
     if (is_complex)
-        v.im = load_plain(l, lane, cg_at(l, lane, at, cg_int(l->module, 1)), align);
+        v.im = cg_load_plain(l, lane, cg_at(l, lane, at, cg_int(l->module, 1)), align);
     return v;
-}
-
-// ---- Elements 2 to 4 apart: as many registers as they are apart, which shuffles make one
-
-struct apart {
-    LLVMTypeRef lane;
-    LLVMValueRef at; // of lane 0
-    unsigned factor, align;
-    LLVMValueRef mask; // or NULL
-};
-
-// Lanes from number `first` on, `factor` apart in as many registers of n lanes: those of register q.
-static LLVMValueRef spread(struct cg_lowering *l, const struct apart *a, LLVMValueRef v,
-                           LLVMValueRef between, unsigned first, unsigned n, unsigned q)
-{
-    LLVMValueRef order[64];
-    for (unsigned i = 0, e = q * n; i < n; i++, e++)
-        order[i] = LLVMConstInt(l->module->i32,
-                                e % a->factor ? l->vector.lanes : first + e / a->factor, 0);
-    return LLVMBuildShuffleVector(l->m.b, v, between, LLVMConstVector(order, n), "");
-}
-
-// Which places of it count.
-static LLVMValueRef spread_mask(struct cg_lowering *l, const struct apart *a, unsigned first,
-                                unsigned n, unsigned q)
-{
-    LLVMTypeRef type = cg_with_lanes(l->module->i1, l->vector.lanes);
-    return spread(l, a, a->mask ? a->mask : LLVMConstAllOnes(type), LLVMConstNull(type), first,
-                  n, q);
-}
-
-static LLVMValueRef register_at(struct cg_lowering *l, const struct apart *a, unsigned first,
-                                unsigned n, unsigned q)
-{
-    return cg_at(l, a->lane, a->at, cg_int(l->module, a->factor * first + q * n));
-}
-
-// Lanes from number `first` on, n of them.  What lies between is loaded too, but where there is a mask, and behind
-// the last one.
-static LLVMValueRef load_apart(struct cg_lowering *l, const struct apart *a, unsigned first,
-                               unsigned n)
-{
-    LLVMTypeRef i32 = l->module->i32;
-    LLVMValueRef order[64], v, next;
-    if (n > l->module->vector_bytes / a->align) {
-        v = load_apart(l, a, first, n / 2);
-        next = load_apart(l, a, first + n / 2, n / 2);
-        return LLVMBuildShuffleVector(l->m.b, v, next, cg_sequence(l->module, i32, n, 0, 1),
-                                      "");
-    }
-    v = NULL;
-    for (unsigned q = 0; q < a->factor; q++) {
-        bool is_last = q + 1 == a->factor && first + n == l->vector.lanes;
-        next = load_contiguous(l, a->lane, register_at(l, a, first, n, q), n, a->align,
-                               a->mask || is_last ? spread_mask(l, a, first, n, q) : NULL);
-        // Lane i is at place factor i: in this register, or in what there is of those before.
-        for (unsigned i = 0; i < n; i++) {
-            unsigned place = a->factor * i, before = q == 1 && place < n ? place : i;
-            order[i] = LLVMConstInt(i32, place / n == q ? n + place % n : before, 0);
-        }
-        v = v ? LLVMBuildShuffleVector(l->m.b, v, next, LLVMConstVector(order, n), "") : next;
-    }
-    return v;
-}
-
-static void store_apart(struct cg_lowering *l, const struct apart *a, LLVMValueRef v)
-{
-    unsigned n = l->module->vector_bytes / a->align;
-    n = n < l->vector.lanes ? n : l->vector.lanes;
-    for (unsigned first = 0; first < l->vector.lanes; first += n)
-        for (unsigned q = 0; q < a->factor; q++)
-            store_contiguous(l, spread(l, a, v, LLVMGetPoison(LLVMTypeOf(v)), first, n, q),
-                             register_at(l, a, first, n, q), a->align,
-                             spread_mask(l, a, first, n, q));
-}
-
-// Whether accesses are such: stores only where those under masks are as quick as others.
-static bool is_apart(const struct cg_lowering *l, const struct cg_parts *p, bool is_complex,
-                     bool is_store)
-{
-    return !l->gpu && !p->varying && p->factor >= 2 && p->factor <= 4 && !is_complex &&
-           l->vector.lanes <= 64 && (!is_store || l->module->vector_bytes == 64);
-}
-
-static struct apart apart_of(struct cg_lowering *l, LLVMTypeRef lane, LLVMValueRef base,
-                             const struct cg_parts *p, unsigned align, LLVMValueRef mask)
-{
-    return (struct apart){.lane = lane,
-                          .at = cg_at(l, lane, base, p->uniform),
-                          .factor = (unsigned)p->factor,
-                          .align = align,
-                          .mask = mask};
 }
 
 static struct cg_value load_vector(struct cg_lowering *l, LLVMTypeRef lane, LLVMValueRef base,
@@ -456,8 +192,9 @@ static struct cg_value load_vector(struct cg_lowering *l, LLVMTypeRef lane, LLVM
             mask = mask ? reversed(l, mask) : NULL;
         }
         LLVMValueRef wide_mask = mask && is_complex ? interleave(l, mask, mask) : mask;
-        LLVMValueRef all = load_contiguous(l, lane, cg_at(l, lane, base, start),
-                                           l->vector.lanes * (unsigned)unit, align, wide_mask);
+        LLVMValueRef all =
+            cg_load_contiguous(l, lane, cg_at(l, lane, base, start),
+                               l->vector.lanes * (unsigned)unit, align, wide_mask);
         struct cg_value v = {all, NULL};
         if (is_complex)
             v = (struct cg_value){every_other(l, all, 0), every_other(l, all, 1)};
@@ -465,9 +202,9 @@ static struct cg_value load_vector(struct cg_lowering *l, LLVMTypeRef lane, LLVM
             v = (struct cg_value){reversed(l, v.re), v.im ? reversed(l, v.im) : NULL};
         return v;
     }
-    if (is_apart(l, p, is_complex, false)) {
-        struct apart a = apart_of(l, lane, base, p, align, mask);
-        return (struct cg_value){load_apart(l, &a, 0, l->vector.lanes), NULL};
+    if (cg_has_short_stride(l, p, is_complex, false)) {
+        struct cg_strided a = cg_strided_of(l, lane, base, p, align, mask);
+        return (struct cg_value){cg_load_strided(l, &a, 0, l->vector.lanes), NULL};
     }
     LLVMValueRef offsets;
     if (p->varying) {
@@ -549,14 +286,14 @@ static void store_vector(struct cg_lowering *l, LLVMTypeRef lane, LLVMValueRef b
         LLVMValueRef wide_mask = mask && v.im ? interleave(l, mask, mask) : mask;
         LLVMValueRef at = cg_at(l, lane, base, start);
         if (l->access.streams && !mask && cg_lanes_of(all) * align % COST_LINE_BYTES == 0)
-            store_streamed(l, all, at, align);
+            cg_store_streamed(l, all, at, align);
         else
-            store_contiguous(l, all, at, align, wide_mask);
+            cg_store_contiguous(l, all, at, align, wide_mask);
         return;
     }
-    if (is_apart(l, p, v.im != NULL, true)) {
-        struct apart a = apart_of(l, lane, base, p, align, mask);
-        store_apart(l, &a, v.re);
+    if (cg_has_short_stride(l, p, v.im != NULL, true)) {
+        struct cg_strided a = cg_strided_of(l, lane, base, p, align, mask);
+        cg_store_strided(l, &a, v.re);
         return;
     }
     LLVMValueRef offsets;
@@ -671,9 +408,9 @@ void cg_stage(struct cg_lowering *l, nest_id statement)
     struct cg_loop row = cg_loop_open(l, cg_int(l->module, 0),
                                       cg_int(l->module, l->vector.lanes), cg_int(l->module, 1));
     LLVMValueRef from = cg_add(l, p.uniform, cg_times(l, row.index, p.factor));
-    LLVMValueRef v = load_contiguous(
+    LLVMValueRef v = cg_load_contiguous(
         l, lane, cg_at(l, lane, cg_buffer_base(l, s->buffer), from), CG_TILE, align, mask);
-    store_contiguous(
+    cg_store_contiguous(
         l, v, cg_at(l, lane, l->marks[statement].staged, cg_times(l, row.index, STAGE_ROW)),
         align, NULL);
     cg_loop_close(l, &row);

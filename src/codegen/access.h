@@ -3,23 +3,10 @@
 #ifndef CODEGEN_ACCESS_H
 #define CODEGEN_ACCESS_H
 
-#include "codegen/turn.h"
+#include "codegen/emit.h"
 #include "nest/nest.h"
 
 struct cg_lowering;
-
-struct cg_buffer {
-    LLVMValueRef base; // NULL until first used
-    bool expanded;     // a local with an element for each lane: [count][lanes]
-    LLVMValueRef
-        of_chunk[CG_CHUNKS]; // expanded: the memory of each of the vectors side by side
-    unsigned between;        // and vectors from element to element
-    // In loops over the points of a network (points.c): elements from row to row, of which lane 0
-    // is at the offset (NULL: 0).  What is kept has zeros where there are no points.
-    int64_t row;
-    bool is_kept;
-    LLVMValueRef offset;
-};
 
 // What is known of an access while it is lowered: who loads or stores sets it.
 struct cg_access {
@@ -33,17 +20,7 @@ LLVMValueRef cg_wide(struct cg_lowering *l, LLVMValueRef v); // splat to the lan
 struct cg_value cg_wide_value(struct cg_lowering *l, struct cg_value v);
 struct cg_value cg_load(struct cg_lowering *l, const struct nest_statement *s);
 void cg_store(struct cg_lowering *l, const struct nest_statement *s, struct cg_value v);
-// Whether puts of the buffer go past the caches: the buffer is larger than they, or the puts, one
-// after the other, are far apart.
-bool cg_is_streamed(const struct cg_lowering *l, nest_id buffer, bool far_apart);
-// A vector in memory; the store goes past the caches when it streams, at the start of a cache line.
-LLVMValueRef cg_load_row(struct cg_lowering *l, LLVMTypeRef vector, LLVMValueRef at,
-                         unsigned align, LLVMValueRef mask);
-void cg_store_row(struct cg_lowering *l, LLVMValueRef v, LLVMValueRef at, unsigned align,
-                  LLVMValueRef mask, bool streams);
-// Ends a function that may have streamed: other threads see what it stored.
-void cg_end_streams(struct cg_lowering *l);
-// The same on memory at base with elements of dtype d.  `all`: what the guard says of all lanes at once, or NULL.
+// Loads and stores on memory at base with elements of dtype d.  `all`: what the guard says of all lanes at once, or NULL.
 struct cg_value cg_load_at(struct cg_lowering *l, LLVMValueRef base, jot_dtype d,
                            const struct nest_index *x, LLVMValueRef guard, LLVMValueRef all);
 void cg_store_at(struct cg_lowering *l, LLVMValueRef base, jot_dtype d,
@@ -61,13 +38,6 @@ void cg_stage(struct cg_lowering *l, nest_id statement);
 // A bool is a byte in memory, a bit elsewhere.
 LLVMValueRef cg_from_memory(struct cg_lowering *l, LLVMValueRef v, jot_dtype d);
 LLVMValueRef cg_to_memory(struct cg_lowering *l, LLVMValueRef v, jot_dtype d);
-LLVMValueRef cg_buffer_base(struct cg_lowering *l, nest_id buffer);
-// Memory of this worker; of the function's frame when it is small.
-LLVMValueRef cg_scratch(struct cg_lowering *l, uint64_t bytes);
-LLVMValueRef cg_alloca(struct cg_lowering *l, LLVMTypeRef type, uint64_t count);
-// Element i of the array of `type` at base.
-LLVMValueRef cg_at(struct cg_lowering *l, LLVMTypeRef type, LLVMValueRef base, LLVMValueRef i);
-
 // The lanes of both; NULL is all.
 LLVMValueRef cg_and_masks(struct cg_lowering *l, LLVMValueRef a, LLVMValueRef b);
 // The lanes that count where others may not be touched; NULL: all, or all but lanes past the end.

@@ -11,6 +11,7 @@
 #include "codegen/layers.h"
 #include "codegen/loop.h"
 #include "codegen/lower.h"
+#include "codegen/memory.h"
 
 #include <llvm-c/Target.h>
 

@@ -2,12 +2,12 @@
 // A lane of a while that is left alone goes on without the others, as a program of one lane would:
 // in scalars, or with vectors along its own rows, which are memory of their own for that time.
 #include "codegen/alone.h"
-#include "codegen/access.h"
 #include "codegen/emit.h"
 #include "codegen/fold.h"
 #include "codegen/index.h"
 #include "codegen/loop.h"
 #include "codegen/lower.h"
+#include "codegen/memory.h"
 #include "codegen/turn.h"
 
 #define MOST_ALONE 512  // statements, which are code once more

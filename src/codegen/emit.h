@@ -67,6 +67,9 @@ LLVMValueRef cg_splat(struct machine *m, LLVMValueRef v, unsigned lanes); // of 
 LLVMValueRef cg_int(const struct cg_module *m, int64_t x);                // an i64
 LLVMValueRef cg_intrinsic(struct machine *m, const char *name, LLVMTypeRef overload, int n,
                           LLVMValueRef *arguments);
+// One whose name has two types.
+LLVMValueRef cg_intrinsic_of_two(struct machine *m, const char *name, LLVMTypeRef a,
+                                 LLVMTypeRef b, int n, LLVMValueRef *arguments);
 static inline LLVMValueRef cg_call1(struct machine *m, const char *name, LLVMValueRef x)
 {
     return cg_intrinsic(m, name, LLVMTypeOf(x), 1, &x);

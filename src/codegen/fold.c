@@ -14,6 +14,7 @@
 #include "codegen/index.h"
 #include "codegen/loop.h"
 #include "codegen/lower.h"
+#include "codegen/memory.h"
 #include "codegen/module.h"
 #include "codegen/points.h"
 #include "codegen/pressure.h"

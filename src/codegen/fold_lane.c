@@ -8,11 +8,11 @@
 //       tanh, put                            tanh, put, 16 at a time
 //     }
 #include "codegen/fold_lane.h"
-#include "codegen/access.h"
 #include "codegen/emit.h"
 #include "codegen/fold.h"
 #include "codegen/loop.h"
 #include "codegen/lower.h"
+#include "codegen/memory.h"
 
 // How many lanes count.
 static LLVMValueRef count_lanes(struct cg_lowering *l)

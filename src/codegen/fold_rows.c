@@ -13,6 +13,7 @@
 #include "codegen/fold.h"
 #include "codegen/loop.h"
 #include "codegen/lower.h"
+#include "codegen/memory.h"
 #include "ir/cost.h"
 
 #define ROW_BYTES 1280 // of all rows of one accumulator: what registers hold

@@ -5,10 +5,11 @@
 // many.  So a row keeps what its last line lacks until the next tile: of the two places of a row, a
 // line takes the end of the lower one and the beginning of the higher one.
 #include "codegen/line.h"
-#include "codegen/access.h"
+#include "codegen/contiguous.h"
 #include "codegen/emit.h"
 #include "codegen/loop.h"
 #include "codegen/lower.h"
+#include "codegen/memory.h"
 #include "codegen/prefetch.h"
 #include "ir/cost.h"
 

@@ -11,6 +11,7 @@
 #include "codegen/hooks.h"
 #include "codegen/index.h"
 #include "codegen/loop.h"
+#include "codegen/memory.h"
 #include "codegen/onehot.h"
 #include "codegen/points.h"
 #include "codegen/pressure.h"

@@ -11,6 +11,7 @@
 #include "base/fold.h"
 #include "codegen/access.h"
 #include "codegen/stack.h"
+#include "codegen/turn.h"
 #include "map/map.h"
 
 #define CG_FOLD_LANES FOLD_LANES

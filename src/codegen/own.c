@@ -7,6 +7,7 @@
 #include "codegen/emit.h"
 #include "codegen/index.h"
 #include "codegen/lower.h"
+#include "codegen/memory.h"
 
 bool cg_is_own(struct cg_lowering *l, nest_id buffer)
 {

@@ -10,7 +10,6 @@
 // The body is lowered once, under a mask, for its length is what compiling it costs.
 #include "codegen/points.h"
 #include "base/vec.h"
-#include "codegen/access.h"
 #include "codegen/accumulate.h"
 #include "codegen/emit.h"
 #include "codegen/fold.h"
@@ -18,6 +17,7 @@
 #include "codegen/layers.h"
 #include "codegen/loop.h"
 #include "codegen/lower.h"
+#include "codegen/memory.h"
 #include "codegen/units.h"
 
 #include <string.h>

@@ -11,10 +11,11 @@
 // Only where vectors are cache lines: there each such load reads two lines, and one instruction
 // shuffles across all lanes.
 #include "codegen/slide.h"
-#include "codegen/access.h"
+#include "codegen/contiguous.h"
 #include "codegen/emit.h"
 #include "codegen/index.h"
 #include "codegen/lower.h"
+#include "codegen/memory.h"
 
 #include "base/vec.h"
 

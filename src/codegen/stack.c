@@ -7,12 +7,13 @@
 // 16 steps are done between memory of this worker with one vector a step, and what they read and
 // put is transposed on the way there and back, so that memory sees whole cache lines.
 #include "codegen/stack.h"
-#include "codegen/access.h"
+#include "codegen/contiguous.h"
 #include "codegen/emit.h"
 #include "codegen/index.h"
 #include "codegen/line.h"
 #include "codegen/loop.h"
 #include "codegen/lower.h"
+#include "codegen/memory.h"
 #include "codegen/turn.h"
 #include "ir/cost.h"
 

@@ -81,6 +81,16 @@ LLVMValueRef cg_intrinsic(struct machine *m, const char *name, LLVMTypeRef overl
     return LLVMBuildCall2(m->b, type, f, arguments, (unsigned)n, "");
 }
 
+LLVMValueRef cg_intrinsic_of_two(struct machine *m, const char *name, LLVMTypeRef a,
+                                 LLVMTypeRef b, int n, LLVMValueRef *arguments)
+{
+    LLVMTypeRef types[] = {a, b};
+    unsigned id = LLVMLookupIntrinsicID(name, strlen(name));
+    LLVMValueRef f = LLVMGetIntrinsicDeclaration(m->module->module, id, types, 2);
+    LLVMTypeRef type = LLVMIntrinsicGetType(m->module->context, id, types, 2);
+    return LLVMBuildCall2(m->b, type, f, arguments, (unsigned)n, "");
+}
+
 LLVMValueRef cg_sequence(const struct cg_module *m, LLVMTypeRef lane, unsigned lanes,
                          int64_t first, int64_t step)
 {

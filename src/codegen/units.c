@@ -9,10 +9,12 @@
 // One shape: small matrices at many points (docs/nests.md).
 #include "codegen/units.h"
 #include "codegen/access.h"
+#include "codegen/contiguous.h"
 #include "codegen/emit.h"
 #include "codegen/index.h"
 #include "codegen/loop.h"
 #include "codegen/lower.h"
+#include "codegen/memory.h"
 #include "codegen/stack.h"
 #include "map/map.h"
 

@@ -23,6 +23,7 @@
 #include "codegen/inside.h"
 #include "codegen/loop.h"
 #include "codegen/lower.h"
+#include "codegen/memory.h"
 #include "codegen/prefetch.h"
 
 #define STEPS 16

@@ -16,7 +16,6 @@
 //
 // One shape: attention (docs/nests.md).
 #include "codegen/gpu/attention.h"
-#include "codegen/access.h"
 #include "codegen/emit.h"
 #include "codegen/gpu/device.h"
 #include "codegen/gpu/entry.h"
@@ -26,6 +25,7 @@
 #include "codegen/kernel.h"
 #include "codegen/loop.h"
 #include "codegen/lower.h"
+#include "codegen/memory.h"
 #include "map/gpu.h"
 
 #include "schedule/kernels/attention.h"

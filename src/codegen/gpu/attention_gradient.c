@@ -3,7 +3,6 @@
 //
 // One shape: attention (docs/nests.md).
 #include "codegen/gpu/attention_gradient.h"
-#include "codegen/access.h"
 #include "codegen/gpu/attention.h"
 #include "codegen/gpu/device.h"
 #include "codegen/gpu/entry.h"
@@ -13,6 +12,7 @@
 #include "codegen/kernel.h"
 #include "codegen/loop.h"
 #include "codegen/lower.h"
+#include "codegen/memory.h"
 #include "map/gpu.h"
 
 LLVMValueRef *gpu_gradient_room(struct gpu_gradient *c, int64_t count)

@@ -2,7 +2,6 @@
 // The second function of the gradient of attention: rows are keys.
 //
 // One shape: attention (docs/nests.md).
-#include "codegen/access.h"
 #include "codegen/gpu/attention_gradient.h"
 #include "codegen/gpu/device.h"
 #include "codegen/gpu/entry.h"
@@ -12,6 +11,7 @@
 #include "codegen/kernel.h"
 #include "codegen/loop.h"
 #include "codegen/lower.h"
+#include "codegen/memory.h"
 #include "map/gpu.h"
 
 #define DQ_KEYS 64 // that sums of dq take in one turn

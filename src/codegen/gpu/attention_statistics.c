@@ -2,7 +2,6 @@
 // The first function of the gradient of attention: statistics of rows.
 //
 // One shape: attention (docs/nests.md).
-#include "codegen/access.h"
 #include "codegen/gpu/attention_gradient.h"
 #include "codegen/gpu/device.h"
 #include "codegen/gpu/entry.h"
@@ -11,6 +10,7 @@
 #include "codegen/kernel.h"
 #include "codegen/loop.h"
 #include "codegen/lower.h"
+#include "codegen/memory.h"
 #include "map/gpu.h"
 
 struct statistics {

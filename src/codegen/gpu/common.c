@@ -18,6 +18,7 @@
 #include "codegen/hoist.h"
 #include "codegen/loop.h"
 #include "codegen/lower.h"
+#include "codegen/memory.h"
 #include "map/gpu.h"
 
 #include "ir/cost.h"

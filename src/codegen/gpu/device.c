@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codegen/gpu/device.h"
-#include "codegen/access.h"
 #include "codegen/accumulate.h"
 #include "codegen/emit.h"
 #include "codegen/gpu/gpu.h"
 #include "codegen/loop.h"
 #include "codegen/lower.h"
+#include "codegen/memory.h"
 #include "map/gpu.h"
 
 #include <stdio.h>

@@ -8,12 +8,12 @@
 //
 // One shape: small matrices at many points (docs/nests.md).
 #include "codegen/gpu/layer.h"
-#include "codegen/access.h"
 #include "codegen/emit.h"
 #include "codegen/gpu/gpu.h"
 #include "codegen/gpu/memory.h"
 #include "codegen/loop.h"
 #include "codegen/lower.h"
+#include "codegen/memory.h"
 #include "map/gpu.h"
 
 #include <stdio.h>

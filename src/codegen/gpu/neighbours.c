@@ -4,11 +4,13 @@
 // counts of may lie outside of the buffer, and is read elsewhere.
 #include "codegen/gpu/neighbours.h"
 #include "codegen/access.h"
+#include "codegen/contiguous.h"
 #include "codegen/emit.h"
 #include "codegen/gpu/device.h"
 #include "codegen/gpu/memory.h"
 #include "codegen/index.h"
 #include "codegen/lower.h"
+#include "codegen/memory.h"
 
 // How far x is behind the start of its vector.
 static int64_t rest_of(int64_t x, int64_t lanes) { return (x % lanes + lanes) % lanes; }

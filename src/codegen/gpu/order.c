@@ -5,7 +5,6 @@
 // have the same bin number themselves behind those of it that the warp has had.  Sums over warps and bins say where they
 // go, so that the turns of a bin keep their order.  They gather in shared memory and are stored from there: either their
 // numbers, or what the updates take of them.
-#include "codegen/access.h"
 #include "codegen/accumulate.h"
 #include "codegen/emit.h"
 #include "codegen/gpu/device.h"
@@ -16,6 +15,7 @@
 #include "codegen/kernel.h"
 #include "codegen/loop.h"
 #include "codegen/lower.h"
+#include "codegen/memory.h"
 #include "map/gpu.h"
 
 #define WARPS (MAP_ORDER_BLOCK / GPU_WARP)

@@ -6,12 +6,12 @@
 //
 //     seq t < T { put x[t] = ... }  ...  seq t < T reverse { ... load x[t] ... }
 #include "codegen/gpu/replay.h"
-#include "codegen/access.h"
 #include "codegen/emit.h"
 #include "codegen/gpu/gpu.h"
 #include "codegen/hoist.h"
 #include "codegen/loop.h"
 #include "codegen/lower.h"
+#include "codegen/memory.h"
 
 struct gpu_replay {
     nest_id first, second; // the loops

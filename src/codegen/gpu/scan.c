@@ -19,6 +19,7 @@
 #include "codegen/kernel.h"
 #include "codegen/loop.h"
 #include "codegen/lower.h"
+#include "codegen/memory.h"
 #include "map/gpu.h"
 
 #define WINDOWS 4 // that are read together

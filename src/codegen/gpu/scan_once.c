@@ -14,7 +14,6 @@
 // D. Merrill and M. Garland, "Single-pass Parallel Prefix Scan with Decoupled Look-back" (2016), rest
 // on too.  Running values are stored past the second cache: kept there, they drive out the tiles that are
 // to be read again, and the scan takes a third longer.
-#include "codegen/access.h"
 #include "codegen/accumulate.h"
 #include "codegen/emit.h"
 #include "codegen/gpu/device.h"
@@ -24,6 +23,7 @@
 #include "codegen/kernel.h"
 #include "codegen/loop.h"
 #include "codegen/lower.h"
+#include "codegen/memory.h"
 #include "map/gpu.h"
 
 #define WARPS (GPU_BLOCK / GPU_WARP)

@@ -11,7 +11,6 @@
 // puts.
 //
 // One shape: small matrices at many points (docs/nests.md).
-#include "codegen/access.h"
 #include "codegen/emit.h"
 #include "codegen/fold.h"
 #include "codegen/gpu/device.h"
@@ -22,6 +21,7 @@
 #include "codegen/kernel.h"
 #include "codegen/loop.h"
 #include "codegen/lower.h"
+#include "codegen/memory.h"
 #include "map/gpu.h"
 
 #define VECTOR 4 // elements of 16 bytes

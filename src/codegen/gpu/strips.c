@@ -2,11 +2,11 @@
 // A thread writes a strip of a few steps of a loop over time out: what it puts in them goes to memory 16
 // bytes at once, and what it reads in them is on its way at once.
 #include "codegen/gpu/strips.h"
-#include "codegen/access.h"
 #include "codegen/emit.h"
 #include "codegen/gpu/gpu.h"
 #include "codegen/gpu/memory.h"
 #include "codegen/lower.h"
+#include "codegen/memory.h"
 #include "codegen/stack.h"
 #include "map/gpu.h"
 

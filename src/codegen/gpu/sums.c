@@ -8,7 +8,6 @@
 // of the sums.  A second function combines the results of blocks, a warp for a sum.
 //
 // One shape: small matrices at many points (docs/nests.md).
-#include "codegen/access.h"
 #include "codegen/accumulate.h"
 #include "codegen/emit.h"
 #include "codegen/gpu/device.h"
@@ -19,6 +18,7 @@
 #include "codegen/kernel.h"
 #include "codegen/loop.h"
 #include "codegen/lower.h"
+#include "codegen/memory.h"
 #include "map/gpu.h"
 
 #include "base/fold.h"

@@ -2,13 +2,13 @@
 // Tensor cores of a warp.  Fragments are those of the PTX ISA: of a tile of 16 by 8 numbers thread
 // 4 r + c has columns 2c and 2c + 1 of rows r and r + 8.
 #include "codegen/gpu/tensor.h"
-#include "codegen/access.h"
 #include "codegen/emit.h"
 #include "codegen/gpu/device.h"
 #include "codegen/gpu/gpu.h"
 #include "codegen/index.h"
 #include "codegen/loop.h"
 #include "codegen/lower.h"
+#include "codegen/memory.h"
 #include "map/gpu.h"
 
 #include <math.h>

@@ -10,6 +10,7 @@
 #include "codegen/gpu/memory.h"
 #include "codegen/loop.h"
 #include "codegen/lower.h"
+#include "codegen/memory.h"
 #include "map/gpu.h"
 
 #define TURNS MAP_TILE_TURNS

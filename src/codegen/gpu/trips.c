@@ -15,12 +15,14 @@
 #include "codegen/gpu/trips.h"
 #include "codegen/access.h"
 #include "codegen/accumulate.h"
+#include "codegen/contiguous.h"
 #include "codegen/emit.h"
 #include "codegen/gpu/device.h"
 #include "codegen/gpu/gpu.h"
 #include "codegen/kernel.h"
 #include "codegen/loop.h"
 #include "codegen/lower.h"
+#include "codegen/memory.h"
 #include "map/gpu.h"
 
 #define LANES MAP_TRIPS_LANES
