@@ -13,9 +13,11 @@
 #include "codegen/own.h"
 #include "codegen/prefetch.h"
 #include "codegen/records.h"
+#include "codegen/scalar.h"
 #include "codegen/slide.h"
 #include "codegen/stack.h"
 #include "codegen/strided.h"
+#include "codegen/types.h"
 #include "ir/cost.h"
 
 LLVMValueRef cg_wide(struct cg_lowering *l, LLVMValueRef v)

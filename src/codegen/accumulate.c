@@ -12,6 +12,8 @@
 #include "codegen/loop.h"
 #include "codegen/lower.h"
 #include "codegen/memory.h"
+#include "codegen/scalar.h"
+#include "codegen/types.h"
 
 #include <llvm-c/Target.h>
 

@@ -9,6 +9,7 @@
 #include "codegen/lower.h"
 #include "codegen/memory.h"
 #include "codegen/turn.h"
+#include "codegen/types.h"
 
 #define MOST_ALONE 512  // statements, which are code once more
 #define SHORT_LOCAL 16  // elements that are registers, and stay so

@@ -6,7 +6,9 @@
 #include "codegen/emit.h"
 #include "codegen/loop.h"
 #include "codegen/lower.h"
+#include "codegen/scalar.h"
 #include "codegen/turn.h"
+#include "codegen/types.h"
 
 #include "ir/cost.h"
 

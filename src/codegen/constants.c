@@ -5,9 +5,9 @@
 //
 // Where registers do not last, LLVM reads the one number again into a register of all lanes, for
 // each use.  A whole vector in memory is instead an operand of the operation, without a register.
+#include "codegen/constants.h"
 #include "base/vec.h"
 #include "codegen/emit.h"
-#include "codegen/module.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Vectors that lie together in memory, and stores that go past the caches.
 #include "codegen/contiguous.h"
-#include "codegen/emit.h"
 #include "codegen/loop.h"
 #include "codegen/lower.h"
+#include "codegen/types.h"
 #include "ir/cost.h"
 
 #define STREAMED_BYTES (INT64_C(16) << 20) // arrays that leave the caches before they are read

@@ -10,8 +10,9 @@
 #include "codegen/branch.h"
 #include "codegen/emit.h"
 #include "codegen/hooks.h"
+#include "codegen/large.h"
 #include "codegen/lower.h"
-#include "codegen/module.h"
+#include "codegen/types.h"
 
 struct cg_early cg_early_of(struct cg_lowering *l, const struct nest_statement *seq,
                             int64_t strip)

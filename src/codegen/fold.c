@@ -12,14 +12,16 @@
 #include "codegen/fold_rows.h"
 #include "codegen/hooks.h"
 #include "codegen/index.h"
+#include "codegen/large.h"
 #include "codegen/loop.h"
 #include "codegen/lower.h"
 #include "codegen/memory.h"
-#include "codegen/module.h"
 #include "codegen/points.h"
 #include "codegen/pressure.h"
+#include "codegen/scalar.h"
 #include "codegen/size.h"
 #include "codegen/turn.h"
+#include "codegen/types.h"
 
 #include <stdlib.h>
 

@@ -11,11 +11,11 @@
 // access of an accumulator in memory, and an eighth of the rows is left.
 #include "codegen/fold_group.h"
 #include "codegen/accumulate.h"
-#include "codegen/emit.h"
 #include "codegen/fold.h"
 #include "codegen/loop.h"
 #include "codegen/lower.h"
 #include "codegen/size.h"
+#include "codegen/types.h"
 #include "ir/cost.h"
 
 // Memory that the terms walk through in one piece, and that no cache holds, is read faster in order.

@@ -13,6 +13,7 @@
 #include "codegen/loop.h"
 #include "codegen/lower.h"
 #include "codegen/memory.h"
+#include "codegen/types.h"
 
 // How many lanes count.
 static LLVMValueRef count_lanes(struct cg_lowering *l)

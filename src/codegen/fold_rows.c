@@ -14,6 +14,7 @@
 #include "codegen/loop.h"
 #include "codegen/lower.h"
 #include "codegen/memory.h"
+#include "codegen/types.h"
 #include "ir/cost.h"
 
 #define ROW_BYTES 1280 // of all rows of one accumulator: what registers hold

@@ -5,7 +5,9 @@
 // for each other.  LLVM puts one behind the other, which takes fewer registers, and a processor
 // that looks ahead by less than a chain then waits.  Behind an assembly of no instructions that
 // takes all registers at once each chain is as far as the others.
+#include "codegen/in_step.h"
 #include "codegen/emit.h"
+#include "codegen/types.h"
 
 #include <stdio.h>
 #include <string.h>

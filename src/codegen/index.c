@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Affine indices as values: what is the same in all lanes stays scalar.
 #include "codegen/index.h"
-#include "codegen/emit.h"
 #include "codegen/lower.h"
+#include "codegen/types.h"
 
 LLVMValueRef cg_add(struct cg_lowering *l, LLVMValueRef a, LLVMValueRef b)
 {

@@ -14,11 +14,11 @@
 #include "codegen/loop.h"
 #include "codegen/lower.h"
 #include "codegen/memory.h"
-#include "codegen/module.h"
 #include "codegen/points.h"
 #include "codegen/prefetch.h"
 #include "codegen/pressure.h"
 #include "codegen/size.h"
+#include "codegen/types.h"
 #include "map/map.h"
 
 #include "base/status.h"

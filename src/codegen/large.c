@@ -9,11 +9,15 @@
 //
 // All addresses that go with the index of a loop LLVM compares with each other, to keep few of them from
 // turn to turn.  So those that go with the index of a loop around others are made of it in each turn.
+#include "codegen/large.h"
 #include "base/vec.h"
+#include "codegen/constants.h"
 #include "codegen/emit.h"
-#include "codegen/module.h"
+#include "codegen/size.h"
+#include "codegen/types.h"
 #include "ir/cost.h"
 
+#include <llvm-c/Target.h>
 #include <string.h>
 
 // Numbers of a function times its blocks: what LLVM looks at to find registers for them.

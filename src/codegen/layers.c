@@ -6,6 +6,7 @@
 #include "codegen/layers.h"
 #include "codegen/emit.h"
 #include "codegen/lower.h"
+#include "codegen/types.h"
 
 #include <stdio.h>
 

@@ -6,11 +6,11 @@
 // line takes the end of the lower one and the beginning of the higher one.
 #include "codegen/line.h"
 #include "codegen/contiguous.h"
-#include "codegen/emit.h"
 #include "codegen/loop.h"
 #include "codegen/lower.h"
 #include "codegen/memory.h"
 #include "codegen/prefetch.h"
+#include "codegen/types.h"
 #include "ir/cost.h"
 
 #define UNROLL 4

@@ -8,8 +8,9 @@
 //                                         b: 464 instructions; br c
 //
 // LLVM would put them together again, but for those whose address is in memory.
+#include "codegen/long_blocks.h"
 #include "codegen/emit.h"
-#include "codegen/module.h"
+#include "codegen/size.h"
 
 enum {
     LONGEST = 512, // instructions of a block

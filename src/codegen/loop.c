@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codegen/loop.h"
+#include "codegen/large.h"
 #include "codegen/lower.h"
-#include "codegen/module.h"
 
 // Known to turn exactly once: no loop then, so that its index is a constant.
 static bool turns_once(LLVMValueRef begin, LLVMValueRef end, LLVMValueRef step)

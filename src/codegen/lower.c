@@ -16,11 +16,13 @@
 #include "codegen/points.h"
 #include "codegen/pressure.h"
 #include "codegen/records.h"
+#include "codegen/scalar.h"
 #include "codegen/segments.h"
 #include "codegen/seq.h"
 #include "codegen/size.h"
 #include "codegen/slide.h"
 #include "codegen/turn.h"
+#include "codegen/types.h"
 #include "codegen/while.h"
 
 #include "ir/type.h"

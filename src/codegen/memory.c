@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Memory of a function: its frame, what the worker has, and where buffers are.
 #include "codegen/memory.h"
-#include "codegen/emit.h"
 #include "codegen/hooks.h"
 #include "codegen/lower.h"
+#include "codegen/types.h"
 
 #define SMALL_BYTES 8192 // what may live in the frame
 

@@ -1,8 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codegen/module.h"
 #include "codegen/codegen.h"
+#include "codegen/constants.h"
 #include "codegen/emit.h"
 #include "codegen/hooks.h"
+#include "codegen/large.h"
+#include "codegen/long_blocks.h"
+#include "codegen/op_function.h"
+#include "codegen/parts.h"
+#include "codegen/types.h"
 #include "map/map.h"
 
 #include "base/memory.h"

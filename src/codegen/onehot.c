@@ -11,6 +11,7 @@
 #include "codegen/index.h"
 #include "codegen/loop.h"
 #include "codegen/lower.h"
+#include "codegen/types.h"
 
 #define MAX_MARKS 8
 

@@ -3,8 +3,11 @@
 // (COST_CODE): equal ones are compiled once.
 //
 //     %y = ... 40 operations of a sine ...    becomes    %y = call <16 x float> @op_sin_f32_f32_16(%x)
+#include "codegen/op_function.h"
 #include "codegen/emit.h"
-#include "codegen/module.h"
+#include "codegen/scalar.h"
+#include "codegen/size.h"
+#include "codegen/types.h"
 #include "ir/cost.h"
 
 #include <stdio.h>

@@ -8,6 +8,7 @@
 #include "codegen/index.h"
 #include "codegen/lower.h"
 #include "codegen/memory.h"
+#include "codegen/types.h"
 
 bool cg_is_own(struct cg_lowering *l, nest_id buffer)
 {

@@ -7,6 +7,8 @@
 #include "codegen/branch.h"
 #include "codegen/emit.h"
 #include "codegen/lower.h"
+#include "codegen/scalar.h"
+#include "codegen/types.h"
 
 #include "base/hash.h"
 #include "ir/cost.h"

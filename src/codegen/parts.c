@@ -3,6 +3,7 @@
 // until it is as long.  LLVM's objects are a thread's, so the module is written as bitcode, and for each part
 // a thread reads of it what the part needs.  A function that several parts of a processor call is compiled in one
 // of them; that of a GPU, whose parts are assembled apart, in each.
+#include "codegen/parts.h"
 #include "codegen/emit.h"
 #include "codegen/module.h"
 

@@ -17,8 +17,10 @@
 #include "codegen/emit.h"
 #include "codegen/hooks.h"
 #include "codegen/kernel.h"
+#include "codegen/op_function.h"
 #include "codegen/pieces.h"
 #include "codegen/resident.h"
+#include "codegen/types.h"
 #include "map/gpu.h"
 
 #include "ir/cost.h"

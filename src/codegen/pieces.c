@@ -2,12 +2,13 @@
 // What is too much code for one function of a loop (COST_CODE) is cut into pieces, functions that do some
 // steps each and find out where these have their memories.
 #include "codegen/pieces.h"
-#include "codegen/emit.h"
 #include "codegen/hooks.h"
 #include "codegen/kernel.h"
 #include "codegen/module.h"
+#include "codegen/op_function.h"
 #include "codegen/phases.h"
 #include "codegen/resident.h"
+#include "codegen/size.h"
 
 #include "ir/cost.h"
 

@@ -11,13 +11,13 @@
 #include "codegen/points.h"
 #include "base/vec.h"
 #include "codegen/accumulate.h"
-#include "codegen/emit.h"
 #include "codegen/fold.h"
 #include "codegen/index.h"
 #include "codegen/layers.h"
 #include "codegen/loop.h"
 #include "codegen/lower.h"
 #include "codegen/memory.h"
+#include "codegen/types.h"
 #include "codegen/units.h"
 
 #include <string.h>

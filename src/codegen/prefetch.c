@@ -11,10 +11,10 @@
 // Steps whose rows lie far apart are too few lines for the processor to see a pattern in: each asks
 // for what a later one reads.
 #include "codegen/prefetch.h"
-#include "codegen/emit.h"
 #include "codegen/index.h"
 #include "codegen/lower.h"
 #include "codegen/memory.h"
+#include "codegen/types.h"
 #include "ir/cost.h"
 
 #include <stdlib.h>

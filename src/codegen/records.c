@@ -11,12 +11,12 @@
 #include "base/vec.h"
 #include "codegen/access.h"
 #include "codegen/contiguous.h"
-#include "codegen/emit.h"
 #include "codegen/hooks.h"
 #include "codegen/index.h"
 #include "codegen/lower.h"
 #include "codegen/memory.h"
 #include "codegen/stack.h"
+#include "codegen/types.h"
 #include "ir/cost.h"
 
 #include <stdlib.h>

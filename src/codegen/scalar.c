@@ -3,8 +3,13 @@
 //
 // No fast-math flag is ever set, so every operation is the IEEE one and nothing is contracted.
 #include "ir/scalar.h"
+#include "codegen/elementary.h"
 #include "codegen/emit.h"
 #include "codegen/hooks.h"
+#include "codegen/in_step.h"
+#include "codegen/op_function.h"
+#include "codegen/scalar.h"
+#include "codegen/types.h"
 #include "ir/attr.h"
 
 #include <assert.h>

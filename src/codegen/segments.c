@@ -10,9 +10,9 @@
 //
 // Borders of stencils, padding and concatenations are such comparisons.
 #include "codegen/segments.h"
-#include "codegen/emit.h"
 #include "codegen/loop.h"
 #include "codegen/lower.h"
+#include "codegen/types.h"
 
 #define MOST_CUTS 16
 #define MOST_STATEMENTS 160 // a longer body is not written twice

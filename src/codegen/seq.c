@@ -11,6 +11,7 @@
 #include "codegen/lower.h"
 #include "codegen/stack.h"
 #include "codegen/turn.h"
+#include "codegen/types.h"
 #include "codegen/updates.h"
 #include "map/gpu.h"
 

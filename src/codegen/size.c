@@ -4,7 +4,6 @@
 #include "codegen/size.h"
 #include "codegen/emit.h"
 #include "codegen/lower.h"
-#include "codegen/module.h"
 #include "ir/cost.h"
 #include "map/map.h"
 

@@ -11,4 +11,11 @@ int64_t cg_most_written_out(const struct cg_module *m, const struct nest *nest);
 int64_t cg_room(const struct cg_lowering *l);
 bool cg_may_repeat(const struct cg_lowering *l, const struct nest_statement *s, int64_t count);
 
+// Instructions that the target needs for a function, about, which COST_CODE bounds.
+int64_t cg_code_of(const struct cg_module *m, LLVMValueRef function);
+// The same up to `most`; more is any larger number.
+int64_t cg_code_up_to(const struct cg_module *m, LLVMValueRef function, int64_t most);
+// Registers of the target that the value takes; of a GPU lanes.
+int64_t cg_registers_of(const struct cg_module *m, LLVMValueRef v);
+
 #endif

@@ -12,10 +12,10 @@
 // shuffles across all lanes.
 #include "codegen/slide.h"
 #include "codegen/contiguous.h"
-#include "codegen/emit.h"
 #include "codegen/index.h"
 #include "codegen/lower.h"
 #include "codegen/memory.h"
+#include "codegen/types.h"
 
 #include "base/vec.h"
 

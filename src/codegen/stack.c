@@ -8,13 +8,13 @@
 // put is transposed on the way there and back, so that memory sees whole cache lines.
 #include "codegen/stack.h"
 #include "codegen/contiguous.h"
-#include "codegen/emit.h"
 #include "codegen/index.h"
 #include "codegen/line.h"
 #include "codegen/loop.h"
 #include "codegen/lower.h"
 #include "codegen/memory.h"
 #include "codegen/turn.h"
+#include "codegen/types.h"
 #include "ir/cost.h"
 
 #define SHORTEST 8 // loops that are worth it

@@ -2,10 +2,10 @@
 // Lanes whose elements are 2 to 4 apart: as many registers as they are apart, which shuffles make one.
 #include "codegen/strided.h"
 #include "codegen/contiguous.h"
-#include "codegen/emit.h"
 #include "codegen/index.h"
 #include "codegen/lower.h"
 #include "codegen/memory.h"
+#include "codegen/types.h"
 
 // Lanes from number `first` on, `factor` apart in as many registers of n lanes: those of register q.
 static LLVMValueRef spread(struct cg_lowering *l, const struct cg_strided *a, LLVMValueRef v,

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "codegen/types.h"
 #include "codegen/emit.h"
 
 #include <string.h>

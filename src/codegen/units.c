@@ -15,7 +15,9 @@
 #include "codegen/loop.h"
 #include "codegen/lower.h"
 #include "codegen/memory.h"
+#include "codegen/op_function.h"
 #include "codegen/stack.h"
+#include "codegen/types.h"
 #include "map/map.h"
 
 #include <stdio.h>

@@ -25,6 +25,7 @@
 #include "codegen/lower.h"
 #include "codegen/memory.h"
 #include "codegen/prefetch.h"
+#include "codegen/types.h"
 
 #define STEPS 16
 #define MOST_UPDATES 8 // statements that are written out for each step

@@ -19,7 +19,9 @@
 #include "codegen/loop.h"
 #include "codegen/lower.h"
 #include "codegen/pack.h"
+#include "codegen/scalar.h"
 #include "codegen/turn.h"
+#include "codegen/types.h"
 
 // One vector's part of the loop.
 struct part {

@@ -3,11 +3,13 @@
 // its own cannot be moved behind another branch by LLVM: here it is skipped where no thread of the
 // warp chooses it.
 #include "codegen/gpu/arms.h"
+#include "codegen/elementary.h"
 #include "codegen/emit.h"
 #include "codegen/gpu/common.h"
 #include "codegen/gpu/device.h"
 #include "codegen/gpu/gpu.h"
 #include "codegen/lower.h"
+#include "codegen/types.h"
 
 #include "ir/cost.h"
 

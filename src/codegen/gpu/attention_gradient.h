@@ -16,6 +16,7 @@
 
 #include "codegen/gpu/tensor.h"
 #include "codegen/kernel.h"
+#include "codegen/types.h"
 #include "schedule/kernels/attention.h"
 
 #include <math.h>

@@ -17,6 +17,7 @@
 #include "codegen/loop.h"
 #include "codegen/lower.h"
 #include "codegen/memory.h"
+#include "codegen/types.h"
 #include "map/gpu.h"
 
 #define ROWS 4    // of 32 turns that are read together

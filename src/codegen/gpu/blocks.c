@@ -22,6 +22,8 @@
 #include "codegen/loop.h"
 #include "codegen/lower.h"
 #include "codegen/memory.h"
+#include "codegen/scalar.h"
+#include "codegen/types.h"
 #include "map/gpu.h"
 
 #include "ir/cost.h"

@@ -4,11 +4,13 @@
 //
 // One shape: rows of a softmax (docs/nests.md).
 #include "codegen/gpu/bounds.h"
+#include "codegen/elementary.h"
 #include "codegen/emit.h"
 #include "codegen/gpu/intervals.h"
 #include "codegen/gpu/memory.h"
 #include "codegen/gpu/quotient.h"
 #include "codegen/lower.h"
+#include "codegen/types.h"
 
 #include <string.h>
 

@@ -13,7 +13,6 @@
 // and every thread brings its column together.
 #include "codegen/gpu/columns.h"
 #include "codegen/accumulate.h"
-#include "codegen/emit.h"
 #include "codegen/gpu/device.h"
 #include "codegen/gpu/entry.h"
 #include "codegen/gpu/fold_alone.h"
@@ -23,6 +22,7 @@
 #include "codegen/kernel.h"
 #include "codegen/loop.h"
 #include "codegen/lower.h"
+#include "codegen/types.h"
 #include "map/gpu.h"
 
 #include <string.h>

@@ -19,6 +19,7 @@
 #include "codegen/loop.h"
 #include "codegen/lower.h"
 #include "codegen/memory.h"
+#include "codegen/types.h"
 #include "map/gpu.h"
 
 #include "ir/cost.h"

@@ -6,6 +6,7 @@
 #include "codegen/loop.h"
 #include "codegen/lower.h"
 #include "codegen/memory.h"
+#include "codegen/types.h"
 #include "map/gpu.h"
 
 #include <stdio.h>

@@ -9,6 +9,8 @@
 #include "codegen/loop.h"
 #include "codegen/lower.h"
 #include "codegen/memory.h"
+#include "codegen/op_function.h"
+#include "codegen/types.h"
 #include "map/gpu.h"
 
 #include <assert.h>

@@ -15,6 +15,8 @@
 #include "codegen/gpu/tree.h"
 #include "codegen/loop.h"
 #include "codegen/lower.h"
+#include "codegen/scalar.h"
+#include "codegen/types.h"
 #include "map/gpu.h"
 
 #include "ir/cost.h"

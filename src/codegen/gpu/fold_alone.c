@@ -3,7 +3,6 @@
 // one after the other, so that it needs no more than one and what waits of the tree.
 #include "codegen/gpu/fold_alone.h"
 #include "codegen/accumulate.h"
-#include "codegen/emit.h"
 #include "codegen/fold.h"
 #include "codegen/gpu/device.h"
 #include "codegen/gpu/fold.h"
@@ -11,6 +10,7 @@
 #include "codegen/loop.h"
 #include "codegen/lower.h"
 #include "codegen/size.h"
+#include "codegen/types.h"
 #include "map/gpu.h"
 
 #define AT_ONCE 8 // windows that are read at once

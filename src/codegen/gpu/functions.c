@@ -2,7 +2,10 @@
 // What a GPU has no library for: reduction modulo pi/2 (base/math/reduce.c) and the remainder of
 // floating-point numbers, as functions of the module that are kept out of line.
 #include "codegen/gpu/functions.h"
+#include "codegen/elementary.h"
 #include "codegen/emit.h"
+#include "codegen/op_function.h"
+#include "codegen/types.h"
 
 #include "base/math/reduce.h"
 

@@ -2,7 +2,6 @@
 // Points that several threads share: groups of threads along an axis inside, each with a point, and
 // columns, neighbouring points of neighbouring threads.
 #include "codegen/gpu/groups.h"
-#include "codegen/emit.h"
 #include "codegen/gpu/device.h"
 #include "codegen/gpu/entry.h"
 #include "codegen/gpu/gpu.h"
@@ -10,6 +9,7 @@
 #include "codegen/kernel.h"
 #include "codegen/loop.h"
 #include "codegen/lower.h"
+#include "codegen/types.h"
 #include "map/gpu.h"
 
 #include "base/count.h"

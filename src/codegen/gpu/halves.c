@@ -5,6 +5,7 @@
 // rounding a sum or a product twice is rounding it once.
 #include "codegen/gpu/halves.h"
 #include "codegen/emit.h"
+#include "codegen/types.h"
 
 #include <string.h>
 

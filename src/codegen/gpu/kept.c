@@ -2,10 +2,10 @@
 // Local rows of a group that no thread but the one that puts an element reads it: each thread keeps
 // what it has in registers, where the loops over the row are all written out.
 #include "codegen/gpu/kept.h"
-#include "codegen/emit.h"
 #include "codegen/gpu/gpu.h"
 #include "codegen/lower.h"
 #include "codegen/memory.h"
+#include "codegen/types.h"
 
 bool gpu_keeps(const struct cg_lowering *l)
 {

@@ -3,7 +3,6 @@
 //
 // A kernel runs its chunks by `for (c = block number; c < chunks; c += blocks)`.
 #include "codegen/gpu/kernel.h"
-#include "codegen/emit.h"
 #include "codegen/gpu/attention.h"
 #include "codegen/gpu/blocks.h"
 #include "codegen/gpu/columns.h"
@@ -25,6 +24,7 @@
 #include "codegen/kernel.h"
 #include "codegen/loop.h"
 #include "codegen/lower.h"
+#include "codegen/types.h"
 #include "map/gpu.h"
 
 #include "base/status.h"

@@ -14,6 +14,9 @@
 #include "codegen/loop.h"
 #include "codegen/lower.h"
 #include "codegen/memory.h"
+#include "codegen/op_function.h"
+#include "codegen/scalar.h"
+#include "codegen/types.h"
 #include "map/gpu.h"
 
 #include <stdio.h>

@@ -8,6 +8,7 @@
 #include "codegen/gpu/neighbours.h"
 #include "codegen/gpu/tile.h"
 #include "codegen/lower.h"
+#include "codegen/types.h"
 #include "map/gpu.h"
 
 static int64_t common_power(int64_t x, int64_t most)

@@ -11,6 +11,7 @@
 #include "codegen/index.h"
 #include "codegen/lower.h"
 #include "codegen/memory.h"
+#include "codegen/types.h"
 
 // How far x is behind the start of its vector.
 static int64_t rest_of(int64_t x, int64_t lanes) { return (x % lanes + lanes) % lanes; }

@@ -6,7 +6,6 @@
 // go, so that the turns of a bin keep their order.  They gather in shared memory and are stored from there: either their
 // numbers, or what the updates take of them.
 #include "codegen/accumulate.h"
-#include "codegen/emit.h"
 #include "codegen/gpu/device.h"
 #include "codegen/gpu/entry.h"
 #include "codegen/gpu/gpu.h"
@@ -16,6 +15,7 @@
 #include "codegen/loop.h"
 #include "codegen/lower.h"
 #include "codegen/memory.h"
+#include "codegen/types.h"
 #include "map/gpu.h"
 
 #define WARPS (MAP_ORDER_BLOCK / GPU_WARP)

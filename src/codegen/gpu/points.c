@@ -11,6 +11,7 @@
 #include "codegen/lower.h"
 #include "codegen/records.h"
 #include "codegen/turn.h"
+#include "codegen/types.h"
 #include "map/gpu.h"
 
 #include "ir/cost.h"

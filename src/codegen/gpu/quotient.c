@@ -3,7 +3,10 @@
 // exact while nothing comes near the ends of the range.  Beside several lanes of that there is one
 // branch, which an instruction of PTX that does the same would have for each.
 #include "codegen/gpu/quotient.h"
+#include "codegen/elementary.h"
 #include "codegen/emit.h"
+#include "codegen/op_function.h"
+#include "codegen/types.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -5,6 +5,7 @@
 // sine and a cosine needs no more of the quadrant than its sign.
 #include "codegen/gpu/ranges.h"
 #include "codegen/branch.h"
+#include "codegen/elementary.h"
 #include "codegen/emit.h"
 #include "codegen/gpu/arms.h"
 #include "codegen/gpu/memory.h"

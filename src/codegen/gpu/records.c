@@ -4,13 +4,13 @@
 // Between, rows are in shared memory, 16 bytes further apart than they are long, so that threads that
 // read their own meet in no bank.
 #include "codegen/gpu/records.h"
-#include "codegen/emit.h"
 #include "codegen/gpu/device.h"
 #include "codegen/gpu/gpu.h"
 #include "codegen/gpu/memory.h"
 #include "codegen/lower.h"
 #include "codegen/memory.h"
 #include "codegen/records.h"
+#include "codegen/types.h"
 #include "map/gpu.h"
 
 #define PITCH (CG_ROW_BYTES + 16)

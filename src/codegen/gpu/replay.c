@@ -12,6 +12,7 @@
 #include "codegen/loop.h"
 #include "codegen/lower.h"
 #include "codegen/memory.h"
+#include "codegen/types.h"
 
 struct gpu_replay {
     nest_id first, second; // the loops

@@ -16,8 +16,9 @@
 #include "codegen/gpu/device.h"
 #include "codegen/gpu/entry.h"
 #include "codegen/kernel.h"
-#include "codegen/module.h"
+#include "codegen/large.h"
 #include "codegen/resident.h"
+#include "codegen/types.h"
 #include "map/gpu.h"
 
 #include "ir/cost.h"

@@ -7,6 +7,7 @@
 #include "codegen/kernel.h"
 #include "codegen/phases.h"
 #include "codegen/resident.h"
+#include "codegen/types.h"
 
 // Whether a step outside of the loop that step `first` opens has to do with the memory.
 static bool is_seen(const struct nest_program *p, uint32_t first, uint32_t memory)

@@ -3,12 +3,12 @@
 // apart.  A warp keeps some steps of its rows in shared memory, where a row is longer by one so that
 // a column lies in as many banks, and stores row after row with its threads side by side.
 #include "codegen/gpu/rows.h"
-#include "codegen/emit.h"
 #include "codegen/gpu/device.h"
 #include "codegen/gpu/gpu.h"
 #include "codegen/lower.h"
 #include "codegen/memory.h"
 #include "codegen/stack.h"
+#include "codegen/types.h"
 #include "map/gpu.h"
 
 #define MOST_STEPS 48  // GPU_WARP and 8 or 16 more

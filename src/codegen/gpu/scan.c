@@ -20,6 +20,8 @@
 #include "codegen/loop.h"
 #include "codegen/lower.h"
 #include "codegen/memory.h"
+#include "codegen/scalar.h"
+#include "codegen/types.h"
 #include "map/gpu.h"
 
 #define WINDOWS 4 // that are read together

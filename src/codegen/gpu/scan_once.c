@@ -24,6 +24,8 @@
 #include "codegen/loop.h"
 #include "codegen/lower.h"
 #include "codegen/memory.h"
+#include "codegen/scalar.h"
+#include "codegen/types.h"
 #include "map/gpu.h"
 
 #define WARPS (GPU_BLOCK / GPU_WARP)

@@ -3,9 +3,11 @@
 // to be in range.  That bounds what is made of them, and a value with known bounds is not checked
 // again.
 #include "codegen/gpu/sizes.h"
+#include "codegen/elementary.h"
 #include "codegen/emit.h"
 #include "codegen/gpu/gpu.h"
 #include "codegen/lower.h"
+#include "codegen/types.h"
 
 #include <math.h>
 #include <string.h>

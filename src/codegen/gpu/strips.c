@@ -2,12 +2,12 @@
 // A thread writes a strip of a few steps of a loop over time out: what it puts in them goes to memory 16
 // bytes at once, and what it reads in them is on its way at once.
 #include "codegen/gpu/strips.h"
-#include "codegen/emit.h"
 #include "codegen/gpu/gpu.h"
 #include "codegen/gpu/memory.h"
 #include "codegen/lower.h"
 #include "codegen/memory.h"
 #include "codegen/stack.h"
+#include "codegen/types.h"
 #include "map/gpu.h"
 
 // Whether a strip's puts are accesses of 16 bytes.

@@ -3,6 +3,7 @@
 #include "codegen/gpu/text.h"
 #include "codegen/gpu/entry.h"
 #include "codegen/module.h"
+#include "codegen/parts.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -4,6 +4,7 @@
 #define CODEGEN_GPU_TEXT_H
 
 #include "codegen/module.h"
+#include "codegen/parts.h"
 
 // Of parts of a module, texts of PTX to assemble side by side that each end in a zero byte.
 void gpu_take_texts(struct arena *arena, const char *target, const struct cg_objects *parts,

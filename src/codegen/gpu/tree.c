@@ -6,12 +6,12 @@
 // of rows 2^k i .. 2^k (i + 1) - 1 stands at thread 2^k i.
 #include "codegen/gpu/tree.h"
 #include "codegen/accumulate.h"
-#include "codegen/emit.h"
 #include "codegen/gpu/device.h"
 #include "codegen/gpu/gpu.h"
 #include "codegen/loop.h"
 #include "codegen/lower.h"
 #include "codegen/memory.h"
+#include "codegen/types.h"
 #include "map/gpu.h"
 
 struct cg_element gpu_row_load(struct cg_lowering *l, const struct cg_accumulator *a,

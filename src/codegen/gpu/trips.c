@@ -23,6 +23,7 @@
 #include "codegen/loop.h"
 #include "codegen/lower.h"
 #include "codegen/memory.h"
+#include "codegen/types.h"
 #include "map/gpu.h"
 
 #define LANES MAP_TRIPS_LANES

@@ -13,6 +13,8 @@
 #include "codegen/kernel.h"
 #include "codegen/loop.h"
 #include "codegen/lower.h"
+#include "codegen/scalar.h"
+#include "codegen/types.h"
 #include "ir/cost.h"
 #include "map/gpu.h"
 

@@ -4,8 +4,12 @@
 // Where the straight-line form of a function does not hold for some lane, a cold block computes the
 // vector again through the scalar functions of the library, lane by lane.  Lanes in range have the
 // same bits either way.
+#include "codegen/elementary.h"
 #include "codegen/emit.h"
 #include "codegen/hooks.h"
+#include "codegen/op_function.h"
+#include "codegen/scalar.h"
+#include "codegen/types.h"
 
 #include <math.h>
 #include <stdio.h>
