@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The target machine of a thread: kept between programs, gone with the thread.  Modules compiled in parts.
 #include "codegen/module.h"
+#include "codegen/op_function.h"
+#include "codegen/types.h"
 
 #include "base/memory.h"
 #include "base/status.h"
