@@ -21,6 +21,7 @@
 #include "codegen/gpu/entry.h"
 #include "codegen/gpu/gpu.h"
 #include "codegen/gpu/tensor.h"
+#include "codegen/gpu/warpgroup.h"
 #include "codegen/index.h"
 #include "codegen/kernel.h"
 #include "codegen/loop.h"

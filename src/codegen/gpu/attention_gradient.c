@@ -4,6 +4,8 @@
 // One shape: attention (docs/nests.md).
 #include "codegen/gpu/attention_gradient.h"
 #include "codegen/gpu/attention.h"
+#include "codegen/gpu/attention_keys.h"
+#include "codegen/gpu/attention_statistics.h"
 #include "codegen/gpu/device.h"
 #include "codegen/gpu/entry.h"
 #include "codegen/gpu/gpu.h"

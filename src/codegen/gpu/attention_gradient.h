@@ -110,8 +110,4 @@ struct cg_kernel_step *gpu_gradient_open_function(struct gpu_gradient *c, struct
 void gpu_gradient_close_function(struct gpu_gradient *c, struct cg_kernel_step *step,
                                  int64_t chunks);
 
-// The functions.
-void gpu_gradient_statistics(struct gpu_gradient *c, struct cg_kernel *out, uint32_t at);
-void gpu_gradient_keys(struct gpu_gradient *c, struct cg_kernel *out, uint32_t at);
-
 #endif

@@ -2,6 +2,7 @@
 // The second function of the gradient of attention: rows are keys.
 //
 // One shape: attention (docs/nests.md).
+#include "codegen/gpu/attention_keys.h"
 #include "codegen/gpu/attention_gradient.h"
 #include "codegen/gpu/device.h"
 #include "codegen/gpu/entry.h"

@@ -2,11 +2,13 @@
 // The first function of the gradient of attention: statistics of rows.
 //
 // One shape: attention (docs/nests.md).
+#include "codegen/gpu/attention_statistics.h"
 #include "codegen/gpu/attention_gradient.h"
 #include "codegen/gpu/device.h"
 #include "codegen/gpu/entry.h"
 #include "codegen/gpu/gpu.h"
 #include "codegen/gpu/tensor.h"
+#include "codegen/gpu/warpgroup.h"
 #include "codegen/kernel.h"
 #include "codegen/loop.h"
 #include "codegen/lower.h"

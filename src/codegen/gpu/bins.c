@@ -6,12 +6,14 @@
 // has what updates take of their turns, the lanes that have the same place find one another, and each of them makes the
 // updates of all, lowest lane first; the first one keeps the result: in a table of the bin's places, which is read before
 // and stored behind all turns, or else in memory.
+#include "codegen/gpu/bins.h"
 #include "codegen/access.h"
 #include "codegen/accumulate.h"
 #include "codegen/emit.h"
 #include "codegen/gpu/device.h"
 #include "codegen/gpu/entry.h"
 #include "codegen/gpu/gpu.h"
+#include "codegen/gpu/order.h"
 #include "codegen/gpu/updates.h"
 #include "codegen/kernel.h"
 #include "codegen/loop.h"

@@ -20,6 +20,8 @@
 #include "codegen/gpu/device.h"
 #include "codegen/gpu/entry.h"
 #include "codegen/gpu/gpu.h"
+#include "codegen/gpu/squads.h"
+#include "codegen/gpu/sums.h"
 #include "codegen/index.h"
 #include "codegen/kernel.h"
 #include "codegen/loop.h"

@@ -4,7 +4,6 @@
 #define CODEGEN_GPU_NETWORK_H
 
 #include "codegen/kernel.h"
-#include "codegen/loop.h"
 
 #include "base/vec.h"
 
@@ -43,18 +42,5 @@ LLVMValueRef gpu_network_term(struct cg_lowering *l, const struct gpu_network *w
                               LLVMValueRef row);
 // Terms of the combines.
 void gpu_network_yield(struct cg_lowering *l, const struct gpu_network *w);
-
-// squads.c: points that four threads each do, who share rows.
-void gpu_squads_lower(struct cg_lowering *l, struct gpu_network *w, uint32_t at,
-                      struct cg_kernel *out);
-// What threads of a squad put: one of them where all have the same, and none that has no point.
-// False: each does.
-bool gpu_squads_put_open(struct cg_lowering *l, const struct gpu_network *w,
-                         const struct nest_statement *put, struct cg_branch *out);
-
-// sums.c: the steps that sum what is in rows, and a sum; says how much memory there is to be.
-void gpu_sums_lower(struct cg_lowering *l, struct gpu_network *w, struct cg_kernel *out);
-LLVMValueRef gpu_sums_load(struct cg_lowering *l, const struct gpu_network *w,
-                           const struct gpu_sum *x, LLVMValueRef e);
 
 #endif

@@ -5,6 +5,7 @@
 // have the same bin number themselves behind those of it that the warp has had.  Sums over warps and bins say where they
 // go, so that the turns of a bin keep their order.  They gather in shared memory and are stored from there: either their
 // numbers, or what the updates take of them.
+#include "codegen/gpu/order.h"
 #include "codegen/accumulate.h"
 #include "codegen/gpu/device.h"
 #include "codegen/gpu/entry.h"

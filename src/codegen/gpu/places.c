@@ -6,11 +6,13 @@
 // of its place come before it, so that the order is that of the turns.  What the updates take of
 // their turns is stored in that order.  In a second function a thread has a place, and makes its
 // updates one after the other in a register.
+#include "codegen/gpu/places.h"
 #include "codegen/access.h"
 #include "codegen/emit.h"
 #include "codegen/gpu/device.h"
 #include "codegen/gpu/entry.h"
 #include "codegen/gpu/gpu.h"
+#include "codegen/gpu/order.h"
 #include "codegen/gpu/updates.h"
 #include "codegen/kernel.h"
 #include "codegen/loop.h"

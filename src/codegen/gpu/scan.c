@@ -16,6 +16,7 @@
 #include "codegen/gpu/device.h"
 #include "codegen/gpu/entry.h"
 #include "codegen/gpu/gpu.h"
+#include "codegen/gpu/scan_once.h"
 #include "codegen/kernel.h"
 #include "codegen/loop.h"
 #include "codegen/lower.h"

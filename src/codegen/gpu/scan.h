@@ -49,7 +49,4 @@ struct cg_value gpu_scan_run(struct cg_lowering *l, const struct scan *p, struct
 // Stores them.
 void gpu_scan_write(struct cg_lowering *l, const struct scan *p, struct window *w);
 
-// scan_once.c: in one pass over the elements.
-void gpu_scan_once(struct cg_lowering *l, struct cg_kernel *out);
-
 #endif

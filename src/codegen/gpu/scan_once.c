@@ -14,6 +14,7 @@
 // D. Merrill and M. Garland, "Single-pass Parallel Prefix Scan with Decoupled Look-back" (2016), rest
 // on too.  Running values are stored past the second cache: kept there, they drive out the tiles that are
 // to be read again, and the scan takes a third longer.
+#include "codegen/gpu/scan_once.h"
 #include "codegen/accumulate.h"
 #include "codegen/emit.h"
 #include "codegen/gpu/device.h"

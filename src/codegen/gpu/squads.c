@@ -11,6 +11,7 @@
 // puts.
 //
 // One shape: small matrices at many points (docs/nests.md).
+#include "codegen/gpu/squads.h"
 #include "codegen/emit.h"
 #include "codegen/fold.h"
 #include "codegen/gpu/device.h"

@@ -8,6 +8,7 @@
 // of the sums.  A second function combines the results of blocks, a warp for a sum.
 //
 // One shape: small matrices at many points (docs/nests.md).
+#include "codegen/gpu/sums.h"
 #include "codegen/accumulate.h"
 #include "codegen/emit.h"
 #include "codegen/gpu/device.h"

@@ -5,6 +5,7 @@
 #include "codegen/emit.h"
 #include "codegen/gpu/device.h"
 #include "codegen/gpu/gpu.h"
+#include "codegen/gpu/warpgroup.h"
 #include "codegen/index.h"
 #include "codegen/loop.h"
 #include "codegen/lower.h"

@@ -7,6 +7,7 @@
 // A matrix in shared memory is by panels of 64 columns, 128 bytes, whose rows follow one another: pieces of 16
 // bytes of row r stand at places p ^ r % 8, the 128-byte swizzle of the ISA. Eight rows are 1024 bytes, on which
 // a panel begins.
+#include "codegen/gpu/warpgroup.h"
 #include "codegen/gpu/device.h"
 #include "codegen/gpu/tensor.h"
 

@@ -3,11 +3,13 @@
 // same order.  The turns are sorted by bin once.  A warp has a bin and 32 places of the window: it reads
 // what some turns take, and what is there, and then makes these updates one after the other, each of what
 // an earlier one of them may have left in the same place.
+#include "codegen/gpu/windows.h"
 #include "codegen/access.h"
 #include "codegen/emit.h"
 #include "codegen/gpu/device.h"
 #include "codegen/gpu/entry.h"
 #include "codegen/gpu/gpu.h"
+#include "codegen/gpu/order.h"
 #include "codegen/gpu/updates.h"
 #include "codegen/index.h"
 #include "codegen/kernel.h"
