@@ -149,24 +149,15 @@ static void note(const struct cg_lowering *l, struct life *lives, nest_id buffer
     lives[buffer].last = at;
 }
 
-static uint32_t statement_count(const struct cg_lowering *l, uint32_t block)
+static void find_lives(const struct cg_lowering *l, struct life *lives,
+                       const struct nest_statement *s, uint32_t at)
 {
-    return l->nest->blocks.at[block].statements.count;
-}
-
-static void find_lives(const struct cg_lowering *l, struct life *lives, nest_id id, uint32_t at)
-{
-    const struct nest_statement *s = cg_statement(l, id);
-    if (s->kind == NEST_LOAD || s->kind == NEST_PUT || s->kind == NEST_CONTRACT)
-        note(l, lives, s->buffer, at);
-    for (int k = 0; s->kind == NEST_CONTRACT && k < 2; k++)
-        note(l, lives, s->source[k], at);
-    const uint32_t blocks[] = {s->body, s->other};
-    bool has_body = s->kind == NEST_MAP || s->kind == NEST_FOLD || s->kind == NEST_SCAN ||
-                    s->kind == NEST_SEQ || s->kind == NEST_WHILE || s->kind == NEST_IF;
-    for (int k = 0; has_body && k < 2; k++)
-        for (uint32_t i = 0; blocks[k] != NEST_NONE && i < statement_count(l, blocks[k]); i++)
-            find_lives(l, lives, l->nest->blocks.at[blocks[k]].statements.at[i], at);
+    nest_for_buffers (b, s)
+        note(l, lives, b, at);
+    nest_for_each (t, l->nest, s->body)
+        find_lives(l, lives, t, at);
+    nest_for_each (t, l->nest, s->other)
+        find_lives(l, lives, t, at);
 }
 
 // The lowest place that no local has while this one lives.
@@ -194,7 +185,7 @@ static void place_locals(struct cg_lowering *l, nest_id loop, int64_t trips)
     uint32_t n = l->nest->buffers.count;
     struct life *lives = arena_array(l->arena, struct life, n + 1);
     for (uint32_t i = 0; i < b->statements.count; i++)
-        find_lives(l, lives, b->statements.at[i], i);
+        find_lives(l, lives, cg_statement(l, b->statements.at[i]), i);
     struct products p = find_products(l, loop);
     for (uint32_t i = 0; i < p.all.count; i++)
         for (int k = 0; k < 2; k++)

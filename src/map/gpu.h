@@ -140,12 +140,9 @@ struct map_row map_row_make(const struct map_gpu *m, const struct nest_statement
 // Of so many lanes, or fewer.
 struct map_row map_row_of(const struct nest *n, const struct nest_statement *s, unsigned group,
                           unsigned lanes);
-// So many of `windows` are read at once, of so much work each; whether the group does each vector that a thread has
-// of the row in code of its own.
+// Whether the group does each vector that a thread has of the row, of so much work, in code of its own.
 #define MAP_WINDOWS_WORK 300 // operations
 #define MAP_ROUNDS 32        // results of blocks, all together, that a team writes out
-int64_t map_windows_at_once(const struct nest *n, nest_id fold, const struct map_row *r,
-                            int64_t windows, double work);
 bool map_fold_is_straight(const struct nest *n, nest_id fold, const struct map_row *r,
                           double work);
 // Of a fold whose blocks teams of threads have: rounds of blocks that are written out, and windows of a block that are
@@ -287,7 +284,6 @@ struct map_parts map_parts_of(const struct nest *n, const struct nest_statement 
 #define MAP_SCAN_WINDOWS 8 // of a warp, which its threads keep
 #define MAP_SCAN_LEVELS 3  // of words: of tiles, of groups of 32 of them, and of 32 groups
 bool map_scan_is_once(const struct nest *n, bool is_phase);
-int64_t map_scan_tile(const struct nest *n, const struct nest_statement *scan);
 uint64_t map_scan_words(const struct nest *n, const struct nest_statement *scan,
                         int64_t out[MAP_SCAN_LEVELS]);
 bool map_scans_are_whole(const struct nest *n);

@@ -144,8 +144,9 @@ static bool keeps(const struct nest *n)
 
 // ---- Folds
 
-int64_t map_windows_at_once(const struct nest *n, nest_id fold, const struct map_row *r,
-                            int64_t windows, double work)
+// So many of `windows` are read at once, of so much work each.
+static int64_t windows_at_once(const struct nest *n, nest_id fold, const struct map_row *r,
+                               int64_t windows, double work)
 {
     const struct nest_statement *s = nest_statement_at(n, fold);
     int64_t at_once = 1, accumulators = (int64_t)s->n_combines * r->parts * r->lanes;
@@ -161,7 +162,7 @@ bool map_fold_is_straight(const struct nest *n, nest_id fold, const struct map_r
                           double work)
 {
     int64_t windows = (r->blocks == 1 ? r->length : r->block) / r->window;
-    return map_windows_at_once(n, fold, r, windows, work) == windows &&
+    return windows_at_once(n, fold, r, windows, work) == windows &&
            r->blocks / r->teams * nest_statement_at(n, fold)->n_combines <= MAP_ROUNDS;
 }
 
@@ -171,7 +172,7 @@ void map_fold_turns_choose(struct nest *n, nest_id fold)
     struct map_row r = map_row_of(n, s, n->threads[NEST_GROUP_THREADS], map_vector(n, s));
     double work = s->terms ? 0 : map_turn_work(n, s->body);
     int64_t windows = (r.blocks == 1 ? r.length : r.block) / r.window;
-    int64_t at_once = map_windows_at_once(n, fold, &r, windows, work);
+    int64_t at_once = windows_at_once(n, fold, &r, windows, work);
     int64_t rounds = (r.blocks + r.teams - 1) / r.teams, each = rounds * at_once * r.parts;
     bool is_dear = work >= COST_DEAR_TERM && !map_fold_is_straight(n, fold, &r, work);
     bool is_long =

@@ -72,10 +72,8 @@ static void note(uint32_t *written, struct life *lives, nest_id buffer, uint32_t
 static void find_lives(const struct nest *n, uint32_t *written, struct life *lives,
                        const struct nest_statement *s, uint32_t at)
 {
-    if (s->kind == NEST_LOAD || s->kind == NEST_PUT || s->kind == NEST_CONTRACT)
-        note(written, lives, s->buffer, at, s->kind != NEST_LOAD);
-    for (int k = 0; k < 2 && s->kind == NEST_CONTRACT; k++)
-        note(written, lives, s->source[k], at, false);
+    nest_for_buffers (b, s)
+        note(written, lives, b, at, b == s->buffer && s->kind != NEST_LOAD);
     if (s->kind != NEST_MAP && s->kind != NEST_FOLD)
         return;
     nest_for_each (t, n, s->body)

@@ -102,15 +102,11 @@ bool map_scan_is_once(const struct nest *n, bool is_phase)
     return is && scans == 1;
 }
 
-int64_t map_scan_tile(const struct nest *n, const struct nest_statement *scan)
-{
-    return map_vector(n, scan) * GPU_BLOCK * MAP_SCAN_WINDOWS;
-}
-
 uint64_t map_scan_words(const struct nest *n, const struct nest_statement *scan,
                         int64_t out[MAP_SCAN_LEVELS])
 {
-    int64_t tile = map_scan_tile(n, scan), count = (nest_extent(n, scan) + tile - 1) / tile;
+    int64_t tile = map_vector(n, scan) * GPU_BLOCK * MAP_SCAN_WINDOWS,
+            count = (nest_extent(n, scan) + tile - 1) / tile;
     int64_t words = 0;
     for (int i = 0; i < MAP_SCAN_LEVELS; i++) {
         count = (count + GPU_WARP - 1) / GPU_WARP * GPU_WARP;

@@ -282,20 +282,13 @@ static void set_results(struct jam *j, int64_t e, nest_id result, uint32_t count
 static void copy_plain(struct jam *j, int64_t e, const struct nest_statement *s)
 {
     struct nest_builder *b = &j->b;
-    nest_id guard = value_of(j, e, s->guard), first = NEST_NONE;
-    struct nest_index index = index_of_element(j, e, &s->index);
-    const nest_id *in = values_of(j, e, s->n_in, s->in);
-    if (s->kind == NEST_OP)
-        first = nest_op(b, s->op, s->dtype, (int)s->n_in, in, s->bits);
-    else if (s->kind == NEST_CONST)
-        first = nest_const(b, s->dtype, s->bits);
-    else if (s->kind == NEST_INDEX)
-        first = nest_index_value(b, index, s->dtype);
-    else if (s->kind == NEST_LOAD)
-        first = nest_load(b, j->buffer[e][s->buffer], index, guard);
-    else
-        nest_put(b, j->buffer[e][s->buffer], index, in[0], guard);
-    set_results(j, e, s->result, s->n_results, first);
+    struct nest_statement to = *s;
+    to.in = values_of(j, e, s->n_in, s->in);
+    to.index = index_of_element(j, e, &s->index);
+    to.guard = value_of(j, e, s->guard);
+    to.buffer = s->buffer == NEST_NONE ? NEST_NONE : j->buffer[e][s->buffer];
+    nest_id made = nest_append(b, to);
+    set_results(j, e, s->result, s->n_results, b->nest->statements.at[made].result);
 }
 
 // The axis whose elements go together is left out where it has no groups and there are others.

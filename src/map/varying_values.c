@@ -86,11 +86,8 @@ static void add_uses(const struct nest *n, uint32_t block, nest_id loop, uint32_
 {
     nest_for_each (s, n, block) {
         bool accumulates = s->kind == NEST_PUT && s->op && s->fold == loop;
-        if (s->buffer != NEST_NONE && !accumulates)
-            uses[s->buffer]++;
-        for (int k = 0; k < 2; k++)
-            if (s->source[k] != NEST_NONE)
-                uses[s->source[k]]++;
+        nest_for_buffers (b, s)
+            uses[b] += !accumulates;
         add_uses(n, s->body, loop, uses);
         add_uses(n, s->other, loop, uses);
     }

@@ -209,19 +209,12 @@ void nest_put(struct nest_builder *b, nest_id buffer, struct nest_index index, n
 void nest_put_combine(struct nest_builder *b, nest_id buffer, struct nest_index index,
                       nest_id fold, const struct nest_combine *combine)
 {
-    nest_put_combine_guarded(b, buffer, index, fold, combine, NEST_NONE);
-}
-
-void nest_put_combine_guarded(struct nest_builder *b, nest_id buffer, struct nest_index index,
-                              nest_id fold, const struct nest_combine *combine, nest_id guard)
-{
     struct nest_statement s = nest_blank(NEST_PUT);
     s.op = combine->op;
     s.buffer = buffer;
     s.index = copy_index(b->nest, index);
     s.n_in = combine->n;
     s.in = copy_ids(b->nest, combine->n, combine->value);
-    s.guard = guard;
     s.fold = fold;
     s.order = combine->order;
     nest_append(b, s);
@@ -445,6 +438,11 @@ nest_id nest_use(const struct nest_statement *s, uint32_t k)
     for (int i = 0; v == NEST_NONE && i < 2; i++)
         v = use_in_index(&s->source_index[i], &k);
     return v;
+}
+
+nest_id nest_use_buffer(const struct nest_statement *s, uint32_t k)
+{
+    return k == 0 ? s->buffer : k < 3 ? s->source[k - 1] : NEST_NONE;
 }
 
 bool nest_takes(const struct nest_statement *s, const bool *values)

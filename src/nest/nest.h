@@ -318,8 +318,6 @@ void nest_put(struct nest_builder *b, nest_id buffer, struct nest_index index, n
               nest_id guard);
 void nest_put_combine(struct nest_builder *b, nest_id buffer, struct nest_index index,
                       nest_id fold, const struct nest_combine *combine);
-void nest_put_combine_guarded(struct nest_builder *b, nest_id buffer, struct nest_index index,
-                              nest_id fold, const struct nest_combine *combine, nest_id guard);
 // Opens a loop (PAR, MAP, FOLD, SCAN) and its block; returns the statement.
 nest_id nest_open(struct nest_builder *b, enum nest_kind kind, int n_axes, const nest_id *axes);
 // Closes the innermost loop; a fold gives the first of its results (one per combine; two for
@@ -462,6 +460,11 @@ nest_id nest_use(const struct nest_statement *s, uint32_t k);
 #define nest_for_uses(value, s)                                                                \
     for (nest_id value, value##_at = 0; (value = nest_use((s), value##_at)) != NEST_NONE;      \
          value##_at++)
+// Buffer number k that a statement reads or puts, NEST_NONE behind the last; what it puts comes first.
+nest_id nest_use_buffer(const struct nest_statement *s, uint32_t k);
+#define nest_for_buffers(buffer, s)                                                            \
+    for (nest_id buffer, buffer##_at = 0;                                                      \
+         (buffer = nest_use_buffer((s), buffer##_at)) != NEST_NONE; buffer##_at++)
 // Whether it takes any of the values.
 bool nest_takes(const struct nest_statement *s, const bool *values);
 bool nest_index_takes(const struct nest_index *x, const bool *values);

@@ -14,8 +14,6 @@ struct search {
 // The buffer is used under the first `depth` loops of the path.
 static void use(struct search *s, nest_id buffer, uint32_t depth)
 {
-    if (buffer >= s->nest->buffers.count)
-        return;
     if (!s->seen[buffer]) {
         s->seen[buffer] = 1;
         s->paths[buffer] = arena_copy(s->arena, s->path.at, depth * sizeof(nest_id));
@@ -37,9 +35,8 @@ static void search_block(struct search *s, uint32_t block)
         for (uint32_t k = 0; t->fold != NEST_NONE && k < s->path.count; k++)
             if (s->path.at[k] == t->fold)
                 depth = k;
-        use(s, t->buffer, depth);
-        use(s, t->source[0], s->path.count);
-        use(s, t->source[1], s->path.count);
+        nest_for_buffers (b, t)
+            use(s, b, depth);
         vec_push(s->arena, &s->path, id);
         search_block(s, t->body);
         search_block(s, t->other);

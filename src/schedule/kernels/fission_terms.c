@@ -9,12 +9,8 @@ void fission_use(const struct fission *f, nest_id id, struct fission_uses *u)
     const struct nest_statement *s = fission_statement(f, id);
     nest_for_uses (v, s)
         u->values[v] = true;
-    if (s->kind == NEST_LOAD)
-        u->loads[s->buffer] = true;
-    if (s->kind == NEST_PUT || s->kind == NEST_CONTRACT)
-        u->puts[s->buffer] = true;
-    for (uint32_t k = 0; s->kind == NEST_CONTRACT && k < 2; k++)
-        u->loads[s->source[k]] = true;
+    nest_for_buffers (b, s)
+        (b == s->buffer && s->kind != NEST_LOAD ? u->puts : u->loads)[b] = true;
     fission_use_block(f, s->body, u);
     fission_use_block(f, s->other, u);
 }

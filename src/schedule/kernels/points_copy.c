@@ -53,65 +53,48 @@ nest_id points_copy_axis(struct points_copy *c, nest_id from)
     return to;
 }
 
-static void copy_loop(struct points_copy *c, nest_id id, const struct nest_statement *s)
+static const nest_id *copy_axes(struct points_copy *c, const struct nest_statement *s)
 {
-    struct arena *arena = c->b->nest->arena;
-    nest_id *axes = arena_array(arena, nest_id, s->n_axes + 1);
+    nest_id *axes = arena_array(c->b->nest->arena, nest_id, s->n_axes + 1);
     for (uint32_t i = 0; i < s->n_axes; i++)
         axes[i] = points_copy_axis(c, s->axes[i]);
-    c->folds[id] = nest_open(c->b, s->kind, (int)s->n_axes, axes);
-    points_copy_block(c, s->body);
-    struct nest_combine *combines = arena_array(arena, struct nest_combine, s->n_combines + 1);
-    for (uint32_t i = 0; i < s->n_combines; i++)
-        combines[i] = points_combine(c, &s->combines[i]);
-    nest_id result = nest_close(c->b, (int)s->n_combines, combines);
-    for (uint32_t i = 0; i < s->n_results; i++)
-        c->values[s->result + i] = result + i;
+    return axes;
 }
 
-static void copy_put(struct points_copy *c, const struct nest_statement *s)
+static const nest_id *values_of(const struct points_copy *c, const struct nest_statement *s)
 {
-    struct nest_index x = moved(c, s->buffer, &s->index);
-    nest_id to = c->buffers[s->buffer], guard = value_of(c, s->guard);
-    struct nest_combine combine = {.op = s->op, .n = (uint16_t)s->n_in, .order = s->order};
+    nest_id *values = arena_array(c->b->nest->arena, nest_id, s->n_in + 1);
     for (uint32_t i = 0; i < s->n_in; i++)
-        combine.value[i] = c->values[s->in[i]];
-    if (s->op)
-        nest_put_combine_guarded(c->b, to, x, c->folds[s->fold], &combine, guard);
-    else
-        nest_put(c->b, to, x, combine.value[0], guard);
+        values[i] = c->values[s->in[i]];
+    return values;
+}
+
+static void copy_body(struct points_copy *c, const struct nest_statement *s)
+{
+    struct nest_combine *combines =
+        arena_array(c->b->nest->arena, struct nest_combine, s->n_combines + 1);
+    points_copy_block(c, s->body);
+    for (uint32_t i = 0; i < s->n_combines; i++)
+        combines[i] = points_combine(c, &s->combines[i]);
+    nest_close(c->b, (int)s->n_combines, combines);
 }
 
 void points_copy_statement(struct points_copy *c, nest_id id)
 {
     const struct nest_statement *s = &c->from->statements.at[id];
-    nest_id in[4], result = NEST_NONE;
+    struct nest_statement to = *s;
     c->b->where = s->where;
-    for (uint32_t i = 0; s->kind == NEST_OP && i < s->n_in; i++)
-        in[i] = c->values[s->in[i]];
-    switch (s->kind) {
-    case NEST_OP:
-        result = nest_op(c->b, (enum ir_op)s->op, s->dtype, (int)s->n_in, in, s->bits);
-        break;
-    case NEST_CONST:
-        result = nest_const(c->b, s->dtype, s->bits);
-        break;
-    case NEST_INDEX:
-        result = nest_index_value(c->b, moved(c, NEST_NONE, &s->index), s->dtype);
-        break;
-    case NEST_LOAD:
-        result = nest_load(c->b, c->buffers[s->buffer], moved(c, s->buffer, &s->index),
-                           value_of(c, s->guard));
-        break;
-    case NEST_PUT:
-        copy_put(c, s);
-        return;
-    default:
-        copy_loop(c, id, s);
-        return;
-    }
+    to.axes = copy_axes(c, s);
+    to.in = values_of(c, s);
+    to.index = moved(c, s->buffer, &s->index);
+    to.guard = value_of(c, s->guard);
+    to.buffer = s->buffer == NEST_NONE ? NEST_NONE : c->buffers[s->buffer];
+    to.fold = s->fold == NEST_NONE ? NEST_NONE : c->folds[s->fold];
+    nest_id made = c->folds[id] = nest_append(c->b, to);
+    if (s->body != NEST_NONE)
+        copy_body(c, s);
     for (uint32_t i = 0; i < s->n_results; i++)
-        c->values[s->result + i] = result + i;
+        c->values[s->result + i] = c->b->nest->statements.at[made].result + i;
 }
 
 void points_copy_range(struct points_copy *c, uint32_t block, uint32_t from, uint32_t to)
