@@ -342,7 +342,10 @@ struct cg_alone cg_alone_open(struct cg_lowering *l, const struct nest_statement
     struct cg_alone a = {.loop = nest_id_of(l->nest, s), .place = place};
     struct cg_value *values = values_of_lane(l, s, place);
     take_locals(l, &a, s);
-    a.outer = *l;
+    a.outer.values = l->values;
+    a.outer.buffers = l->buffers;
+    a.outer.vector = l->vector;
+    a.outer.chunks = l->chunks;
     a.index = l->axes[l->vector.axis];
     l->axes[l->vector.axis] =
         LLVMBuildAdd(b, a.index, LLVMBuildZExt(b, place, l->module->i64, ""), "");

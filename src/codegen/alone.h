@@ -4,6 +4,7 @@
 #define CODEGEN_ALONE_H
 
 #include "codegen/lower.h"
+#include "codegen/memory.h"
 
 // turns: how often the lanes go on together from one count of them to the next, 0 when all stay
 // together.  Between open and close what is lowered is for the lane at a place among all vectors.
@@ -12,7 +13,12 @@ struct cg_alone {
     LLVMValueRef place, index; // and what the index of lane 0 was
     struct cg_buffer *buffers; // with the locals of the lane
     bool *puts_back;           // by buffer
-    struct cg_lowering outer;
+    struct {                   // what all lanes have
+        struct cg_value *values;
+        struct cg_buffer *buffers;
+        struct cg_vector vector;
+        struct cg_chunks chunks;
+    } outer;
 };
 unsigned cg_alone_turns(const struct cg_lowering *l, const struct nest_statement *s);
 struct cg_alone cg_alone_open(struct cg_lowering *l, const struct nest_statement *s,
