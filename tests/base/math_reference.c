@@ -171,7 +171,7 @@ static double zeta_scale(double result, double s, double q)
     SCALED(name, bound, low, high, binary, f32, f64, NULL)
 
 // clang-format off
-const struct math_row math_rows[MATH_ROW_COUNT] = {
+const struct math_row math_rows[] = {
     UNARY(exp,      2, -760,  720,  exp,             expq),
     UNARY(exp2,     2, -1090, 1030, exp2,            exp2q),
     UNARY(expm1,    2, -40,   40,   expm1,           expm1q),
@@ -204,8 +204,17 @@ const struct math_row math_rows[MATH_ROW_COUNT] = {
     SCALED(gamma,   4, -10,   40,   unary,  gamma_double,   gamma_quad,   gamma_scale),
     SCALED(digamma, 4, 0,     20,   unary,  digamma_double, digamma_quad, digamma_scale),
     SCALED(zeta,    6, 1,     30,   binary, zeta_double,    zeta_quad,    zeta_scale),
+    {NULL, 0, 0, 0, {NULL}, {NULL}, NULL},
 };
 // clang-format on
+
+const struct math_row *math_row_find(const char *name)
+{
+    for (const struct math_row *row = math_rows; row->name != NULL; row++)
+        if (strcmp(row->name, name) == 0)
+            return row;
+    return NULL;
+}
 
 uint64_t math_random_bits(uint64_t *seed)
 {

@@ -34,14 +34,10 @@ struct math_row {
     double (*scale)(double result, double x, double y);
 };
 
-// One for each row of math.def, in another order.
-enum {
-    MATH_ROW_COUNT = 0
-#define MATH(name, arity, range) +1
-#include "base/math/math.def"
-#undef MATH
-};
-extern const struct math_row math_rows[MATH_ROW_COUNT];
+// Those of all functions, ended by one without a name.
+extern const struct math_row math_rows[];
+// NULL if there is none of the function.
+const struct math_row *math_row_find(const char *name);
 
 // Each draw of bits moves *seed on by this.
 #define MATH_SEED_STEP UINT64_C(0x9e3779b97f4a7c15)

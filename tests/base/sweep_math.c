@@ -138,7 +138,7 @@ int main(int argc, char **argv)
         }
     }
     bool good = true;
-    for (const struct math_row *row = math_rows; row < math_rows + MATH_ROW_COUNT; row++) {
+    for (const struct math_row *row = math_rows; row->name != NULL; row++) {
         if (!is_chosen(row->name, argc - optind, argv + optind))
             continue;
         if (width != 64)
