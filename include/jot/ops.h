@@ -129,6 +129,9 @@ JOT_API jot_value jot_asin(jot_value x);
 JOT_API jot_value jot_acos(jot_value x);
 JOT_API jot_value jot_atan(jot_value x);
 
+// cos(pi x), exact at multiples of 1/2.
+JOT_API jot_value jot_cospi(jot_value x);
+
 // Hyperbolic functions and their inverses.  tanh has derivative 1 - tanh(x)^2.
 JOT_API jot_value jot_sinh(jot_value x);
 JOT_API jot_value jot_cosh(jot_value x);
@@ -548,6 +551,7 @@ static inline jot_value jot_take_number_(jot_value x, double index, int axis)
 #define jot_sin(x) JOT_OP1_(jot_sin, #x, x)
 #define jot_cos(x) JOT_OP1_(jot_cos, #x, x)
 #define jot_tan(x) JOT_OP1_(jot_tan, #x, x)
+#define jot_cospi(x) JOT_OP1_(jot_cospi, #x, x)
 #define jot_asin(x) JOT_OP1_(jot_asin, #x, x)
 #define jot_acos(x) JOT_OP1_(jot_acos, #x, x)
 #define jot_atan(x) JOT_OP1_(jot_atan, #x, x)

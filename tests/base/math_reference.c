@@ -47,6 +47,18 @@ static double logistic_double(double x)
     return x > 0 ? 1 / (1 + exp(-x)) : exp(x) / (1 + exp(x));
 }
 
+static const quad pi =
+    (quad)0x1.921fb54442d18p+1 + 0x1.1a62633145c07p-53 - 0x1.f1976b7ed8fbcp-109;
+
+// Each of x less an even number, by the function that is not near to a zero there.
+static quad cospi_quad(quad x)
+{
+    quad a = fabsq(x - 2 * rintq(x / 2));
+    return a < 0.25 ? cosq(pi * a) : a > 0.75 ? -cosq(pi * (1 - a)) : sinq(pi * (0.5 - a));
+}
+
+static double cospi_double(double x) { return (double)cospi_quad(x); }
+
 static quad rsqrt_quad(quad x) { return 1 / sqrtq(x); }
 static double rsqrt_double(double x) { return 1 / sqrt(x); }
 
@@ -95,7 +107,6 @@ static const quad bernoulli[] = {(quad)1 / 6,        (quad)-1 / 30,     (quad)1 
 // By recurrence from far away, where an asymptotic series holds.
 static quad digamma_quad(quad x)
 {
-    const quad pi = (quad)0x1.921fb54442d18p+1 + 0x1.1a62633145c07p-53 - 0x1.f1976b7ed8fbcp-109;
     if (x == 0 || (x < 0 && rintq(x) == x))
         return NAN;
     if (x < 0)
@@ -183,6 +194,7 @@ const struct math_row math_rows[] = {
     UNARY(sin,      2, -1e9,  1e9,  sin,             sinq),
     UNARY(cos,      2, -1e9,  1e9,  cos,             cosq),
     UNARY(tan,      4, -1e9,  1e9,  tan,             tanq),
+    UNARY(cospi,    2, -3,    3,    cospi_double,    cospi_quad),
     UNARY(asin,     4, -1,    1,    asin,            asinq),
     UNARY(acos,     4, -1,    1,    acos,            acosq),
     UNARY(atan,     2, -3,    3,    atan,            atanq),

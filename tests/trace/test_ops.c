@@ -72,6 +72,7 @@ START_TEST(test_powers)
     CHECK_EXACT(jot_power(x, 2), 0, 1, 4, 9);
     CHECK(jot_power(x, 0.5), 1e-6, 0, 1, sqrt(2), sqrt(3));
     CHECK(jot_power(2, x), 1e-6, 1, 2, 4, 8);
+    CHECK_EXACT(jot_cospi(jot_mul(x, 0.5)), 1, 0, -1, 0);
     CHECK_EXACT(jot_integer_pow(x, -1), INFINITY, 1, 0.5, 1 / 3.f);
     CHECK(jot_hypot(jot_mul(x, 3e30), jot_mul(x, 4e30)), 1e-6, 0, 5e30, 1e31, 1.5e31);
     CHECK_EXACT(jot_hypot(-INFINITY, jot_stack(0, INFINITY, 1.0, NAN)), INFINITY, INFINITY,

@@ -161,6 +161,15 @@ void jvp_cos(struct jvp *c) { c->dy[0] = ir_neg(B, ir_mul_z(B, DX, ir_sin(B, X))
 // d tan(x) = dx (1 + tan(x)^2)
 void jvp_tan(struct jvp *c) { add_product(c, DX, ir_add(B, num(c, 1), square(c, F))); }
 
+// d cospi(x) = -(dx pi sin(pi x)), and sin(pi x) = cospi(n) sin(pi (x - n)) of the integer n next to x
+void jvp_cospi(struct jvp *c)
+{
+    const double pi = 3.14159265358979323846;
+    ir_id n = ir_round_even(B, X);
+    ir_id sine = ir_sin(B, ir_mul(B, num(c, pi), ir_sub(B, X, n)));
+    add_product(c, DX, ir_mul(B, ir_mul(B, num(c, -pi), ir_map1(B, IR_cospi, n)), sine));
+}
+
 // d asin(x) = dx rsqrt(1 - x^2)
 void jvp_asin(struct jvp *c) { add_product(c, DX, ir_rsqrt(B, one_less_square(c, X))); }
 
