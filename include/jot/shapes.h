@@ -21,6 +21,9 @@ JOT_BEGIN_C
 // 0 x[..., i - k, i].  Empty where the diagonal is outside.
 JOT_API jot_value jot_diagonal(jot_value x, int64_t k, int axis1, int axis2);
 
+// Of that diagonal the elements `step` apart, from the first on.
+JOT_API jot_value jot_diagonal_step(jot_value x, int64_t k, int64_t step, int axis1, int axis2);
+
 // The sum of the k-th diagonal of the first two axes.  Types as for jot_sum.
 JOT_API jot_value jot_trace(jot_value x, int64_t k);
 
@@ -121,6 +124,9 @@ JOT_END_C
 // clang-format off
 #define jot_diagonal(x, k, a, b)                                                               \
     JOT_OP_("jot_diagonal(" #x ", " #k ", " #a ", " #b ")", jot_diagonal(JOT_VALUE_("jot_diagonal", x), k, a, b))
+#define jot_diagonal_step(x, k, step, a, b)                                                    \
+    JOT_OP_("jot_diagonal_step(" #x ", " #k ", " #step ", " #a ", " #b ")",                     \
+            jot_diagonal_step(JOT_VALUE_("jot_diagonal_step", x), k, step, a, b))
 #define jot_trace(x, k)                                                                        \
     JOT_OP_("jot_trace(" #x ", " #k ")", jot_trace(JOT_VALUE_("jot_trace", x), k))
 #define jot_diag(x, k)                                                                         \

@@ -222,6 +222,52 @@ void index_shear(struct ir_index_call *c)
     };
 }
 
+bool infer_diagonal(struct ir_infer *call)
+{
+    struct ir_type t = infer_in(call, 0);
+    const int64_t *from = infer_dims(call, 0);
+    int64_t axis, along, offset, step, length, dims[IR_MAX_RANK];
+    if (!infer_int(call, IR_KEY_axis, &axis) || !infer_int(call, IR_KEY_along, &along) ||
+        !infer_int(call, IR_KEY_offset, &offset) || !infer_int(call, IR_KEY_step, &step) ||
+        !infer_int(call, IR_KEY_length, &length) || !infer_axis(call, t, axis) ||
+        !infer_axis(call, t, along))
+        return false;
+    if (axis == along)
+        return infer_fail(call, JOT_ERR_SHAPE, "a diagonal of %s along axis %lld and itself",
+                          infer_text(call, t), (long long)axis);
+    int64_t rows = from[axis] + (offset < 0 ? offset : 0);
+    int64_t columns = from[along] - (offset > 0 ? offset : 0);
+    int64_t room = rows < columns ? rows : columns;
+    if (room < 0 || step < 1 || length < 0 ||
+        (length > 0 && (room == 0 || length - 1 > (room - 1) / step)))
+        return infer_fail(call, JOT_ERR_SHAPE,
+                          "%lld elements %lld apart of diagonal %lld of %s: it has %lld",
+                          (long long)length, (long long)step, (long long)offset,
+                          infer_text(call, t), (long long)(room > 0 ? room : 0));
+    int rank = 0;
+    for (int d = 0; d < t.rank; d++)
+        if (d != axis && d != along)
+            dims[rank++] = from[d];
+    dims[rank++] = length;
+    return infer_result_dims(call, ir_dtype(t), rank, dims);
+}
+
+void index_diagonal(struct ir_index_call *c)
+{
+    int axis = (int)ir_attr_int(c->attrs, IR_KEY_axis);
+    int along = (int)ir_attr_int(c->attrs, IR_KEY_along);
+    int64_t offset = ir_attr_int(c->attrs, IR_KEY_offset);
+    for (int d = 0, kept = 0; d < c->map->rank; d++) {
+        struct ir_index_axis *a = &c->map->axes[d];
+        bool is_along = d == axis || d == along;
+        a->axis[0] = is_along ? c->map->rank - 2 : kept++;
+        if (!is_along)
+            continue;
+        a->step[0] = ir_attr_int(c->attrs, IR_KEY_step);
+        a->offset = d == axis ? (offset < 0 ? -offset : 0) : (offset > 0 ? offset : 0);
+    }
+}
+
 bool infer_concatenate(struct ir_infer *call)
 {
     int64_t axis, dims[IR_MAX_RANK];

@@ -48,6 +48,32 @@ jot_value jot_diagonal(jot_value x, int64_t k, int axis1, int axis2)
     TRACE_RETURN(diagonal("jot_diagonal", x, k, axis1, axis2));
 }
 
+static jot_value diagonal_step(jot_value x, int64_t k, int64_t step, int axis1, int axis2)
+{
+    const char *name = "jot_diagonal_step";
+    jot_value error;
+    int64_t a, b;
+    if (!trace_ready(name, 1, &x, &error) || !trace_axis(name, x, axis1, &a, &error) ||
+        !trace_axis(name, x, axis2, &b, &error))
+        return error;
+    if (step < 1)
+        return trace_fail(name, JOT_ERR_ARGUMENT, "step %lld: steps are positive",
+                          (long long)step);
+    int64_t room = diagonal_length(jot_value_dim(x, (int)a), jot_value_dim(x, (int)b), k);
+    struct ir_builder *builder = trace_builder();
+    ir_id in = trace_kept(x);
+    return trace_like(name, x,
+                      ir_build(builder, IR_diagonal, 1, &in,
+                               ir_attrs(builder->module, IR_INT(axis, a), IR_INT(along, b),
+                                        IR_INT(offset, room ? k : 0), IR_INT(step, step),
+                                        IR_INT(length, room ? (room - 1) / step + 1 : 0))));
+}
+
+jot_value jot_diagonal_step(jot_value x, int64_t k, int64_t step, int axis1, int axis2)
+{
+    TRACE_RETURN(diagonal_step(x, k, step, axis1, axis2));
+}
+
 static const int last[] = {-1, JOT_END};
 
 jot_value jot_trace(jot_value x, int64_t k)

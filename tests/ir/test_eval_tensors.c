@@ -85,6 +85,12 @@ START_TEST(test_layout)
              tensor(JOT_I32, DIMS(4, 2), x + 8))
             .data;
     ck_assert_mem_eq(r, ((int32_t[]){0, 11, 8, 13, 10, 15}), 24);
+    r = run1(IR_diagonal,
+             ir_attrs(module, IR_INT(axis, 2), IR_INT(along, 1), IR_INT(offset, -1),
+                      IR_INT(step, 2), IR_INT(length, 2)),
+             t)
+            .data;
+    ck_assert_mem_eq(r, ((int32_t[]){1, 11, 13, 23}), 16);
 }
 END_TEST
 

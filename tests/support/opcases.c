@@ -324,6 +324,24 @@ static void add_shear(struct opcase_maker *k)
     add_one_shear(k, SHAPE(2, 0), 0, 1, 0, 1, 2);
 }
 
+static void add_one_diagonal(struct opcase_maker *k, struct opcase_shape x, int axis, int along,
+                             int offset, int step, int length)
+{
+    opcase_add_one(k, IR_diagonal,
+                   ir_attrs(k->m, IR_INT(axis, axis), IR_INT(along, along),
+                            IR_INT(offset, offset), IR_INT(step, step), IR_INT(length, length)),
+                   x);
+}
+
+static void add_diagonal(struct opcase_maker *k)
+{
+    add_one_diagonal(k, SHAPE(4, 4), 0, 1, 0, 1, 4);
+    add_one_diagonal(k, SHAPE(7, 3), 0, 1, -1, 2, 2);
+    add_one_diagonal(k, SHAPE(5, 2, 6), 2, 0, 1, 2, 2);
+    add_one_diagonal(k, SHAPE(3, 5), 0, 1, 2, 1, 0);
+    add_one_diagonal(k, SHAPE(0, 2), 0, 1, 0, 1, 0);
+}
+
 static void add_concatenate(struct opcase_maker *k)
 {
     opcase_add(k, IR_concatenate, ir_attrs(k->m, IR_INT(axis, 0)), 3,
@@ -412,6 +430,9 @@ static void add_op(struct opcase_maker *k, enum ir_op op)
         return;
     case IR_shear:
         add_shear(k);
+        return;
+    case IR_diagonal:
+        add_diagonal(k);
         return;
     case IR_concatenate:
         add_concatenate(k);

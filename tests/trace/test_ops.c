@@ -169,6 +169,9 @@ START_TEST(test_shapes)
     CHECK_TYPE(jot_squeeze(jot_zeros(JOT_F32, 1, 2, 1), -1), "f32[1,2]");
     CHECK_EXACT(jot_flip(i), 5, 4, 3, 2, 1, 0);
     CHECK_EXACT(jot_flip(i, 1), 2, 1, 0, 5, 4, 3);
+    CHECK_EXACT(jot_diagonal_step(i, 1, 1, 0, 1), 1, 5);
+    CHECK_EXACT(jot_diagonal_step(i, 1, 2, 0, -1), 1);
+    CHECK_TYPE(jot_diagonal_step(i, 3, 2, 0, 1), "i32[0]");
     CHECK_EXACT(jot_slice(v, 0, 1, 3), 1, 2);
     CHECK_EXACT(jot_slice(v, 0, -3, JOT_END), 1, 2, 3);
     CHECK_EXACT(jot_slice(v, 0, JOT_END, JOT_END, -1), 3, 2, 1, 0);

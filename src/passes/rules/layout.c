@@ -114,6 +114,34 @@ void transpose_shear(struct transpose *c)
                             ir_dims(B->module, transpose_type(c, 0))[axis]));
 }
 
+// Spread along `axis`, repeated along `along`, and 0 where the two are not on the diagonal.
+void transpose_diagonal(struct transpose *c)
+{
+    struct ir_type from = transpose_type(c, 0);
+    const struct ir_attrs *a = c->n->attrs;
+    const int64_t *dims = ir_dims(B->module, from);
+    int64_t axis = ir_attr_int(a, IR_KEY_axis), along = ir_attr_int(a, IR_KEY_along);
+    int64_t offset = ir_attr_int(a, IR_KEY_offset), step = ir_attr_int(a, IR_KEY_step);
+    int64_t length = ir_attr_int(a, IR_KEY_length);
+    int64_t low[IR_MAX_RANK] = {0}, high[IR_MAX_RANK] = {0}, interior[IR_MAX_RANK] = {0};
+    int64_t order[IR_MAX_RANK], axes[IR_MAX_RANK];
+    int last = from.rank - 2, n = 0;
+    low[last] = offset < 0 ? -offset : 0;
+    high[last] = dims[axis] - low[last] - (length > 0 ? (length - 1) * step + 1 : 0);
+    interior[last] = step - 1;
+    for (int d = 0, kept = 0; d < from.rank; d++)
+        if (d != along) {
+            order[n] = d == axis ? last : kept++;
+            axes[n++] = d;
+        }
+    ir_id spread = ir_pad(B, CT, ir_scalar_like(B, CT, 0), low, high, interior);
+    spread = ir_broadcast_in_dim(B, ir_transpose(B, spread, order), from.rank, dims, axes);
+    struct ir_type places = ir_type_with(from, JOT_I64);
+    ir_id row = ir_iota(B, places, (int)axis), column = ir_iota(B, places, (int)along);
+    row = ir_add(B, row, ir_scalar_int(B, JOT_I64, offset));
+    transpose_give(c, 0, ir_select(B, ir_eq(B, row, column), spread, ir_scalar_like(B, CT, 0)));
+}
+
 void transpose_concatenate(struct transpose *c)
 {
     int axis = (int)ir_attr_int(c->n->attrs, IR_KEY_axis), rank = ir_type_in(B, CT).rank;
@@ -255,6 +283,17 @@ void batch_shear(struct batch *c)
     c->y[0] = ir_shear(B, c->x[0], (int)ir_attr_int(a, IR_KEY_axis) + 1,
                        (int)ir_attr_int(a, IR_KEY_along) + 1, ir_attr_int(a, IR_KEY_offset),
                        ir_attr_int(a, IR_KEY_step), ir_attr_int(a, IR_KEY_length));
+}
+
+void batch_diagonal(struct batch *c)
+{
+    const struct ir_attrs *a = c->n->attrs;
+    c->y[0] = ir_build(B, IR_diagonal, 1, c->x,
+                       ir_attrs(B->module, IR_INT(axis, ir_attr_int(a, IR_KEY_axis) + 1),
+                                IR_INT(along, ir_attr_int(a, IR_KEY_along) + 1),
+                                IR_INT(offset, ir_attr_int(a, IR_KEY_offset)),
+                                IR_INT(step, ir_attr_int(a, IR_KEY_step)),
+                                IR_INT(length, ir_attr_int(a, IR_KEY_length))));
 }
 
 void batch_concatenate(struct batch *c)
