@@ -6,6 +6,7 @@
 #include "codegen/hooks.h"
 #include "codegen/large.h"
 #include "codegen/long_blocks.h"
+#include "codegen/masked_loads.h"
 #include "codegen/op_function.h"
 #include "codegen/parts.h"
 #include "codegen/types.h"
@@ -378,8 +379,11 @@ static jot_status simplify(struct cg_module *m, struct cg_target *target)
         add_under_masks(m);
     if (!m->is_gpu)
         cg_large_functions(m);
-    if (!m->is_gpu && target->vector_bytes == 32) // operations broadcast no operand
+    if (!m->is_gpu && target->vector_bytes ==
+                          32) { // neither masks in registers nor operands that it broadcasts
+        cg_halve_masked_loads(m);
         cg_constants_to_memory(m);
+    }
     return verify(m);
 }
 

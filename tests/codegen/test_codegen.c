@@ -397,6 +397,38 @@ START_TEST(borders)
 }
 END_TEST
 
+// Rows of six and what stands beside them, within borders: of a vector of two registers the mask of a load has
+// lanes of one.
+START_TEST(masks_of_one_register)
+{
+    char text[1024];
+    snprintf(text, sizeof text,
+             "kernel shifted(x: f64[156], y: out f64[156]) {\n"
+             "  %%0 = const 0x0000000000000000 : f64\n"
+             "  %%1 = const 0x0000000000000018 : i64\n"
+             "  %%2 = const 0x0000000000000004 : i64\n"
+             "  %%3 = const 0x0000000000000002 : i64\n"
+             "  par i < 26, j < 6 {\n"
+             "    %%4 = index i : i64\n"
+             "    %%5 = ge %%4, %%3 : bool\n"
+             "    %%6 = load x[6*i + j - 12] if %%5 : f64\n"
+             "    %%7 = select %%5, %%6, %%0 : f64\n"
+             "    %%8 = lt %%4, %%1 : bool\n"
+             "    %%9 = index j : i64\n"
+             "    %%10 = %s %%9, %%2 : bool\n"
+             "    %%11 = and %%8, %%10 : bool\n"
+             "    %%12 = load x[6*i + j + 2] if %%11 : f64\n"
+             "    %%13 = select %%11, %%12, %%0 : f64\n"
+             "    %%14 = add %%7, %%13 : f64\n"
+             "    put y[6*i + j] = %%14\n"
+             "  }\n"
+             "}\n",
+             _i ? "ge" : "lt");
+    nest_check_text(text);
+    nest_check_end();
+}
+END_TEST
+
 // Loads of which some are shuffles of what others read: neighbours along the rows, behind guards
 // and before a row's end, or with what is around them in memory.
 START_TEST(neighbours)
@@ -546,6 +578,7 @@ int main(void)
     tcase_add_loop_test(bits, scans, 0, 8);
     tcase_add_loop_test(bits, one_hot, 0, 4);
     tcase_add_loop_test(bits, borders, 0, 36);
+    tcase_add_loop_test(bits, masks_of_one_register, 0, 2);
     tcase_add_loop_test(bits, neighbours, 0, 12);
     tcase_add_loop_test(bits, threads_share_loops, 0, (int)(sizeof shares / sizeof *shares));
     tcase_add_test(bits, threads_share_steps_evenly);
