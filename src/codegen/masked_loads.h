@@ -5,7 +5,7 @@
 
 #include "codegen/emit.h"
 
-// A masked load has half of its lanes where its mask never has the other half.
-void cg_halve_masked_loads(struct cg_module *m);
+// Masked loads of several registers go register by register where their masks never have some.
+void cg_split_masked_loads(struct cg_module *m);
 
 #endif

@@ -379,9 +379,9 @@ static jot_status simplify(struct cg_module *m, struct cg_target *target)
         add_under_masks(m);
     if (!m->is_gpu)
         cg_large_functions(m);
-    if (!m->is_gpu && target->vector_bytes ==
-                          32) { // neither masks in registers nor operands that it broadcasts
-        cg_halve_masked_loads(m);
+    // AVX2 has no registers of masks, and its operations broadcast no operand.
+    if (!m->is_gpu && target->vector_bytes == 32) {
+        cg_split_masked_loads(m);
         cg_constants_to_memory(m);
     }
     return verify(m);

@@ -397,34 +397,46 @@ START_TEST(borders)
 }
 END_TEST
 
-// Rows of six and what stands beside them, within borders: of a vector of two registers the mask of a load has
-// lanes of one.
-START_TEST(masks_of_one_register)
+// Short rows and what stands beside them, within borders: of a vector of several registers the mask of a load never
+// has some.
+START_TEST(masks_of_few_registers)
 {
-    char text[1024];
-    snprintf(text, sizeof text,
-             "kernel shifted(x: f64[156], y: out f64[156]) {\n"
-             "  %%0 = const 0x0000000000000000 : f64\n"
-             "  %%1 = const 0x0000000000000018 : i64\n"
-             "  %%2 = const 0x0000000000000004 : i64\n"
-             "  %%3 = const 0x0000000000000002 : i64\n"
-             "  par i < 26, j < 6 {\n"
-             "    %%4 = index i : i64\n"
-             "    %%5 = ge %%4, %%3 : bool\n"
-             "    %%6 = load x[6*i + j - 12] if %%5 : f64\n"
-             "    %%7 = select %%5, %%6, %%0 : f64\n"
-             "    %%8 = lt %%4, %%1 : bool\n"
-             "    %%9 = index j : i64\n"
-             "    %%10 = %s %%9, %%2 : bool\n"
-             "    %%11 = and %%8, %%10 : bool\n"
-             "    %%12 = load x[6*i + j + 2] if %%11 : f64\n"
-             "    %%13 = select %%11, %%12, %%0 : f64\n"
-             "    %%14 = add %%7, %%13 : f64\n"
-             "    put y[6*i + j] = %%14\n"
-             "  }\n"
-             "}\n",
-             _i ? "ge" : "lt");
-    nest_check_text(text);
+    static const int widths[] = {6, 9, 12, 16, 18, 20, 28}, edges[] = {3, 4, 6, 8, 12};
+    int w = widths[_i];
+    for (int k = 0; k < (int)(sizeof edges / sizeof *edges) * 4; k++) {
+        static char text[1 << 12];
+        bool is_wide = k & 1;
+        const char *type = is_wide ? "f64" : "f32";
+        int edge = edges[k / 4], n = 26 * w;
+        if (edge >= w)
+            continue;
+        int at = snprintf(text, sizeof text,
+                          "kernel shifted%d(x: %s[%d], y: out %s[%d]) {\n"
+                          "  %%0 = const 0x%0*x : %s\n"
+                          "  %%1 = const 0x0000000000000018 : i64\n"
+                          "  %%2 = const 0x%016x : i64\n"
+                          "  %%3 = const 0x0000000000000002 : i64\n"
+                          "  par i < 26, j < %d {\n"
+                          "    %%4 = index i : i64\n"
+                          "    %%5 = ge %%4, %%3 : bool\n"
+                          "    %%6 = load x[%d*i + j - %d] if %%5 : %s\n"
+                          "    %%7 = select %%5, %%6, %%0 : %s\n",
+                          k, type, n, type, n, is_wide ? 16 : 8, 0u, type, (unsigned)edge, w, w,
+                          2 * w, type, type);
+        snprintf(text + at, sizeof text - (size_t)at,
+                 "    %%8 = lt %%4, %%1 : bool\n"
+                 "    %%9 = index j : i64\n"
+                 "    %%10 = %s %%9, %%2 : bool\n"
+                 "    %%11 = and %%8, %%10 : bool\n"
+                 "    %%12 = load x[%d*i + j + 2] if %%11 : %s\n"
+                 "    %%13 = select %%11, %%12, %%0 : %s\n"
+                 "    %%14 = add %%7, %%13 : %s\n"
+                 "    put y[%d*i + j] = %%14\n"
+                 "  }\n"
+                 "}\n",
+                 k & 2 ? "ge" : "lt", w, type, type, type, w);
+        nest_check_text(text);
+    }
     nest_check_end();
 }
 END_TEST
@@ -578,7 +590,7 @@ int main(void)
     tcase_add_loop_test(bits, scans, 0, 8);
     tcase_add_loop_test(bits, one_hot, 0, 4);
     tcase_add_loop_test(bits, borders, 0, 36);
-    tcase_add_loop_test(bits, masks_of_one_register, 0, 2);
+    tcase_add_loop_test(bits, masks_of_few_registers, 0, 7);
     tcase_add_loop_test(bits, neighbours, 0, 12);
     tcase_add_loop_test(bits, threads_share_loops, 0, (int)(sizeof shares / sizeof *shares));
     tcase_add_test(bits, threads_share_steps_evenly);
