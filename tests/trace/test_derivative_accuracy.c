@@ -67,6 +67,7 @@ enum { OF_OWN, SECOND_OF_1, BOTH_OF_1 };
     X(acosh, 1, jot_acosh(x[0]), 6, 16, OF_OWN)                                                \
     X(atanh, 1, jot_atanh(x[0]), 6, 16, OF_OWN)                                                \
     X(logistic, 1, jot_logistic(x[0]), 6, 16, BOTH_OF_1)                                       \
+    X(cospi, 1, jot_cospi(x[0]), 6, 16, OF_OWN)                                                \
     X(sinc, 1, jot_sinc(x[0]), 6, 16, OF_OWN)                                                  \
     X(erf, 1, jot_erf(x[0]), 6, 16, OF_OWN)                                                    \
     X(erfc, 1, jot_erfc(x[0]), 6, 16, OF_OWN)                                                  \
