@@ -417,8 +417,10 @@ static void check_statement(struct verifier *v, const struct nest_statement *s)
     case NEST_IF:
         check_if(v, s);
         break;
-    default:
+    case NEST_CONTRACT:
         check_contract(v, s);
+        break;
+    case NEST_KIND_COUNT:
         break;
     }
 }

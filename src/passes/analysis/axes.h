@@ -69,8 +69,7 @@ void axes_split(struct axes *s, atom_id a, int64_t extent);
 // axes_separate takes it back, last unions first.
 bool axes_unify(struct axes *s, struct view a, struct view b, struct atoms *out_united);
 void axes_separate(struct axes *s, struct atoms united);
-// Operand i of an index-only or elementwise node seen from a view of its result.  *plain says that
-// every element of the operand's view is an atom again.
+// Operand i of an index-only or elementwise node seen from a view of its result.
 struct view axes_operand_view(struct axes *s, const struct ir_node *n, uint32_t i,
                               struct view result);
 // The operand of a node that folds, with `folded` along the folded axes.
