@@ -136,12 +136,15 @@ void index_slice(struct ir_index_call *c)
 }
 
 // extent + low + high + interior between the elements, or false when that overflows.
+// Neither the extent nor the index of an element in the operand (index_pad) overflows.
 static bool padded(int64_t extent, int64_t low, int64_t high, int64_t interior, int64_t *out)
 {
-    int64_t between;
+    int64_t between, last;
     return !__builtin_mul_overflow(extent > 0 ? extent - 1 : 0, interior, &between) &&
            !__builtin_add_overflow(extent, between, out) &&
-           !__builtin_add_overflow(*out, low, out) && !__builtin_add_overflow(*out, high, out);
+           !__builtin_add_overflow(*out, low, out) &&
+           !__builtin_add_overflow(*out, high, out) &&
+           !__builtin_sub_overflow(*out, low, &last) && interior < INT64_MAX;
 }
 
 bool infer_pad(struct ir_infer *call)
@@ -178,7 +181,7 @@ bool infer_pad(struct ir_infer *call)
     return infer_result_dims(call, ir_dtype(t), t.rank, dims);
 }
 
-// The padding value has no axes.
+// Operand 1, the padding value, has no axes: the map of a scalar is empty.
 void index_pad(struct ir_index_call *c)
 {
     for (int d = 0; d < c->map->rank; d++) {

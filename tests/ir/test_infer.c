@@ -148,6 +148,8 @@ static const struct row rows[] = {
     {IR_pad, "f32[3] f32[]", "padding -2 and -2 leaves -1 of axis 0 of f32[3]: at most the axis can be cut off", WITH(LIST(low, -2), LIST(high, -2), LIST(interior, 0))},
     {IR_pad, "f32[3] f32[]", "interior padding -1 of axis 0 of f32[3] is negative: slice with a stride instead", WITH(LIST(low, 0), LIST(high, 0), LIST(interior, -1))},
     {IR_pad, "f32[3] f32[]", "padding 9223372036854775807 and 0 of axis 0 of f32[3] overflows", WITH(LIST(low, INT64_MAX), LIST(high, 0), LIST(interior, 0))},
+    {IR_pad, "f32[3] f32[]", "padding -9223372036854775807 and 9223372036854775807 of axis 0 of f32[3] overflows", WITH(LIST(low, -INT64_MAX), LIST(high, INT64_MAX), LIST(interior, 0))},
+    {IR_pad, "f32[1] f32[]", "padding 0 and 0 of axis 0 of f32[1] overflows", WITH(LIST(low, 0), LIST(high, 0), LIST(interior, INT64_MAX))},
     {IR_pad, "f32[3] f32[1]", "pad with f32[1]: the padding value is one scalar", WITH(LIST(low, 0), LIST(high, 0), LIST(interior, 0))},
     {IR_pad, "f32[3] f64[]", "f32 and f64 operands: convert one", WITH(LIST(low, 0), LIST(high, 0), LIST(interior, 0))},
     {IR_concatenate, "f32[2,3] f32[4,3] f32[0,3]", "f32[6,3]", WITH(LIST(axis, 0))},
