@@ -21,7 +21,8 @@ JOT_BEGIN_C
 // 0 x[..., i - k, i].  Empty where the diagonal is outside.
 JOT_API jot_value jot_diagonal(jot_value x, int64_t k, int axis1, int axis2);
 
-// Of that diagonal the elements `step` apart, from the first on.
+// Every step-th element of that diagonal, from the first on.  step is at least 1; another one, and an axis
+// twice, is JOT_ERR_ARGUMENT.
 JOT_API jot_value jot_diagonal_step(jot_value x, int64_t k, int64_t step, int axis1, int axis2);
 
 // The sum of the k-th diagonal of the first two axes.  Types as for jot_sum.

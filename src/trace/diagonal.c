@@ -12,18 +12,28 @@ static int64_t diagonal_length(int64_t n, int64_t m, int64_t k)
     return length > 0 ? length : 0;
 }
 
+// Two different axes of x, normalised; false with an error.
+static bool has_axes(const char *name, jot_value *x, int axis1, int axis2, int64_t *a,
+                     int64_t *b, jot_value *error)
+{
+    if (!trace_ready(name, 1, x, error) || !trace_axis(name, *x, axis1, a, error) ||
+        !trace_axis(name, *x, axis2, b, error))
+        return false;
+    if (*a == *b)
+        *error =
+            trace_fail(name, JOT_ERR_ARGUMENT, "a diagonal of %s along axis %lld and itself",
+                       trace_type_text(*x), (long long)*a);
+    return *a != *b;
+}
+
 // The elements of a diagonal stand m + 1 apart in row-major order.
 static jot_value diagonal(const char *name, jot_value x, int64_t k, int axis1, int axis2)
 {
     jot_value error;
     int64_t a, b, dims[IR_MAX_RANK + 1];
     int axes[IR_MAX_RANK + 1], n = 0;
-    if (!trace_ready(name, 1, &x, &error) || !trace_axis(name, x, axis1, &a, &error) ||
-        !trace_axis(name, x, axis2, &b, &error))
+    if (!has_axes(name, &x, axis1, axis2, &a, &b, &error))
         return error;
-    if (a == b)
-        return trace_fail(name, JOT_ERR_ARGUMENT, "a diagonal of %s along axis %lld and itself",
-                          trace_type_text(x), (long long)a);
     int rank = trace_type(x).rank;
     for (int i = 0; i < rank; i++)
         if (i != a && i != b) {
@@ -53,8 +63,7 @@ static jot_value diagonal_step(jot_value x, int64_t k, int64_t step, int axis1, 
     const char *name = "jot_diagonal_step";
     jot_value error;
     int64_t a, b;
-    if (!trace_ready(name, 1, &x, &error) || !trace_axis(name, x, axis1, &a, &error) ||
-        !trace_axis(name, x, axis2, &b, &error))
+    if (!has_axes(name, &x, axis1, axis2, &a, &b, &error))
         return error;
     if (step < 1)
         return trace_fail(name, JOT_ERR_ARGUMENT, "step %lld: steps are positive",
