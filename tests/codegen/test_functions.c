@@ -358,6 +358,30 @@ START_TEST(integers_of_floats)
 }
 END_TEST
 
+// Lanes that load in the course of time: those left over behind whole vectors have code of their own where it is short.
+START_TEST(rest_of_long_bodies_is_masked)
+{
+    int operations = _i ? 3000 : 30;
+    struct strbuf text = strbuf_make(nest_check_arena);
+    strbuf_add(&text, "kernel rows(x: f32[8024], y: out f32[1003]) {\n  par i < 1003 {\n"
+                      "    %0 = const 0x00000000 : f32\n"
+                      "    seq t < 8 carry %1 = %0 {\n      %2 = load x[i + 1003*t] : f32\n"
+                      "      %3 = add %1, %2 : f32\n");
+    for (int n = 3; n < operations; n++)
+        strbuf_printf(&text, "      %%%d = %s %%%d, %%2 : f32\n", n + 1, n % 2 ? "mul" : "add",
+                      n);
+    strbuf_printf(&text, "      yield %%%d\n    } -> %%%d\n    put y[i] = %%%d\n  }\n}\n",
+                  operations, operations + 1, operations + 1);
+    struct cg_response r = compile_for("skylake-avx512 +avx512f,+avx2", program_of(text.text));
+    bool has_whole = strstr(r.llvm, "= load <16 x float>") != NULL;
+    ck_assert_msg(strstr(r.llvm, "call <16 x float> @llvm.masked.load") != NULL, "%s", r.llvm);
+    ck_assert_int_eq(has_whole, !_i);
+    r.release(&r);
+    nest_check_text(text.text);
+    nest_check_end();
+}
+END_TEST
+
 // Sums far apart have their accumulators side by side, on the stack.
 START_TEST(accumulators_have_no_gaps)
 {
@@ -565,6 +589,7 @@ static void add(TCase *t)
     tcase_add_test(t, winners_are_registers);
     tcase_add_loop_test(t, integers_of_floats, 0, 16);
     tcase_add_test(t, copies_of_rows_are_one_function);
+    tcase_add_loop_test(t, rest_of_long_bodies_is_masked, 0, 2);
     tcase_add_test(t, accumulators_have_no_gaps);
     tcase_add_test(t, lanes_apart_go_one_by_one);
 }
