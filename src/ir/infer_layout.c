@@ -191,24 +191,37 @@ void index_pad(struct ir_index_call *c)
     }
 }
 
+// The attributes of shear and diagonal.
+struct slope {
+    int64_t axis, along, offset, step, length;
+};
+
+static bool read_slope(struct ir_infer *call, struct ir_type t, struct slope *s)
+{
+    return infer_int(call, IR_KEY_axis, &s->axis) && infer_int(call, IR_KEY_along, &s->along) &&
+           infer_int(call, IR_KEY_offset, &s->offset) &&
+           infer_int(call, IR_KEY_step, &s->step) &&
+           infer_int(call, IR_KEY_length, &s->length) && infer_axis(call, t, s->axis) &&
+           infer_axis(call, t, s->along);
+}
+
 bool infer_shear(struct ir_infer *call)
 {
     struct ir_type t = infer_in(call, 0);
-    int64_t axis, along, offset, step, length, dims[IR_MAX_RANK], far;
-    if (!infer_int(call, IR_KEY_axis, &axis) || !infer_int(call, IR_KEY_along, &along) ||
-        !infer_int(call, IR_KEY_offset, &offset) || !infer_int(call, IR_KEY_step, &step) ||
-        !infer_int(call, IR_KEY_length, &length) || !infer_axis(call, t, axis) ||
-        !infer_axis(call, t, along))
+    struct slope s;
+    int64_t dims[IR_MAX_RANK], far;
+    if (!read_slope(call, t, &s))
         return false;
-    if (axis == along)
+    if (s.axis == s.along)
         return infer_fail(call, JOT_ERR_SHAPE, "axis %lld of %s sheared along itself",
-                          (long long)axis, infer_text(call, t));
+                          (long long)s.axis, infer_text(call, t));
     memcpy(dims, infer_dims(call, 0), (size_t)t.rank * sizeof *dims);
-    if (__builtin_mul_overflow(step, dims[along], &far) ||
-        __builtin_add_overflow(far, offset, &far) || __builtin_add_overflow(far, length, &far))
+    if (__builtin_mul_overflow(s.step, dims[s.along], &far) ||
+        __builtin_add_overflow(far, s.offset, &far) ||
+        __builtin_add_overflow(far, s.length, &far))
         return infer_fail(call, JOT_ERR_SHAPE, "shear of axis %lld of %s overflows",
-                          (long long)axis, infer_text(call, t));
-    dims[axis] = length;
+                          (long long)s.axis, infer_text(call, t));
+    dims[s.axis] = s.length;
     return infer_result_dims(call, ir_dtype(t), t.rank, dims);
 }
 
@@ -229,29 +242,27 @@ bool infer_diagonal(struct ir_infer *call)
 {
     struct ir_type t = infer_in(call, 0);
     const int64_t *from = infer_dims(call, 0);
-    int64_t axis, along, offset, step, length, dims[IR_MAX_RANK];
-    if (!infer_int(call, IR_KEY_axis, &axis) || !infer_int(call, IR_KEY_along, &along) ||
-        !infer_int(call, IR_KEY_offset, &offset) || !infer_int(call, IR_KEY_step, &step) ||
-        !infer_int(call, IR_KEY_length, &length) || !infer_axis(call, t, axis) ||
-        !infer_axis(call, t, along))
+    struct slope s;
+    int64_t dims[IR_MAX_RANK];
+    if (!read_slope(call, t, &s))
         return false;
-    if (axis == along)
+    if (s.axis == s.along)
         return infer_fail(call, JOT_ERR_SHAPE, "a diagonal of %s along axis %lld and itself",
-                          infer_text(call, t), (long long)axis);
-    int64_t rows = from[axis] + (offset < 0 ? offset : 0);
-    int64_t columns = from[along] - (offset > 0 ? offset : 0);
+                          infer_text(call, t), (long long)s.axis);
+    int64_t rows = from[s.axis] + (s.offset < 0 ? s.offset : 0);
+    int64_t columns = from[s.along] - (s.offset > 0 ? s.offset : 0);
     int64_t room = rows < columns ? rows : columns;
-    if (room < 0 || step < 1 || length < 0 ||
-        (length > 0 && (room == 0 || length - 1 > (room - 1) / step)))
+    if (room < 0 || s.step < 1 || s.length < 0 ||
+        (s.length > 0 && (room == 0 || s.length - 1 > (room - 1) / s.step)))
         return infer_fail(call, JOT_ERR_SHAPE,
                           "%lld elements %lld apart of diagonal %lld of %s: it has %lld",
-                          (long long)length, (long long)step, (long long)offset,
+                          (long long)s.length, (long long)s.step, (long long)s.offset,
                           infer_text(call, t), (long long)(room > 0 ? room : 0));
     int rank = 0;
     for (int d = 0; d < t.rank; d++)
-        if (d != axis && d != along)
+        if (d != s.axis && d != s.along)
             dims[rank++] = from[d];
-    dims[rank++] = length;
+    dims[rank++] = s.length;
     return infer_result_dims(call, ir_dtype(t), rank, dims);
 }
 
