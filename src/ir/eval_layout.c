@@ -65,21 +65,40 @@ jot_status eval_iota(const struct eval_call *c)
     return JOT_OK;
 }
 
-// The place of the operand's element, -1 where it has none.
-static int64_t place_in(const struct ir_index_map *map, const struct eval_view *in,
-                        const int64_t *index)
+// The number of the operand's element, -1 where it has none.
+static int64_t number_in(const struct ir_index_map *map, const struct eval_view *in,
+                         const int64_t *first, const int64_t *index)
 {
-    int64_t place = 0;
+    int64_t number = 0;
     for (int d = 0; d < map->rank; d++) {
         const struct ir_index_axis *a = &map->axes[d];
         int64_t at = a->offset;
         for (int t = 0; t < a->n_terms; t++)
-            at += a->step[t] * index[a->axis[t]];
+            at += a->step[t] * (first[a->axis[t]] + index[a->axis[t]]);
         if (at < 0 || at % a->spread || at / a->spread >= in->dims[d])
             return -1;
-        place += at / a->spread * in->steps[d];
+        number += at / a->spread * in->steps[d];
     }
-    return place;
+    return number;
+}
+
+// The elements of the result outside of which the operand has none, from first[] on: along a coordinate that an
+// axis of the operand follows one by one, as of a concatenation, there are no more than that axis has.
+static struct eval_view box_of(const struct ir_index_map *map, const struct eval_view *in,
+                               const struct eval_view *out, int64_t *first)
+{
+    struct eval_view box = *out;
+    for (int d = 0; d < map->rank; d++) {
+        const struct ir_index_axis *a = &map->axes[d];
+        if (a->n_terms != 1 || a->step[0] != 1 || a->spread != 1)
+            continue;
+        int r = a->axis[0];
+        int64_t end = first[r] + box.dims[r], last = in->dims[d] - a->offset;
+        first[r] = first[r] > -a->offset ? first[r] : -a->offset;
+        end = end < last ? end : last;
+        box.dims[r] = end > first[r] ? end - first[r] : 0;
+    }
+    return box;
 }
 
 // Operand by operand, the last first, so that the first has the last word.
@@ -89,7 +108,6 @@ jot_status eval_layout(const struct eval_call *c)
     size_t bytes = element_bytes(c->out[0].type);
     unsigned char *result = c->out[0].data;
     struct ir_type *types = arena_array(c->arena, struct ir_type, c->n_in);
-    int64_t count = view_count(&out);
     for (int k = 0; k < c->n_in; k++)
         types[k] = c->in[k].type;
     for (int k = c->n_in; k-- > 0;) {
@@ -98,12 +116,15 @@ jot_status eval_layout(const struct eval_call *c)
                               &map);
         struct eval_view in = eval_view_dense(c->module, types[k]);
         const unsigned char *data = c->in[k].data;
-        int64_t index[IR_MAX_RANK] = {0};
-        for (int64_t i = 0; i < count; i++) {
-            int64_t place = place_in(&map, &in, index);
-            if (place >= 0)
-                memcpy(result + (size_t)i * bytes, data + (size_t)place * bytes, bytes);
-            eval_view_next(&out, index, 0);
+        int64_t index[IR_MAX_RANK] = {0}, first[IR_MAX_RANK] = {0}, to = 0;
+        struct eval_view box = box_of(&map, &in, &out, first);
+        int64_t count = view_count(&box);
+        for (int d = 0; d < out.rank && count; d++)
+            to += first[d] * out.steps[d];
+        for (; count-- > 0; to = eval_view_next(&box, index, to)) {
+            int64_t from = number_in(&map, &in, first, index);
+            if (from >= 0)
+                memcpy(result + (size_t)to * bytes, data + (size_t)from * bytes, bytes);
         }
     }
     return JOT_OK;
