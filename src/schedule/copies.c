@@ -137,27 +137,89 @@ static struct nest *with_second(struct arena *arena, const struct nest *n, nest_
     return copy;
 }
 
+// A step that has a memory, itself or by a view.
+struct touch {
+    uint32_t step, memory; // of the step: what has it
+    uint32_t
+        before; // the entry of the same list before this one, counted from 1; 0: there is none
+};
+
+// Who has had each memory so far.
+struct touches {
+    const struct nest_program *p;
+    struct arena *scratch;
+    VEC(struct touch) all;
+    // By memory that is no view: the last of the list of its touches, and of that of its puts, counted from 1.
+    uint32_t *last_touch, *last_put;
+    uint32_t first; // the step behind the last one that begins or ends a body
+};
+
+// Adds step i, which has memory m, to the lists of what m shows.
+static void add_touch(struct touches *r, uint32_t *last, uint32_t shown, uint32_t i, uint32_t m)
+{
+    const struct nest_memory *memory = &r->p->memories.at[shown];
+    if (nest_memory_is_view(memory)) {
+        for (uint32_t k = 0; k < memory->n_of; k++)
+            add_touch(r, last, memory->of[k], i, m);
+        return;
+    }
+    uint32_t *at = &last[shown];
+    while (*at && r->all.at[*at - 1].step > i)
+        at = &r->all.at[*at - 1].before;
+    struct touch t = {.step = i, .memory = m, .before = *at};
+    *at = r->all.count + 1;
+    vec_push(r->scratch, &r->all, t);
+}
+
+static void add_memory(struct touches *r, uint32_t i, uint32_t m, bool is_put)
+{
+    add_touch(r, r->last_touch, m, i, m);
+    if (is_put)
+        add_touch(r, r->last_put, m, i, m);
+}
+
+static void add_step(struct touches *r, uint32_t i)
+{
+    const struct nest_step *t = &r->p->steps.at[i];
+    const struct nest *n = t->kind == NEST_STEP_KERNEL ? r->p->nests.at[t->nest] : NULL;
+    if (nest_step_opens(t) || t->kind == NEST_STEP_CASE || t->kind == NEST_STEP_END)
+        r->first = i + 1;
+    for (uint32_t k = 0, b = 0; k < t->n_memories; k++, b++) {
+        while (n && n->buffers.at[b].role == NEST_LOCAL)
+            b++;
+        bool is_put = n ? n->buffers.at[b].role != NEST_IN : plan_is_written(r->p, t, k);
+        add_memory(r, i, t->memories[k], is_put);
+    }
+}
+
+// The last step of the lists of what m shows that has m in the same trip, counted from 1; 0: there is none.
+static uint32_t last_step(const struct touches *r, const uint32_t *last, uint32_t shown,
+                          uint32_t m)
+{
+    const struct nest_memory *memory = &r->p->memories.at[shown];
+    uint32_t step = 0;
+    for (uint32_t i = 0; nest_memory_is_view(memory) && i < memory->n_of; i++) {
+        uint32_t of = last_step(r, last, memory->of[i], m);
+        step = of > step ? of : step;
+    }
+    for (uint32_t at = last[shown]; at && !step; at = r->all.at[at - 1].before)
+        if (nest_memory_meets(r->p, r->all.at[at - 1].memory, m))
+            step = r->all.at[at - 1].step + 1;
+    return step;
+}
+
 // The step that makes what step i copies; NONE where that is no kernel of elements, or where something else has
 // the memory of the copy in between.
-static uint32_t find_maker(const struct nest_program *p, uint32_t i)
+static uint32_t find_maker(const struct touches *r, uint32_t i)
 {
+    const struct nest_program *p = r->p;
     uint32_t to = p->steps.at[i].memories[0], from = p->steps.at[i].memories[1];
-    while (i-- > 0) {
-        const struct nest_step *t = &p->steps.at[i];
-        bool makes = false;
-        if (nest_step_opens(t) || t->kind == NEST_STEP_CASE || t->kind == NEST_STEP_END)
-            return NONE;
-        for (uint32_t k = 0; k < t->n_memories; k++) {
-            if (nest_memory_meets(p, t->memories[k], to))
-                return NONE;
-            makes |= plan_is_written(p, t, k) && nest_memory_meets(p, t->memories[k], from);
-        }
-        if (makes)
-            return t->kind == NEST_STEP_KERNEL && is_elementwise(p->nests.at[t->nest], 0)
-                       ? i
-                       : NONE;
-    }
-    return NONE;
+    uint32_t maker = last_step(r, r->last_put, from, from);
+    if (maker <= r->first || maker <= last_step(r, r->last_touch, to, to))
+        return NONE;
+    const struct nest_step *t = &p->steps.at[--maker];
+    bool is_elements = t->kind == NEST_STEP_KERNEL && is_elementwise(p->nests.at[t->nest], 0);
+    return is_elements ? maker : NONE;
 }
 
 // The buffer of all elements that a kernel puts in the memory.
@@ -183,28 +245,42 @@ static uint32_t add_nest(struct nest_program *p, struct hash_table *added, struc
     return p->nests.count - 1;
 }
 
-void schedule_put_copies(struct nest_program *p)
+// Whether the kernel that makes what step i copies puts the copy as well from now on.
+static bool put_copy(struct nest_program *p, struct touches *r, struct hash_table *added,
+                     uint32_t i)
+{
+    const uint32_t *copied = p->steps.at[i].memories;
+    uint32_t maker = find_maker(r, i);
+    if (maker == NONE || p->steps.at[maker].n_memories >= MOST_PUTS)
+        return false;
+    struct nest_step *t = &p->steps.at[maker];
+    const struct nest *n = p->nests.at[t->nest];
+    nest_id from = find_buffer(t, n, copied[1]);
+    if (from == NEST_NONE)
+        return false;
+    uint32_t *memories = arena_array(p->arena, uint32_t, t->n_memories + 1);
+    memcpy(memories, t->memories, t->n_memories * sizeof *memories);
+    memories[t->n_memories++] = copied[0];
+    t->memories = memories;
+    t->nest = add_nest(p, added, with_second(p->arena, n, from));
+    add_memory(r, maker, copied[0], true);
+    return true;
+}
+
+void schedule_put_copies(struct nest_program *p, struct arena *scratch)
 {
     struct hash_table added = {0};
-    for (uint32_t i = 0; i < p->steps.count; i++) {
-        if (p->steps.at[i].kind != NEST_STEP_COPY)
+    uint32_t *last = arena_array(scratch, uint32_t, 2 * p->memories.count + 1);
+    struct touches r = {
+        .p = p, .scratch = scratch, .last_touch = last, .last_put = last + p->memories.count};
+    uint32_t count = 0, n = p->steps.count;
+    for (uint32_t i = 0; i < n; i++) {
+        p->steps.at[count] = p->steps.at[i];
+        if (p->steps.at[count].kind == NEST_STEP_COPY && put_copy(p, &r, &added, count))
             continue;
-        const uint32_t *copied = p->steps.at[i].memories;
-        uint32_t maker = find_maker(p, i);
-        if (maker == NONE || p->steps.at[maker].n_memories >= MOST_PUTS)
-            continue;
-        struct nest_step *t = &p->steps.at[maker];
-        const struct nest *n = p->nests.at[t->nest];
-        nest_id from = find_buffer(t, n, copied[1]);
-        if (from == NEST_NONE)
-            continue;
-        uint32_t *memories = arena_array(p->arena, uint32_t, t->n_memories + 1);
-        memcpy(memories, t->memories, t->n_memories * sizeof *memories);
-        memories[t->n_memories++] = copied[0];
-        t->memories = memories;
-        t->nest = add_nest(p, &added, with_second(p->arena, n, from));
-        schedule_remove_step(p, i--);
+        add_step(&r, count++);
     }
+    p->steps.count = count;
 }
 
 // Numbers memory m, after what it shows.

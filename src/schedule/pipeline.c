@@ -126,7 +126,7 @@ static const struct program_stage {
                      const struct schedule_options *options);
 } program_stages[] = {
     {"points", FUSED | ACCUMULATING, .pass_for = points},
-    {"put_copies", FUSED, .pass = schedule_put_copies},
+    {"put_copies", FUSED, .pass_in = schedule_put_copies},
     {"fuse_maps", FUSED | ONE_LOOP, .pass_in = schedule_fuse_maps},
     {"epilogue", RICH_PRODUCTS, .pass = epilogue_products},
     {"attention_join", RICH_PRODUCTS, .pass = attention_join},

@@ -78,7 +78,7 @@ START_TEST(kernels_put_copies)
     struct nest_program *p = parsed(programs[_i].text);
     struct strbuf text = strbuf_make(arena);
     run(p, want);
-    schedule_put_copies(p);
+    schedule_put_copies(p, arena);
     nest_program_print(&text, p);
     ck_assert_msg(p->steps.count == programs[_i].steps, "%s: %u steps\n%s", programs[_i].what,
                   p->steps.count, text.text);
@@ -106,7 +106,7 @@ START_TEST(many_copies_stay_few_kernels)
         strbuf_printf(&s, "  step copy (%d, 1) \"\"\n", 2 + i);
     strbuf_printf(&s, "}\n%s", NEGATION);
     struct nest_program *p = parsed(s.text);
-    schedule_put_copies(p);
+    schedule_put_copies(p, arena);
     uint32_t most = p->steps.at[0].n_memories;
     ck_assert_uint_gt(most, 4);
     ck_assert_uint_lt(most, COPIES / 2);
