@@ -3,6 +3,7 @@
 // computed and chosen from; of others those are skipped that no lane takes.
 #include "codegen/branch.h"
 #include "codegen/access.h"
+#include "codegen/cases.h"
 #include "codegen/emit.h"
 #include "codegen/loop.h"
 #include "codegen/lower.h"
@@ -111,9 +112,8 @@ static void lower_lanes(struct cg_lowering *l, const struct nest_statement *s)
         l->values[s->result + i] = cg_select(&l->m, p, then[i], then[n + i]);
 }
 
-// The values that a branch ends with, of every turn.
-static void take(struct cg_lowering *l, const struct nest_statement *s, const nest_id *yields,
-                 struct cg_value *out)
+void cg_take_yields(struct cg_lowering *l, const struct nest_statement *s,
+                    const nest_id *yields, struct cg_value *out)
 {
     for (struct cg_turn t = {0}; cg_turn_next(l, &t);)
         for (uint32_t i = 0; i < s->n_results; i++) {
@@ -130,18 +130,20 @@ void cg_lower_if(struct cg_lowering *l, const struct nest_statement *s)
         lower_lanes(l, s);
         return;
     }
+    if (cg_lower_cases(l, s))
+        return;
     uint32_t n = s->n_results;
     size_t all = (size_t)n * CG_CHUNKS + 1;
     struct cg_value *then = arena_array(l->arena, struct cg_value, all);
     struct cg_value *otherwise = arena_array(l->arena, struct cg_value, all);
     struct cg_branch branch = cg_if_open(l, p);
     cg_lower_block(l, s->body);
-    take(l, s, s->yields, then);
+    cg_take_yields(l, s, s->yields, then);
     LLVMBasicBlockRef from_then = LLVMGetInsertBlock(b);
     cg_else_open(l, &branch);
     if (s->other != NEST_NONE)
         cg_lower_block(l, s->other);
-    take(l, s, s->yields + n, otherwise);
+    cg_take_yields(l, s, s->yields + n, otherwise);
     LLVMBasicBlockRef from_else = LLVMGetInsertBlock(b);
     cg_if_close(l, &branch);
     for (struct cg_turn t = {0}; cg_turn_next(l, &t);)

@@ -6,6 +6,9 @@
 #include "codegen/lower.h"
 
 void cg_lower_if(struct cg_lowering *l, const struct nest_statement *s);
+// The values that a branch ends with, of every turn.
+void cg_take_yields(struct cg_lowering *l, const struct nest_statement *s,
+                    const nest_id *yields, struct cg_value *out);
 // Whether some lane of the mask is set.
 LLVMValueRef cg_any(struct cg_lowering *l, LLVMValueRef mask);
 // One value from either of two blocks.
