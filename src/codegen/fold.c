@@ -9,6 +9,7 @@
 #include "codegen/accumulate.h"
 #include "codegen/emit.h"
 #include "codegen/fold_group.h"
+#include "codegen/fold_parts.h"
 #include "codegen/fold_rows.h"
 #include "codegen/hooks.h"
 #include "codegen/index.h"
@@ -266,6 +267,8 @@ static void yield(struct cg_lowering *l, struct cg_fold_plan *p, LLVMValueRef po
 {
     const struct nest_statement *s = cg_statement(l, p->statement);
     for (uint32_t i = 0; i < s->n_combines; i++) {
+        if (!cg_fold_is_in_part(p, i))
+            continue;
         const struct nest_combine *c = &s->combines[i];
         struct cg_value v[2] = {{0}};
         for (uint32_t k = 0; k < c->n; k++)
@@ -541,18 +544,14 @@ static void plain_block(struct cg_lowering *l, struct cg_fold_plan *p, LLVMValue
     cg_loop_close(l, &loop);
 }
 
-void cg_fold_block(struct cg_lowering *l, struct cg_fold_plan *p, LLVMValueRef block,
-                   LLVMValueRef row)
+// The accumulators of the part at hand, from what they start from to their results.
+static void fold_part(struct cg_lowering *l, struct cg_fold_plan *p, LLVMValueRef first,
+                      LLVMValueRef last, LLVMValueRef row)
 {
-    LLVMBuilderRef b = l->m.b;
     struct cg_fold *f = &p->state;
-    LLVMValueRef size = cg_int(l->module, p->block), n = cg_int(l->module, p->length);
-    LLVMValueRef first = LLVMBuildMul(b, block, size, "");
-    LLVMValueRef last = LLVMBuildAdd(b, first, size, "");
-    last = LLVMBuildSelect(b, LLVMBuildICmp(b, LLVMIntSLT, last, n, ""), last, n, "");
     uint32_t count = f->n_combines + f->n_puts;
     for (uint32_t i = 0; i < count; i++)
-        if (!p->is_network && p->group == 1)
+        if (!p->is_network && p->group == 1 && cg_fold_is_in_part(p, i))
             cg_accumulator_reset(l, &f->accumulators[i]);
     f->outer = l->fold;
     l->fold = f;
@@ -566,8 +565,24 @@ void cg_fold_block(struct cg_lowering *l, struct cg_fold_plan *p, LLVMValueRef b
     }
     l->fold = f->outer;
     for (uint32_t i = 0; i < count; i++)
-        if (!f->accumulators[i].is_later)
+        if (!f->accumulators[i].is_later && cg_fold_is_in_part(p, i))
             cg_accumulator_finish(l, &f->accumulators[i], &p->results[i], row, first);
+}
+
+void cg_fold_block(struct cg_lowering *l, struct cg_fold_plan *p, LLVMValueRef block,
+                   LLVMValueRef row)
+{
+    LLVMBuilderRef b = l->m.b;
+    LLVMValueRef size = cg_int(l->module, p->block), n = cg_int(l->module, p->length);
+    LLVMValueRef first = LLVMBuildMul(b, block, size, "");
+    LLVMValueRef last = LLVMBuildAdd(b, first, size, "");
+    last = LLVMBuildSelect(b, LLVMBuildICmp(b, LLVMIntSLT, last, n, ""), last, n, "");
+    uint32_t n_parts = cg_fold_parts(l, p);
+    for (uint32_t k = 0; k < n_parts; k++) {
+        cg_fold_part_open(l, p, k);
+        fold_part(l, p, first, last, row);
+        cg_fold_part_close(l, p);
+    }
 }
 
 // Stores what an accumulating put gathered: once over the loops between the fold and the put.

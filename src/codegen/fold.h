@@ -31,6 +31,10 @@ struct cg_fold_plan {
     unsigned group; // of them that come together in registers, 1: none
     struct cg_fold state;
     struct cg_results *results; // per accumulator
+    // Parts that go through a block one after the other (fold_parts.c): of each combine and each statement of the
+    // body, or NULL where there is one; and the part at hand, without which statements are left out.
+    uint32_t *part_of_combine, *part_of_statement, part;
+    bool *is_left_out;
 };
 struct cg_fold_plan cg_fold_plan_make(struct cg_lowering *l, nest_id s, int64_t result_rows);
 void cg_fold_block(struct cg_lowering *l, struct cg_fold_plan *p, LLVMValueRef block,

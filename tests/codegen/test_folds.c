@@ -169,6 +169,58 @@ START_TEST(accumulations)
 }
 END_TEST
 
+// Many folds of one sequence, more than registers have accumulators for: some of operands of their own, some of
+// operands that others have as well.
+static void check_many_folds(jot_dtype d, int64_t n, int count)
+{
+    static const enum ir_op ops[] = {IR_reduce_sum, IR_reduce_max, IR_fma, IR_argmax,
+                                     IR_reduce_prod};
+    struct nest_builder b = nest_builder_make(nest_check_arena, "many");
+    nest_id x = nest_buffer(&b, "x", d, n * count, NEST_IN), i = nest_axis(&b, "i", n);
+    struct nest_combine *all =
+        arena_array(nest_check_arena, struct nest_combine, (size_t)count);
+    nest_open(&b, NEST_FOLD, 1, &i);
+    nest_id before = NEST_NONE;
+    for (int k = 0; k < count; k++) {
+        enum ir_op op = ops[nest_check_random() % (sizeof ops / sizeof *ops)];
+        bool is_shared = before != NEST_NONE && nest_check_random() % 3 == 0;
+        struct nest_index from = form(&b, n * k, 1, (struct nest_term[]){AXIS(i, 1)});
+        nest_id v = is_shared ? before : nest_load(&b, x, from, NEST_NONE);
+        if (nest_check_random() % 4 == 0) {
+            nest_id place =
+                nest_index_value(&b, form(&b, k, 1, (struct nest_term[]){AXIS(i, 1)}), JOT_I32);
+            nest_id number = nest_op(&b, IR_convert, d, 1, &place, NULL);
+            v = nest_op(&b, IR_mul, d, 2, (nest_id[]){v, number}, NULL);
+        }
+        before = v;
+        all[k] =
+            (struct nest_combine){.op = (uint16_t)op,
+                                  .n = op == IR_fma ? 2 : 1,
+                                  .dtype = result_dtype(op, d),
+                                  .order = nest_fold_order((uint16_t)op, result_dtype(op, d)),
+                                  .value = {v, v}};
+    }
+    nest_id result = nest_close(&b, count, all);
+    for (int k = 0; k < count; k++) {
+        nest_id y = nest_buffer(&b, "y", all[k].dtype, 1, NEST_OUT);
+        nest_put(&b, y, form(&b, 0, 0, NULL), result, NEST_NONE);
+        result += nest_combine_results(all[k].op);
+    }
+    nest_check(b.nest);
+}
+
+START_TEST(many_folds)
+{
+    static const jot_dtype dtypes[] = {JOT_F32, JOT_F64, JOT_I32, JOT_BF16};
+    static const int64_t lengths[] = {1, 30, 63, 64, 65, 100, 512, 1000, 5000, 40000};
+    nest_check_vary(_i);
+    for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++)
+        if (sample_takes(i + (size_t)_i, 1))
+            check_many_folds(dtypes[_i], lengths[i], 2 + (int)(nest_check_random() % 9));
+    nest_check_end();
+}
+END_TEST
+
 // A number between the loops of every element: expensive, chosen by a bool, of two stages.
 START_TEST(numbers_of_rows)
 {
@@ -528,6 +580,7 @@ int main(void)
     tcase_set_timeout(bits, 300);
     tcase_add_loop_test(bits, folds, 0, COMBINERS * DTYPE_COUNT);
     tcase_add_loop_test(bits, accumulations, 0, 5);
+    tcase_add_loop_test(bits, many_folds, 0, 4);
     tcase_add_loop_test(bits, accumulated_rows, 0, ACCUMULATED);
     tcase_add_test(bits, rows_begin_on_vectors);
     tcase_add_loop_test(bits, numbers_of_rows, 0, 8);
