@@ -26,8 +26,8 @@
 
 #include "base/status.h"
 #include "ir/cost.h"
-#include "ir/indexing.h"
 #include "passes/body.h"
+#include "passes/derive/unzip_slots.h"
 #include "passes/rules/rules.h"
 
 enum {
@@ -49,110 +49,14 @@ struct online {
     int64_t slots;
     bool keeps_all;        // of every trip
     struct ir_type *state; // known carries
-    struct ir_type count;  // i32 of the lanes
-    int lanes;             // their axes
+    struct unzip_lanes lanes;
 };
-
-// -- Values with lanes ------------------------------------------------------------------------
 
 static ir_id number(struct ir_builder *b, int64_t x) { return ir_scalar_int(b, JOT_I32, x); }
 
 static ir_id plus(struct ir_builder *b, ir_id x, int64_t y)
 {
     return ir_add(b, x, number(b, y));
-}
-
-// The type of n of them: lanes, n, the rest.
-static struct ir_type type_of_slots(const struct online *o, struct ir_type t, int64_t n)
-{
-    int64_t dims[IR_MAX_RANK];
-    const int64_t *from = ir_dims(o->m, t);
-    for (int i = 0; i < o->lanes; i++)
-        dims[i] = from[i];
-    dims[o->lanes] = n;
-    for (int i = o->lanes; i < t.rank; i++)
-        dims[i + 1] = from[i];
-    return ir_type_make(o->m, ir_dtype(t), t.rank + 1, dims);
-}
-
-// A function of one lane over all of them.
-static ir_id over_lanes(const struct online *o, struct ir_builder *b, struct ir_builder *lane,
-                        const ir_id *in)
-{
-    uint32_t f = ir_finish_function(lane);
-    const int64_t *lanes = ir_dims(o->m, o->count);
-    bool all[3] = {true, true, true};
-    ir_id out = IR_NONE;
-    jot_status status = f == IR_NONE ? lane->status : JOT_OK;
-    for (int i = o->lanes; i-- > 0 && status == JOT_OK;)
-        status = pass_vmap_all(o->m, f, all, lanes[i], &f);
-    if (status != JOT_OK)
-        return ir_fail(b, status, "%s", lane->message ? lane->message : jot_error_message());
-    ir_inline(b, ir_function(o->m, f), in, &out);
-    return out;
-}
-
-static struct ir_type lane_type(const struct online *o, const struct ir_builder *b, ir_id v)
-{
-    struct ir_type t = ir_type_in(b, v);
-    return ir_type_make(o->m, ir_dtype(t), t.rank - o->lanes, ir_dims(o->m, t) + o->lanes);
-}
-
-static void slot_starts(struct ir_builder *b, ir_id at, int rank, ir_id *starts)
-{
-    starts[0] = at;
-    for (int i = 1; i < rank; i++)
-        starts[i] = number(b, 0);
-}
-
-// slots[at], by lane.
-static ir_id fetch(const struct online *o, struct ir_builder *b, ir_id slots, ir_id at)
-{
-    if (slots == IR_NONE || at == IR_NONE)
-        return IR_NONE;
-    struct ir_builder w = ir_builder_make(o->m, "fetch", IR_BUILD_PLAIN);
-    ir_id x = ir_param(&w, lane_type(o, b, slots)), k = ir_param(&w, lane_type(o, b, at));
-    struct ir_type t = ir_type_in(&w, x);
-    int64_t sizes[IR_MAX_RANK];
-    ir_id starts[IR_MAX_RANK];
-    memcpy(sizes, ir_dims(o->m, t), sizeof *sizes * t.rank);
-    sizes[0] = 1;
-    slot_starts(&w, k, t.rank, starts);
-    ir_output(&w,
-              ir_reshape(&w, ir_dynamic_slice(&w, x, starts, sizes), t.rank - 1, sizes + 1));
-    return over_lanes(o, b, &w, (const ir_id[]){slots, at});
-}
-
-// slots with slots[at] = v, by lane.
-static ir_id store(const struct online *o, struct ir_builder *b, ir_id slots, ir_id at, ir_id v)
-{
-    if (slots == IR_NONE || at == IR_NONE || v == IR_NONE)
-        return IR_NONE;
-    struct ir_builder w = ir_builder_make(o->m, "store", IR_BUILD_PLAIN);
-    ir_id x = ir_param(&w, lane_type(o, b, slots)), k = ir_param(&w, lane_type(o, b, at));
-    ir_id row = ir_param(&w, lane_type(o, b, v)), starts[IR_MAX_RANK];
-    struct ir_type t = ir_type_stack(o->m, ir_type_in(&w, row), 1);
-    slot_starts(&w, k, t.rank, starts);
-    row = ir_reshape(&w, row, t.rank, ir_dims(o->m, t));
-    ir_output(&w, ir_dynamic_update_slice(&w, x, row, starts));
-    return over_lanes(o, b, &w, (const ir_id[]){slots, at, v});
-}
-
-// n slots made of those that there are, from the first in steps; then zeros.
-static ir_id spread(const struct online *o, struct ir_builder *b, ir_id slots, int64_t step,
-                    int64_t n)
-{
-    if (slots == IR_NONE)
-        return IR_NONE;
-    struct ir_type t = ir_type_in(b, slots);
-    int64_t starts[IR_MAX_RANK] = {0}, limits[IR_MAX_RANK], strides[IR_MAX_RANK];
-    int64_t low[IR_MAX_RANK] = {0}, high[IR_MAX_RANK] = {0}, interior[IR_MAX_RANK] = {0};
-    memcpy(limits, ir_dims(o->m, t), sizeof *limits * t.rank);
-    for (int i = 0; i < t.rank; i++)
-        strides[i] = i == o->lanes ? step : 1;
-    high[o->lanes] = n - limits[o->lanes] / step;
-    return ir_pad(b, ir_slice(b, slots, starts, limits, strides), ir_scalar_like(b, slots, 0),
-                  low, high, interior);
 }
 
 // -- Loops ------------------------------------------------------------------------------------
@@ -255,7 +159,7 @@ static ir_id run_again(const struct online *o, struct ir_builder *b, ir_id limit
     push_all(&in, o->n_known_consts, consts);
     push(&in, trip);
     push_all(&in, o->n_states, x);
-    return run_while(o, b, &in, 1 + (int)o->n_known_consts, o->lanes, IR_TRIPS_IN_CARRY,
+    return run_while(o, b, &in, 1 + (int)o->n_known_consts, o->lanes.axes, IR_TRIPS_IN_CARRY,
                      is_below_limit, trip_again);
 }
 
@@ -300,13 +204,13 @@ static void fill_slot(const struct online *o, struct ir_builder *b, const ir_id 
     push(&in, ir_add(b, carry[1], consts[0]));
     push_all(&in, o->n_known_consts, consts + 1);
     push_all(&in, 2 + o->n_states, carry + 1);
-    ir_id y = run_while(o, b, &in, 1 + (int)o->n_known_consts, o->lanes, IR_TRIPS_IN_CARRY,
+    ir_id y = run_while(o, b, &in, 1 + (int)o->n_known_consts, o->lanes.axes, IR_TRIPS_IN_CARRY,
                         goes_on, one_trip);
     ir_output(b, plus(b, carry[0], 1));
     for (uint32_t i = 0; i < 2 + o->n_states && y != IR_NONE; i++)
         ir_output(b, y + i);
     for (uint32_t i = 0; i < o->n_states; i++)
-        ir_output(b, store(o, b, slots[i], carry[0], x[i]));
+        ir_output(b, unzip_store(&o->lanes, b, slots[i], carry[0], x[i]));
 }
 
 // Loop: consts | stride, slots in use, trip, whether the test holds, x, slots.
@@ -328,8 +232,8 @@ static void fill_slots(const struct online *o, struct ir_builder *b, const ir_id
     push(&in, ir_div(b, carry[1], number(b, 2)));
     push_all(&in, 2 + o->n_states, carry + 2);
     for (uint32_t i = 0; i < o->n_states; i++)
-        push(&in, spread(o, b, slots[i], 2, o->slots));
-    ir_id y = run_while(o, b, &in, 1 + (int)o->n_known_consts, o->lanes, IR_TRIPS_UNNAMED,
+        push(&in, unzip_spread(&o->lanes, b, slots[i], 2, o->slots));
+    ir_id y = run_while(o, b, &in, 1 + (int)o->n_known_consts, o->lanes.axes, IR_TRIPS_UNNAMED,
                         has_room, fill_slot);
     ir_output(b, ir_mul(b, carry[0], number(b, 2)));
     for (uint32_t i = 0; i < 3 + 2 * o->n_states && y != IR_NONE; i++)
@@ -343,7 +247,7 @@ static void keep_trip(const struct online *o, struct ir_builder *b, const ir_id 
     const ir_id *x = carry + 2, *slots = x + o->n_states;
     one_trip(o, b, consts, carry);
     for (uint32_t i = 0; i < o->n_states; i++)
-        ir_output(b, store(o, b, slots[i], carry[0], x[i]));
+        ir_output(b, unzip_store(&o->lanes, b, slots[i], carry[0], x[i]));
 }
 
 // How many numbers of trips the known loop gives.
@@ -362,17 +266,18 @@ static ir_id build_known(const struct online *o, struct ir_builder *b, const ir_
     push_all(&in, o->n_known_consts, consts);
     int n_consts = in.n;
     if (!o->keeps_all) {
-        push(&in, ir_full(b, o->count, 1));
-        push(&in, ir_zeros(b, o->count));
+        push(&in, ir_full(b, o->lanes.count, 1));
+        push(&in, ir_zeros(b, o->lanes.count));
     }
-    push(&in, ir_zeros(b, o->count));
+    push(&in, ir_zeros(b, o->lanes.count));
     push(&in, first);
     push_all(&in, o->n_states, x);
     for (uint32_t i = 0; i < o->n_states; i++)
-        push(&in, ir_zeros(b, type_of_slots(o, o->state[i], o->slots)));
-    return o->keeps_all
-               ? run_while(o, b, &in, n_consts, o->lanes, IR_TRIPS_IN_CARRY, goes_on, keep_trip)
-               : run_while(o, b, &in, n_consts, o->lanes, IR_TRIPS_UNNAMED, holds, fill_slots);
+        push(&in, ir_zeros(b, unzip_slots_type(&o->lanes, o->state[i], o->slots)));
+    return o->keeps_all ? run_while(o, b, &in, n_consts, o->lanes.axes, IR_TRIPS_IN_CARRY,
+                                    goes_on, keep_trip)
+                        : run_while(o, b, &in, n_consts, o->lanes.axes, IR_TRIPS_UNNAMED, holds,
+                                    fill_slots);
 }
 
 // -- The backward loop ------------------------------------------------------------------------
@@ -381,28 +286,29 @@ static ir_id build_known(const struct online *o, struct ir_builder *b, const ir_
 static void is_below(const struct online *o, struct ir_builder *b, const ir_id *consts,
                      const ir_id *carry)
 {
-    ir_output(b, ir_lt(b, fetch(o, b, carry[1], carry[0]), consts[0]));
+    ir_output(b, ir_lt(b, unzip_fetch(&o->lanes, b, carry[1], carry[0]), consts[0]));
 }
 
 // Runs half the trips that are missing, and pushes the state.
 static void climb(const struct online *o, struct ir_builder *b, const ir_id *consts,
                   const ir_id *carry)
 {
-    ir_id top = carry[0], from = fetch(o, b, carry[1], top), above = plus(b, top, 1);
+    ir_id top = carry[0], from = unzip_fetch(&o->lanes, b, carry[1], top),
+          above = plus(b, top, 1);
     ir_id missing = plus(b, ir_sub(b, consts[0], from), 1);
     ir_id to = ir_add(b, from, ir_div(b, missing, number(b, 2)));
     ir_id *x = pass_no_values(o->m, o->n_states);
     for (uint32_t i = 0; i < o->n_states; i++)
-        x[i] = fetch(o, b, carry[2 + i], top);
+        x[i] = unzip_fetch(&o->lanes, b, carry[2 + i], top);
     ir_id y = run_again(o, b, to, consts + 1, from, x);
     ir_output(b, above);
-    ir_output(b, store(o, b, carry[1], above, to));
+    ir_output(b, unzip_store(&o->lanes, b, carry[1], above, to));
     for (uint32_t i = 0; i < o->n_states && y != IR_NONE; i++)
-        ir_output(b, store(o, b, carry[2 + i], above, y + 1 + i));
+        ir_output(b, unzip_store(&o->lanes, b, carry[2 + i], above, y + 1 + i));
 }
 
 // Whether cotangents of consts are summed: a sum has no lanes, so lanes do not end by themselves.
-static bool sums_lanes(const struct online *o) { return o->lanes > 0 && o->n_sums > 0; }
+static bool sums_lanes(const struct online *o) { return o->lanes.axes > 0 && o->n_sums > 0; }
 
 // Loop: consts | trips left, top, trips of the stack, stack, cotangents, sums.
 static void has_trips(const struct online *o, struct ir_builder *b, const ir_id *consts,
@@ -411,9 +317,9 @@ static void has_trips(const struct online *o, struct ir_builder *b, const ir_id 
     (void)consts;
     ir_id p = ir_gt(b, carry[0], number(b, 0));
     int64_t axes[IR_MAX_RANK];
-    for (int i = 0; i < o->lanes; i++)
+    for (int i = 0; i < o->lanes.axes; i++)
         axes[i] = i;
-    ir_output(b, sums_lanes(o) ? ir_reduce(b, IR_reduce_or, p, o->lanes, axes) : p);
+    ir_output(b, sums_lanes(o) ? ir_reduce(b, IR_reduce_or, p, o->lanes.axes, axes) : p);
 }
 
 // x where p, of the lanes, else y.
@@ -425,7 +331,7 @@ static ir_id where_lanes(const struct online *o, struct ir_builder *b, ir_id p, 
     struct ir_type t = ir_type_in(b, x);
     int64_t dims[IR_MAX_RANK];
     for (int i = 0; i < t.rank; i++)
-        dims[i] = i < o->lanes ? ir_dims(o->m, t)[i] : 1;
+        dims[i] = i < o->lanes.axes ? ir_dims(o->m, t)[i] : 1;
     return ir_select(b, ir_reshape(b, p, t.rank, dims), x, y);
 }
 
@@ -472,12 +378,12 @@ static void trip_back(const struct online *o, struct ir_builder *b, const ir_id 
     push(&in, trip);
     push_all(&in, o->n_known_consts, consts);
     push_all(&in, 2 + o->n_states, carry + 1);
-    ir_id y = run_while(o, b, &in, 1 + (int)o->n_known_consts, o->lanes, IR_TRIPS_UNNAMED,
+    ir_id y = run_while(o, b, &in, 1 + (int)o->n_known_consts, o->lanes.axes, IR_TRIPS_UNNAMED,
                         is_below, climb);
     if (y == IR_NONE)
         return;
     for (uint32_t i = 0; i < o->n_states; i++)
-        x[i] = fetch(o, b, y + 2 + i, y);
+        x[i] = unzip_fetch(&o->lanes, b, y + 2 + i, y);
     ir_output(b, trip);
     ir_output(b, plus(b, y, -1));
     for (uint32_t i = 0; i < 1 + o->n_states; i++)
@@ -494,7 +400,7 @@ static void kept_trip_back(const struct online *o, struct ir_builder *b, const i
     ir_id p = sums_lanes(o) ? ir_gt(b, carry[0], number(b, 0)) : IR_NONE;
     ir_id trip = plus(b, carry[0], -1);
     for (uint32_t i = 0; i < o->n_states; i++)
-        x[i] = fetch(o, b, consts[o->n_known_consts + i], trip);
+        x[i] = unzip_fetch(&o->lanes, b, consts[o->n_known_consts + i], trip);
     ir_output(b, trip);
     pull_back(o, b, consts, x, p, carry + 1, carry + 1 + o->n_linear);
 }
@@ -502,12 +408,12 @@ static void kept_trip_back(const struct online *o, struct ir_builder *b, const i
 // Trip i * stride for slot i, by lane.
 static ir_id trips_of_slots(const struct online *o, struct ir_builder *b, ir_id stride)
 {
-    struct ir_type t = type_of_slots(o, o->count, o->slots + CLIMB);
+    struct ir_type t = unzip_slots_type(&o->lanes, o->lanes.count, o->slots + CLIMB);
     int64_t dims[IR_MAX_RANK];
     for (int i = 0; i < t.rank; i++)
-        dims[i] = i < o->lanes ? ir_dims(o->m, t)[i] : 1;
+        dims[i] = i < o->lanes.axes ? ir_dims(o->m, t)[i] : 1;
     stride = ir_reshape(b, stride, t.rank, dims);
-    return ir_mul(b, ir_iota(b, t, o->lanes), stride);
+    return ir_mul(b, ir_iota(b, t, o->lanes.axes), stride);
 }
 
 // -- The linear part --------------------------------------------------------------------------
@@ -521,9 +427,9 @@ static void push_residual_types(const struct online *o, struct list *out, struct
     for (uint32_t i = 0; i < o->n_states; i++)
         push(out, ir_param(b, o->state[i]));
     for (uint32_t i = 0; i < n_counts(o); i++)
-        push(out, ir_param(b, o->count));
+        push(out, ir_param(b, o->lanes.count));
     for (uint32_t i = 0; i < o->n_states; i++)
-        push(out, ir_param(b, type_of_slots(o, o->state[i], o->slots)));
+        push(out, ir_param(b, unzip_slots_type(&o->lanes, o->state[i], o->slots)));
 }
 
 // (residuals, linear operands) -> linear carries, the loop as it was; and the consts as they are whose
@@ -574,14 +480,14 @@ static jot_status build_backward(const struct online *o, uint32_t *out_f)
         push(&in, plus(&b, loop[1], -1));
         push(&in, trips_of_slots(o, &b, ir_div(&b, loop[0], number(&b, 2))));
         for (uint32_t i = 0; i < o->n_states; i++)
-            push(&in, spread(o, &b, slots[i], 1, o->slots + CLIMB));
+            push(&in, unzip_spread(&o->lanes, &b, slots[i], 1, o->slots + CLIMB));
     }
     int first_ct = in.n - n_consts;
     push_all(&in, o->n_linear, ct);
     for (uint32_t i = 0; i < o->n_consts; i++)
         if (o->back_nonzero[i])
             push(&in, o->back_handed[i] ? sum[i] : ir_zeros(&b, ir_type_of(o->step, i)));
-    ir_id y = run_while(o, &b, &in, n_consts, sums_lanes(o) ? 0 : o->lanes, IR_TRIPS_LEFT,
+    ir_id y = run_while(o, &b, &in, n_consts, sums_lanes(o) ? 0 : o->lanes.axes, IR_TRIPS_LEFT,
                         has_trips, o->keeps_all ? kept_trip_back : trip_back);
     ir_id carry = y + (ir_id)first_ct, summed = carry + o->n_linear;
     for (uint32_t i = 0; i < o->n_consts + o->n_carry && y != IR_NONE; i++) {
@@ -664,7 +570,7 @@ static jot_status prepare(struct online *o)
     for (uint32_t i = o->n_consts, k = 0; i < n_in; i++)
         if (!o->linear_in[i])
             o->state[k++] = ir_type_of(o->step, i);
-    o->count = ir_type_with(body_result(ir_function(o->m, o->test), 0), JOT_I32);
+    o->lanes.count = ir_type_with(body_result(ir_function(o->m, o->test), 0), JOT_I32);
     return backward_step(o);
 }
 
@@ -711,7 +617,7 @@ jot_status unzip_online(struct ir_builder *b, const struct ir_while *w, uint32_t
                        .n_consts = (uint32_t)w->n_consts,
                        .n_carry = n_in - (uint32_t)w->n_consts,
                        .slots = w->slots ? w->slots : IR_SLOTS,
-                       .lanes = w->batched,
+                       .lanes = {.m = m, .axes = w->batched},
                        .keeps_all = w->max_trips != IR_NO_BOUND};
     o.slots = o.keeps_all ? w->max_trips : o.slots + o.slots % 2;
     JOT_TRY(prepare(&o));
