@@ -13,9 +13,15 @@ static inline struct group *group_at(struct schedule *s, uint32_t g)
     return &s->groups.at[g];
 }
 
-// group.c
+// group/demands.c
 void group_want(struct schedule *s, ir_id v, struct demand d);
 demand_list group_demands_on(struct schedule *s, ir_id v);
+// Passes the demand on v on to the operands of its node; what folds v wants its operands along the view, and all
+// that is folded.
+void group_pass_on(struct schedule *s, ir_id v, const struct demand *d);
+void group_pass_on_fold(struct schedule *s, ir_id v, uint32_t group, struct view view);
+
+// group.c
 // A group whose results are wanted by those of the list.
 uint32_t group_make(struct schedule *s, enum group_kind kind, const demand_list *l);
 
