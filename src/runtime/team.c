@@ -10,6 +10,7 @@
 #include "runtime/host/parts.h"
 #include "runtime/host/pool.h"
 #include "runtime/steps.h"
+#include "runtime/team_call.h"
 
 #include <assert.h>
 #include <limits.h>
@@ -17,73 +18,17 @@
 #include <stdio.h>
 #include <string.h>
 
-#define MESSAGE_BYTES 1024
-
-// A collective of the plan, and its groups one after the other: devices by place.
-struct together {
-    struct collective c;
-    uint32_t *members;
-    int *processes; // of the members
-    uint64_t to_bytes, from_bytes;
-};
-
-// A call: where each device is.
-struct team_call {
-    struct rt_frame frame; // of a run that may call code of the user
-    struct rt_team *team;
-    struct team_call *next;
-    struct rt_instance **instances;
-    const void *const *inputs;
-    void *const *outputs;
-    uint32_t *at;                       // steps
-    bool is_captured;                   // what devices do together
-    const struct rt_segment **stepwise; // segments with collectives that are not run whole
-    uint32_t *running;                  // devices that have something to do before a collective
-    uint32_t n_running;
-    void **to; // of a collective: by group and place
-    const void **from;
-    jot_device **devices;
-    struct rt_blocks *blocks;
-    struct rt_pool *outer;           // of the thread's loops before the call
-    const struct rt_program *inside; // that a GPU runs, or NULL
-    atomic_bool has_failed;
-    jot_status status; // of the device that failed first
-    char message[MESSAGE_BYTES];
-};
-
-// Devices of other processes have neither programs nor instances: what they do is done there.
-struct rt_team {
-    jot_device **devices;
-    uint32_t count;
-    uint32_t first_own;           // the first device of this process
-    uint32_t n_own;               // how many
-    struct rt_program **programs; // by device; on the host one for all; NULL elsewhere
-    struct together *together;    // by step; size 0 where there is none
-    _Atomic(struct team_call *) first;
-    struct team_call *others; // under the lock of all teams
-};
-
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 FORK_KEEPS(FORK_TEAMS, lock, NULL)
-
-static bool is_own(const struct rt_team *t, uint32_t d)
-{
-    return !rt_is_elsewhere(t->devices[d]);
-}
-static bool is_on_host(const struct rt_team *t) { return rt_is_host(t->devices[t->first_own]); }
-static const struct rt_plan *plan_of(const struct rt_team *t)
-{
-    return &t->programs[t->first_own]->plan;
-}
 
 // ---- loading ----
 
 static jot_status find_groups(const struct rt_team *t, uint32_t step)
 {
-    const struct rt_plan *p = plan_of(t);
+    const struct rt_plan *p = team_plan(t);
     const struct rt_step *s = &p->steps[step];
-    struct together *g = &t->together[step];
+    struct team_collective *g = &t->together[step];
     struct collective *c = &g->c;
     collective_read(p->params + s->param_first, s->param_count, p->mesh_rank, p->params, c);
     g->to_bytes = p->buffers[p->operands[s->operand_first]].bytes;
@@ -115,21 +60,21 @@ static jot_status load(struct rt_team *t, jot_device *const *devices, const void
     t->first_own = t->count;
     for (uint32_t d = t->count; d-- > 0;) {
         JOT_TRY(jot_device_check(devices[d]));
-        if (is_own(t, d))
+        if (team_is_own(t, d))
             t->first_own = d, t->n_own++;
     }
     if (!t->n_own)
         return status_fail(JOT_ERR_ARGUMENT, "no device of the mesh is of this process");
     for (uint32_t d = t->first_own; d < t->count; d++) {
-        if (!is_own(t, d))
+        if (!team_is_own(t, d))
             continue;
-        if (d > t->first_own && is_on_host(t))
+        if (d > t->first_own && team_is_on_host(t))
             t->programs[d] = t->programs[t->first_own];
         else
             JOT_TRY(rt_program_load(devices[d], object, object_size, plan, plan_size, callbacks,
                                     callback_count, &t->programs[d]));
     }
-    const struct rt_plan *p = plan_of(t);
+    const struct rt_plan *p = team_plan(t);
     int64_t size = collective_mesh_size(p->mesh_rank, p->params);
     if (size != t->count)
         return status_fail(JOT_ERR_ARGUMENT,
@@ -186,7 +131,7 @@ jot_status rt_team_load(jot_device *const *devices, uint32_t count,
     jot_status status =
         load(t, devices, object, object_size, plan, plan_size, callbacks, callback_count);
     if (status == JOT_OK && t->n_own < count)
-        status = agree(t, content ? *content : content_of_plan(plan_of(t), plan, plan_size));
+        status = agree(t, content ? *content : content_of_plan(team_plan(t), plan, plan_size));
     if (status == JOT_OK)
         *out = t;
     else
@@ -194,12 +139,12 @@ jot_status rt_team_load(jot_device *const *devices, uint32_t count,
     return status;
 }
 
-const struct rt_plan *rt_team_plan(const struct rt_team *team) { return plan_of(team); }
+const struct rt_plan *rt_team_plan(const struct rt_team *team) { return team_plan(team); }
 
 size_t rt_team_bytes(const struct rt_team *t)
 {
     size_t bytes = sizeof *t;
-    for (uint32_t d = t->first_own; d < (is_on_host(t) ? t->first_own + 1 : t->count); d++)
+    for (uint32_t d = t->first_own; d < (team_is_on_host(t) ? t->first_own + 1 : t->count); d++)
         bytes += t->programs[d] ? rt_program_bytes(t->programs[d]) : 0;
     return bytes;
 }
@@ -262,7 +207,7 @@ void rt_team_release(struct rt_team *t)
         t->others = c->next;
         release_call(c);
     }
-    for (uint32_t i = 0; t->together && i < plan_of(t)->step_count; i++) {
+    for (uint32_t i = 0; t->together && i < team_plan(t)->step_count; i++) {
         memory_release(t->together[i].members);
         memory_release(t->together[i].processes);
     }
@@ -324,7 +269,7 @@ static void keep_failure(struct team_call *c, uint32_t d, jot_status status)
 // What runs of a device with a stream end with.
 static void leave(struct team_call *c)
 {
-    if (is_on_host(c->team) || !c->inside)
+    if (team_is_on_host(c->team) || !c->inside)
         return;
     c->inside->device->type->finish(c->inside);
     c->inside = NULL;
@@ -342,7 +287,7 @@ static jot_status go_on(struct team_call *c, uint32_t d)
         rt_instance_patch(p, c->instances[d], c->inputs + (size_t)d * n_in,
                           c->outputs + (size_t)d * n_out);
     }
-    if (!is_on_host(t)) // where one thread runs them all
+    if (!team_is_on_host(t)) // where one thread runs them all
         c->inside = p;
     jot_status status = rt_program_go_on(p, c->instances[d], &c->at[d], &c->stepwise[d]);
     leave(c);
@@ -366,7 +311,7 @@ static void run_device(void *ctx, int64_t i, int worker)
 // Callbacks are called by the thread of the call.
 static void run_devices(struct team_call *c)
 {
-    if (is_on_host(c->team) && c->n_running > 1 &&
+    if (team_is_on_host(c->team) && c->n_running > 1 &&
         !c->team->programs[c->team->first_own]->callback_count)
         rt_pool_run(rt_pool_of_process(), INT_MAX, run_device, c, c->n_running);
     else
@@ -376,16 +321,16 @@ static void run_devices(struct team_call *c)
 
 static bool is_at_collective(const struct team_call *c, uint32_t d)
 {
-    return c->at[d] < plan_of(c->team)->step_count &&
-           plan_of(c->team)->steps[c->at[d]].kind == RT_STEP_COLLECTIVE;
+    return c->at[d] < team_plan(c->team)->step_count &&
+           team_plan(c->team)->steps[c->at[d]].kind == RT_STEP_COLLECTIVE;
 }
 
 // The segment with collectives that the device stands before, or NULL.
 static const struct rt_segment *segment_at(const struct team_call *c, uint32_t d)
 {
     const struct rt_program *p = c->team->programs[d];
-    bool has_segments =
-        is_own(c->team, d) && p->segments.count && !p->say && c->at[d] < p->plan.step_count;
+    bool has_segments = team_is_own(c->team, d) && p->segments.count && !p->say &&
+                        c->at[d] < p->plan.step_count;
     const struct rt_segment *g = has_segments ? p->segments.of_step[c->at[d]] : NULL;
     return g && g->has_collective && c->stepwise[d] != g ? g : NULL;
 }
@@ -395,180 +340,12 @@ static bool is_waiting(const struct team_call *c, uint32_t d)
     return is_at_collective(c, d) || segment_at(c, d);
 }
 
-// How many devices of the group are of this process, where all these wait at the step; else 0.
-static int64_t count_ready(const struct team_call *c, const uint32_t *members, int64_t size,
-                           uint32_t step)
-{
-    int64_t n = 0;
-    for (int64_t i = 0; i < size; i++) {
-        if (!is_own(c->team, members[i]))
-            continue;
-        if (c->at[members[i]] != step)
-            return 0;
-        n++;
-    }
-    return n;
-}
-
-// Copies on the host of n blocks of devices.
-struct copies {
-    void **to;
-    const void **from;
-    char *memory;
-};
-
-static jot_status copy_here(const struct team_call *c, const struct together *g, size_t n,
-                            struct copies *out)
-{
-    size_t bytes = g->to_bytes + g->from_bytes;
-    out->to = memory_allocate(n * sizeof *out->to);
-    out->from = memory_allocate(n * sizeof *out->from);
-    out->memory = memory_allocate(n * bytes + 1);
-    if (!out->to || !out->from || !out->memory)
-        return status_out_of_memory();
-    for (size_t i = 0; i < n; i++) {
-        char *copy = out->memory + i * bytes;
-        out->from[i] = copy;
-        out->to[i] = copy + g->from_bytes;
-        JOT_TRY(c->devices[i]->type->download(c->devices[i], copy, c->from[i], g->from_bytes));
-    }
-    return JOT_OK;
-}
-
-static jot_status copy_back(const struct team_call *c, const struct together *g, size_t n,
-                            const struct copies *copies)
-{
-    for (size_t i = 0; i < n; i++)
-        JOT_TRY(
-            c->devices[i]->type->upload(c->devices[i], c->to[i], copies->to[i], g->to_bytes));
-    return JOT_OK;
-}
-
-static void release_copies(struct copies *copies)
-{
-    memory_release(copies->memory);
-    memory_release(copies->from);
-    memory_release(copies->to);
-}
-
-// By the host, on copies of the blocks.
-static jot_status do_here(const struct team_call *c, const struct together *g, size_t n_groups)
-{
-    size_t size = (size_t)g->c.size, n = n_groups * size;
-    struct copies copies = {0};
-    struct rt_blocks *blocks = memory_allocate(n_groups * sizeof *blocks);
-    jot_status status = blocks ? copy_here(c, g, n, &copies) : status_out_of_memory();
-    if (status == JOT_OK) {
-        for (size_t i = 0; i < n_groups; i++)
-            blocks[i] = (struct rt_blocks){copies.to + i * size, copies.from + i * size};
-        rt_collective_run(&g->c, n_groups, blocks, g->to_bytes, g->from_bytes);
-        status = copy_back(c, g, n, &copies);
-    }
-    release_copies(&copies);
-    memory_release(blocks);
-    return status;
-}
-
-// Of a group that is in several processes.  Its blocks are by place, those elsewhere NULL.
-static jot_status do_across(const struct team_call *c, const struct together *g,
-                            const struct rt_group *group, const char *what)
-{
-    const struct rt_device_type *on = c->team->devices[c->team->first_own]->type;
-    const struct rt_blocks blocks = {c->to, c->from};
-    struct copies copies = {0};
-    size_t n = 0;
-    if (on->collective) {
-        jot_status status =
-            on->collective(c->devices, &g->c, 1, &blocks, g->to_bytes, g->from_bytes);
-        if (status != JOT_ERR_LIBRARY)
-            return status;
-    }
-    for (int64_t i = 0; i < g->c.size; i++)
-        if (!rt_is_elsewhere(c->devices[i])) {
-            c->to[n] = c->to[i];
-            c->from[n] = c->from[i];
-            c->devices[n++] = c->devices[i];
-        }
-    if (is_on_host(c->team))
-        return rt_distributed_run(group, what, &g->c, g->to_bytes, g->from_bytes, c->from,
-                                  c->to);
-    jot_status status = copy_here(c, g, n, &copies);
-    if (status == JOT_OK)
-        status = rt_distributed_run(group, what, &g->c, g->to_bytes, g->from_bytes, copies.from,
-                                    copies.to);
-    if (status == JOT_OK)
-        status = copy_back(c, g, n, &copies);
-    release_copies(&copies);
-    return status;
-}
-
-static jot_status do_together(const struct team_call *c, const struct together *g,
-                              size_t n_groups)
-{
-    const struct rt_device_type *on = c->devices[0]->type;
-    if (is_on_host(c->team)) {
-        rt_collective_run(&g->c, n_groups, c->blocks, g->to_bytes, g->from_bytes);
-        return JOT_OK;
-    }
-    jot_status status = on->collective ? on->collective(c->devices, &g->c, n_groups, c->blocks,
-                                                        g->to_bytes, g->from_bytes)
-                                       : JOT_ERR_LIBRARY;
-    return status == JOT_ERR_LIBRARY && !c->is_captured ? do_here(c, g, n_groups) : status;
-}
-
-// The blocks of a group, from n on; its devices are at the step after it.  Nothing is here of those elsewhere.
-static void take_blocks(struct team_call *c, const uint32_t *members, int64_t size,
-                        uint32_t operand, size_t n)
-{
-    for (int64_t i = 0; i < size; i++, n++) {
-        bool is_here = is_own(c->team, members[i]);
-        void **operands = is_here ? c->instances[members[i]]->operands + operand : NULL;
-        c->to[n] = is_here ? operands[0] : NULL;
-        c->from[n] = is_here ? operands[1] : NULL;
-        c->devices[n] = c->team->devices[members[i]];
-        c->at[members[i]] += is_here;
-    }
-}
-
-// The collective of a step, of the groups that have come to it, and their number.
-static jot_status meet_at(struct team_call *c, uint32_t step, size_t *out_met)
-{
-    const struct together *g = &c->team->together[step];
-    const struct rt_plan *p = plan_of(c->team);
-    const struct rt_step *s = &p->steps[step];
-    void (*say)(const char *) = c->team->programs[c->team->first_own]->say;
-    size_t n_groups = 0, n = 0;
-    for (uint32_t k = 0; k < c->team->count; k += (uint32_t)g->c.size) {
-        int64_t n_own = count_ready(c, g->members + k, g->c.size, step);
-        if (n_own && n_own < g->c.size) {
-            // Groups of several processes come in one order in all of them, each by itself.
-            struct rt_group group = {g->c.size, g->processes + k};
-            take_blocks(c, g->members + k, g->c.size, s->operand_first, 0);
-            if (say)
-                say(p->text + s->name);
-            JOT_TRY(do_across(c, g, &group, p->text + s->name));
-            ++*out_met;
-        }
-    }
-    for (uint32_t k = 0; k < c->team->count; k += (uint32_t)g->c.size) {
-        if (count_ready(c, g->members + k, g->c.size, step) < g->c.size)
-            continue;
-        c->blocks[n_groups++] = (struct rt_blocks){c->to + n, c->from + n};
-        take_blocks(c, g->members + k, g->c.size, s->operand_first, n);
-        n += (size_t)g->c.size;
-    }
-    *out_met += n_groups;
-    if (n_groups && say)
-        say(p->text + s->name);
-    return n_groups ? do_together(c, g, n_groups) : JOT_OK;
-}
-
 static jot_status meet_all(void *ctx)
 {
     struct team_call *c = ctx;
     size_t met = 0;
     c->is_captured = true;
-    jot_status status = meet_at(c, c->at[0], &met);
+    jot_status status = team_meet_at(c, c->at[0], &met);
     c->is_captured = false;
     return status;
 }
@@ -625,11 +402,11 @@ static jot_status meet(struct team_call *c)
             met = 0;
             for (uint32_t d = 0; d < c->team->count; d++)
                 if (is_at_collective(c, d) && !segment_at(c, d))
-                    JOT_TRY(meet_at(c, c->at[d], &met));
+                    JOT_TRY(team_meet_at(c, c->at[d], &met));
         }
         c->n_running = 0;
         for (uint32_t d = 0; d < c->team->count; d++)
-            if (c->at[d] < plan_of(c->team)->step_count && !is_waiting(c, d))
+            if (c->at[d] < team_plan(c->team)->step_count && !is_waiting(c, d))
                 c->running[c->n_running++] = d;
     } while (!c->n_running && is_before_segment(c));
     return JOT_OK;
@@ -638,12 +415,12 @@ static jot_status meet(struct team_call *c)
 // The first device of the group of d that does not wait where d waits.
 static uint32_t find_missing(const struct team_call *c, uint32_t d)
 {
-    const struct together *g = &c->team->together[c->at[d]];
+    const struct team_collective *g = &c->team->together[c->at[d]];
     uint32_t i = 0;
     while (g->members[i] != d)
         i++;
     i -= i % (uint32_t)g->c.size;
-    while (!is_own(c->team, g->members[i]) || c->at[g->members[i]] == c->at[d])
+    while (!team_is_own(c->team, g->members[i]) || c->at[g->members[i]] == c->at[d])
         i++;
     return g->members[i];
 }
@@ -651,7 +428,7 @@ static uint32_t find_missing(const struct team_call *c, uint32_t d)
 // Whether no device waits when none goes on.
 static jot_status check_end(const struct team_call *c)
 {
-    const struct rt_plan *p = plan_of(c->team);
+    const struct rt_plan *p = team_plan(c->team);
     for (uint32_t d = 0; d < c->team->count; d++) {
         if (is_at_collective(c, d))
             return status_fail(JOT_ERR_ARGUMENT,
@@ -668,9 +445,9 @@ static jot_status run(struct team_call *c)
 {
     c->n_running = 0;
     for (uint32_t d = 0; d < c->team->count; d++) {
-        c->at[d] = is_own(c->team, d) ? 0 : plan_of(c->team)->step_count;
+        c->at[d] = team_is_own(c->team, d) ? 0 : team_plan(c->team)->step_count;
         c->stepwise[d] = NULL;
-        if (is_own(c->team, d))
+        if (team_is_own(c->team, d))
             c->running[c->n_running++] = d;
     }
     do {
