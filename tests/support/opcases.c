@@ -385,96 +385,103 @@ static void add_cumulative(struct opcase_maker *k, enum ir_op op)
     }
 }
 
-static void add_op(struct opcase_maker *k, enum ir_op op)
+// Ops that want operands of their own; false: others.
+static bool add_by_op(struct opcase_maker *k, enum ir_op op)
 {
     switch (op) {
     case IR_dynamic_slice:
     case IR_dynamic_update_slice:
         opcase_add_dynamic_slice(k, op);
-        return;
+        return true;
     case IR_gather:
         opcase_add_gather(k);
-        return;
+        return true;
     case IR_integer_pow:
         add_integer_pow(k);
-        return;
+        return true;
     case IR_convert:
         add_convert(k);
-        return;
+        return true;
     case IR_bitcast:
         add_bitcast(k);
-        return;
+        return true;
     case IR_reduce_precision:
         add_reduce_precision(k);
-        return;
+        return true;
     case IR_iota:
         add_iota(k);
-        return;
+        return true;
     case IR_broadcast_in_dim:
         add_broadcast_in_dim(k);
-        return;
+        return true;
     case IR_reshape:
         add_reshape(k);
-        return;
+        return true;
     case IR_transpose:
         add_transpose(k);
-        return;
+        return true;
     case IR_rev:
         add_rev(k);
-        return;
+        return true;
     case IR_slice:
         add_slice(k);
-        return;
+        return true;
     case IR_pad:
         add_pad(k);
-        return;
+        return true;
     case IR_shear:
         add_shear(k);
-        return;
+        return true;
     case IR_diagonal:
         add_diagonal(k);
-        return;
+        return true;
     case IR_concatenate:
         add_concatenate(k);
-        return;
+        return true;
     case IR_dot_general:
         opcase_add_dot_general(k);
-        return;
+        return true;
     case IR_conv:
         opcase_add_conv(k);
-        return;
+        return true;
     case IR_fft:
         opcase_add_fft(k);
-        return;
+        return true;
     case IR_sort:
         opcase_add_sort(k);
-        return;
+        return true;
     case IR_top_k:
         opcase_add_top_k(k);
-        return;
+        return true;
     case IR_barrier:
         opcase_add(k, op, NULL, 2, (struct opcase_shape[]){SHAPE(2), SHAPE(3)});
-        return;
+        return true;
     case IR_qr: // unique but for signs and phases: tests/trace/test_decompose.c
     case IR_eigh:
     case IR_svd:
     case IR_eig:
     case IR_schur:
     case IR_exchange: // by several devices: tests/harness/test_exchange.c
-        return;
+        return true;
     case IR_cholesky:
     case IR_lu:
         opcase_add_factored(k, op);
-        return;
+        return true;
     case IR_triangular_solve:
         opcase_add_triangular_solve(k);
-        return;
+        return true;
     case IR_tridiagonal_solve:
         opcase_add_tridiagonal_solve(k);
-        return;
+        return true;
     default:
-        break;
+        return false;
     }
+}
+
+static void add_op(struct opcase_maker *k, enum ir_op op)
+{
+    if (add_by_op(k, op))
+        return;
     switch (ir_op_class(op)) {
     case IR_CLASS_MAP:
     case IR_CLASS_HINT:
