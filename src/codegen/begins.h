@@ -3,7 +3,7 @@
 #ifndef CODEGEN_BEGINS_H
 #define CODEGEN_BEGINS_H
 
-#include "nest/nest.h"
+#include "nest/program.h"
 
 // Of the nests that are wanted those that are equal but for where they begin to read become one, which
 // steps of the others are steps of; their ranges say where it begins, a multiple of `alignment` bytes.  By nest: the

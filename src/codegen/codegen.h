@@ -18,7 +18,7 @@ enum cg_want {
 
 struct cg_request {
     uint32_t want;
-    const char *program; // text of a nest_program (nest/nest.h)
+    const char *program; // text of a nest_program (nest/program.h)
     const char
         *target; // a CPU name and features ("skylake-avx512", "+fma"), NULL: this machine
 };

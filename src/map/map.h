@@ -6,7 +6,7 @@
 #ifndef MAP_MAP_H
 #define MAP_MAP_H
 
-#include "nest/nest.h"
+#include "nest/program.h"
 
 // How operations become code, of the most to the least.
 enum map_form {

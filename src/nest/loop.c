@@ -4,7 +4,7 @@
 // does 100 000 units of work 1.6 us, and of a loop whose flag the host reads 20 us.
 #include "base/launch.h"
 #include "ir/cost.h"
-#include "nest/nest.h"
+#include "nest/program.h"
 
 #include <math.h>
 

@@ -32,6 +32,7 @@
 //       step callback "measure" [0, 1, 1, 0, 10, 0, 9, 1, 3, 0, 0] (5, 6)
 //     }
 //     kernel ...
+#include "nest/program.h"
 #include "ir/cost.h"
 #include "nest/lex.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What must hold of a scheduled program: sizes, places, and bodies that end.
-#include "nest/nest.h"
+#include "nest/program.h"
 
 #include <stdarg.h>
 #include <stdio.h>

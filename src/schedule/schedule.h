@@ -11,7 +11,7 @@
 #define SCHEDULE_SCHEDULE_H
 
 #include "ir/graph.h"
-#include "nest/nest.h"
+#include "nest/program.h"
 
 // Whether a value that several kernels want is stored or computed in each: by its price, or, where measuring
 // says so (trace/native_tune.c), rather stored, or rather computed again.  No bit depends on it.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every class of fault that the verifier finds, in a nest that has it, and near misses that have
 // none.
+#include "nest/program.h"
 #include "nest_support.h"
 
 static struct arena *arena;

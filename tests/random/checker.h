@@ -3,7 +3,7 @@
 #ifndef RANDOM_CHECKER_H
 #define RANDOM_CHECKER_H
 
-#include "nest/nest.h"
+#include "nest/program.h"
 #include "passes/passes.h"
 #include "random/programs.h"
 

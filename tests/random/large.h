@@ -3,7 +3,7 @@
 #ifndef RANDOM_LARGE_H
 #define RANDOM_LARGE_H
 
-#include "nest/nest.h"
+#include "nest/program.h"
 #include "random/programs.h"
 
 // The program, or its gradient in all parameters, its long extent larger by `stretch`; IR_NONE where it has none.

@@ -3,7 +3,7 @@
 #ifndef RANDOM_PARALLELISM_H
 #define RANDOM_PARALLELISM_H
 
-#include "nest/nest.h"
+#include "nest/program.h"
 
 // A device: how many threads it has, and operations of one that are not worth another.
 struct parallelism_device {

@@ -12,7 +12,7 @@
 #ifndef SUPPORT_NEST_EVAL_H
 #define SUPPORT_NEST_EVAL_H
 
-#include "nest/nest.h"
+#include "nest/program.h"
 
 // buffers: one per IN and OUT buffer of the nest, in order.  The message of the thread says what
 // is wrong.

@@ -4,7 +4,7 @@
 #define SUPPORT_NEST_WORK_H
 
 #include "ir/graph.h"
-#include "nest/nest.h"
+#include "nest/program.h"
 
 // Of all ops, combinations and products that the steps do, loops of steps once.
 int64_t nest_program_work(const struct nest_program *p);

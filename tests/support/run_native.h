@@ -3,7 +3,7 @@
 #ifndef SUPPORT_RUN_NATIVE_H
 #define SUPPORT_RUN_NATIVE_H
 
-#include "nest/nest.h"
+#include "nest/program.h"
 #include "runtime/program.h"
 #include "runtime/team.h"
 

@@ -4,7 +4,7 @@
 #ifndef SCHEDULE_KERNELS_POINTS_H
 #define SCHEDULE_KERNELS_POINTS_H
 
-#include "nest/nest.h"
+#include "nest/program.h"
 #include "schedule/plan/plan.h"
 
 #define POINTS_LEAST_LAYERS 2 // products with small matrices that make it worth while

@@ -3,7 +3,7 @@
 #ifndef SCHEDULE_PLAN_PLAN_H
 #define SCHEDULE_PLAN_PLAN_H
 
-#include "nest/nest.h"
+#include "nest/program.h"
 
 static inline uint64_t plan_bytes(const struct nest_memory *m)
 {
