@@ -10,7 +10,7 @@
 //                                                them together
 //     scan @thread i, alone or in a par @grid    warps have parts of it; of many points a warp has a point
 //     par @grid i { scan @thread }, columns 32   threads have parts of it, those of i's neighbours side by side
-//     seq @place i, alone or in a par @grid      warps or threads have places
+//     seq @place i, alone or in a par @grid      warps or threads have elements
 //     as network                                 fold i { contract, sums over i }: a thread has a point, groups the sums
 //     as attention                               par i { products and a softmax }: warps have tiles of it
 //     as trips                                   loop { par i, j { neighbours } }: warps have tiles for several trips
@@ -47,7 +47,7 @@ bool map_reads_before(const struct nest *n)
 }
 
 // Whether a thread is to wait for what it reads of two vectors at once: where it has that much to do
-// with them, or where it has waited for their places.
+// with them, or where it has waited for their indices.
 static bool has_two_turns(const struct map_gpu *m, const struct map_points *p)
 {
     bool reads = false, waits = map_turn_work(m->nest, p->s->body) >= COST_OF_TWO_TURNS;
@@ -317,7 +317,7 @@ static void choose_blocks(const struct map_gpu *m, struct nest *n, nest_id fold,
     n->statements.at[fold].turns = 0; // a block of threads has a round
 }
 
-// Threads have the places that the loop updates.
+// Threads have the elements that the loop updates.
 static bool choose_updates(const struct map_gpu *m, struct nest *n, nest_id loop)
 {
     struct map_updates u;

@@ -223,17 +223,17 @@ struct map_updates {
     uint32_t n_loops;
     const struct nest_statement *put, *load; // load: of what is updated, or NULL
     const struct nest_block *body;           // all statements of a turn
-    struct nest_index row; // of the place, what turns change, as small as it goes
+    struct nest_index row; // of the index, what turns change, as small as it goes
     bool *depends;         // by value: on what is loaded
     bool *is_window;       // by axis of par: turns and guards do not depend on it
     int64_t points, turns;
     int64_t chunk, chunks;   // turns of a chunk, chunks of a point
-    int64_t window;          // places of an update of a point, 1: the one
-    int64_t bins;            // of places, a power of two
+    int64_t window;          // elements of an update of a point, 1: the one
+    int64_t bins;            // of elements, a power of two
     int64_t length, offsets; // of a chunk's list; words before the lists
     // The order has what updates take of their turns, one value at most, and else the numbers of the turns.  Points
     // that are no window and have the same turns are copies: the order has the values of all of them.
-    bool is_carried, has_table; // has_table: a warp has the places of its bin at hand
+    bool is_carried, has_table; // has_table: a warp has the elements of its bin at hand
     int64_t copies;
     nest_id value;       // NEST_NONE: nothing
     jot_dtype dtype;     // of the value
@@ -244,20 +244,20 @@ struct map_updates {
 bool map_updates_find(const struct map_gpu *m, nest_id loop, struct map_updates *out);
 bool map_is_of_turns(const struct map_updates *u, nest_id axis);
 
-// gpu_places.c
+// gpu_counting_sort.c
 #define MAP_CHUNK 16384     // turns that a block of threads sorts
 #define MAP_SORT_BLOCK 1024 // threads
-#define MAP_MOST_PLACES 16384
-struct map_places {
-    nest_id place, value; // of a turn; value: what the updates take of it, NEST_NONE: nothing
-    jot_dtype dtype;      // of the value
-    int64_t count, room;  // places of a point; rounded up to what the threads count
-    int64_t row;          // of a chunk: where places begin, numbers of 16 bits
-    int64_t chunks;       // of a point
+#define MAP_MOST_COUNTED 16384
+struct map_counting_sort {
+    nest_id element, value; // of a turn; value: what the updates take of it, NEST_NONE: nothing
+    jot_dtype dtype;        // of the value
+    int64_t count, room;    // elements of a point; rounded up to what the threads count
+    int64_t row;            // of a chunk: where elements begin, numbers of 16 bits
+    int64_t chunks;         // of a point
 };
-// Whether a block of threads can count the updates of every place.
-bool map_places_find(const struct map_gpu *m, const struct map_updates *u,
-                     struct map_places *out);
+// Whether a block of threads can count the updates of every element.
+bool map_counting_sort_find(const struct map_gpu *m, const struct map_updates *u,
+                            struct map_counting_sort *out);
 // The only value that updates take of their turns, NEST_NONE for none (a JOT_BOOL); whether it is as simple as that.
 bool map_value_find(const struct map_gpu *m, const struct map_updates *u, nest_id *out,
                     jot_dtype *out_dtype);
@@ -268,7 +268,7 @@ bool map_is_in_turn(const struct nest *n, const struct map_updates *u, nest_id v
 // gpu_scratch.c: bytes of the memory that threads of a mapped kernel have in common besides its buffers, of which each
 // of these says how much some of it is, and where.
 uint64_t map_scratch_of(const struct map_gpu *m, const struct nest *n);
-// So many results of a combiner: their numbers, imaginary parts and places.
+// So many results of a combiner: their numbers, imaginary parts and positions.
 uint64_t map_result_bytes(uint16_t op, jot_dtype dtype, uint64_t count, uint64_t out[3]);
 // Chunks of a fold that blocks of threads share, each of so many blocks of it.
 int64_t map_fold_chunks(const struct nest_statement *fold, const struct map_row *r,

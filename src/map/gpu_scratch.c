@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Memory that the threads of a mapped kernel have besides its buffers, where one block of them wants what another one
 // has made: results of parts of a fold, its terms, what chunks of a running fold come to, updates in the order of their
-// places.  A network says while its code is written how much it wants (codegen/gpu/sums.c).
+// elements.  A network says while its code is written how much it wants (codegen/gpu/sums.c).
 #include "map/gpu.h"
 
 #include "base/fold.h"
@@ -166,9 +166,9 @@ static uint64_t of_scans(const struct map_gpu *m, const struct nest *n)
 static uint64_t of_updates(const struct map_gpu *m, nest_id loop)
 {
     struct map_updates u;
-    struct map_places p;
+    struct map_counting_sort p;
     map_updates_find(m, loop, &u);
-    if (map_places_find(m, &u, &p))
+    if (map_counting_sort_find(m, &u, &p))
         return (uint64_t)(u.points * p.chunks *
                           (p.row * 2 + MAP_CHUNK * map_value_bytes(p.dtype)));
     int64_t bytes = u.is_carried ? MAP_SLOT_BYTES + u.copies * map_value_bytes(u.dtype)

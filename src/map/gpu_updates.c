@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Long loops of updates at places that are data, one after the other at each place, which threads of a GPU share by
-// places:
+// Long loops of updates whose elements are data, one after the other for each element, which threads of a GPU share by
+// elements:
 //
 //     par p < P { seq j < n { ... %e = load y[%at]; %f = add %e, %u; put y[%at] = %f if %g } }
 #include "base/count.h"
@@ -16,10 +16,10 @@
 #define FEW_TURNS 32      // of a bin
 #define BUSY 4096         // warps
 #define TURNS_OF_BIN 512  // that are worth more
-#define LEAST_WINDOW 8    // places
+#define LEAST_WINDOW 8    // elements
 #define LEAST_CHUNK 1024  // turns that a block sorts no sooner than these
-#define MOST_PLACES 16384 // of windows
-#define TABLE_BYTES 8192  // of the places of a bin
+#define MOST_WINDOW 16384 // of windows
+#define TABLE_BYTES 8192  // of the elements of a bin
 #define VALUE_BYTES 16    // of all copies
 #define FEW_BLOCKS (GPU_MULTIPROCESSORS / 4)
 
@@ -98,7 +98,7 @@ static void find_dependent(const struct map_gpu *m, struct map_updates *u)
     }
 }
 
-// Of the place what turns change, without what all of it is a multiple of: neighbouring rows of places
+// Of the index what turns change, without what all of it is a multiple of: neighbouring rows of elements
 // go to other bins.
 static struct nest_index changing_part(const struct map_gpu *m, const struct map_updates *u,
                                        int64_t *out_common)
@@ -120,7 +120,7 @@ static struct nest_index changing_part(const struct map_gpu *m, const struct map
     return nest_index_make(m->arena, 0, n, terms);
 }
 
-// The rows of a point, 0 where that is not known: its places lie together, or between those of other points.
+// The rows of a point, 0 where that is not known: its elements lie together, or between those of other points.
 static int64_t count_rows(const struct map_gpu *m, const struct map_updates *u, int64_t common)
 {
     const struct nest_index *x = &u->put->index;
@@ -163,7 +163,7 @@ static struct nest_index place_of_row(const struct map_gpu *m, const struct map_
     return nest_index_make(m->arena, x->constant, n, terms);
 }
 
-// What the order of the turns has, and whether a warp has all places of its bin.
+// What the order of the turns has, and whether a warp has all elements of its bin.
 static void find_carried(const struct map_gpu *m, struct map_updates *u, int64_t common)
 {
     int64_t bytes = dtype_get(m->nest->buffers.at[u->put->buffer].dtype)->bytes;
@@ -218,7 +218,7 @@ static void find_window(const struct map_gpu *m, nest_id par, struct map_updates
                     m->nest->axes.at[axis].extent >= LEAST_WINDOW;
     }
     u->copies = 1;
-    if (is_close && u->window <= MOST_PLACES)
+    if (is_close && u->window <= MOST_WINDOW)
         return;
     if (u->window <= MAP_COPIES)
         u->copies = u->window;
@@ -227,7 +227,7 @@ static void find_window(const struct map_gpu *m, nest_id par, struct map_updates
     u->window = 1;
 }
 
-// The chunks of the points, the bins of their places, and what the order has.
+// The chunks of the points, the bins of their elements, and what the order has.
 static void lay_out(const struct map_gpu *m, struct map_updates *u, int64_t common)
 {
     u->points = (u->par ? nest_extent(m->nest, u->par) : 1) / u->window / u->copies;

@@ -398,10 +398,10 @@ static void check_updates(struct verifier *v, const struct map_gpu *m,
 {
     struct map_updates u;
     if (!map_updates_find(m, nest_id_of(v->nest, loop), &u) || u.loops[0] != seq)
-        FAULT(v, seq, "threads do not have its places");
+        FAULT(v, seq, "threads do not have its elements");
     if (threads_of(v, NEST_BLOCK_THREADS) != GPU_BLOCK || group_of(v) > 1 ||
         threads_of(v, NEST_COLUMNS))
-        FAULT(v, seq, "places are those of blocks of %d threads", GPU_BLOCK);
+        FAULT(v, seq, "elements are those of blocks of %d threads", GPU_BLOCK);
 }
 
 // Points that all blocks have, NULL: none, and what they share of them.

@@ -3,9 +3,9 @@
 //
 // The turns of a bin stand in the list chunk by chunk.  Each of 32 lanes looks up where those of a chunk begin; the lanes
 // then have 32 turns that follow one another, of whatever chunks, and read several such rows together.  Where the order
-// has what updates take of their turns, the lanes that have the same place find one another, and each of them makes the
-// updates of all, lowest lane first; the first one keeps the result: in a table of the bin's places, which is read before
-// and stored behind all turns, or else in memory.
+// has what updates take of their turns, the lanes that have the same element find one another, and each of them makes
+// the updates of all, lowest lane first; the first one keeps the result: in a table of the bin's elements, which is read
+// before and stored behind all turns, or else in memory.
 #include "codegen/gpu/bins.h"
 #include "codegen/access.h"
 #include "codegen/accumulate.h"
@@ -22,10 +22,10 @@
 #include "codegen/types.h"
 #include "map/gpu.h"
 
-#define ROWS 4    // of 32 turns that are read together
-#define PLACES 8  // of a table, of a lane, likewise
-#define ROUNDS 4  // updates of a place that are made in a turn of their loop
-#define FEW_OPS 2 // of an update, of which many are written out
+#define ROWS 4     // of 32 turns that are read together
+#define ELEMENTS 8 // of a table, of a lane, likewise
+#define ROUNDS 4   // updates of an element that are made in a turn of their loop
+#define FEW_OPS 2  // of an update, of which many are written out
 
 // ---- The turns of a bin
 
@@ -98,10 +98,10 @@ LLVMValueRef updates_at(struct cg_lowering *l, const struct updates_bin *bin, LL
 struct bin {
     const struct updates *u;
     struct updates_bin of;
-    // By copy: what is known of it without a turn, and its places at hand, or NULL.
+    // By copy: what is known of it without a turn, and its elements at hand, or NULL.
     struct cg_value *outside[MAP_COPIES];
-    LLVMValueRef tables[MAP_COPIES], is_set; // is_set: of the places of all copies
-    jot_dtype dtype;                         // of a place
+    LLVMValueRef tables[MAP_COPIES], is_set; // is_set: of the elements of all copies
+    jot_dtype dtype;                         // of an element
     LLVMTypeRef lane;
 };
 
@@ -109,7 +109,7 @@ struct turn {
     LLVMValueRef slot, is_there, values[MAP_COPIES]; // slot: i32
 };
 
-// A place of a copy in memory; fresh: what is put there, NULL to read it.
+// An element of a copy in memory; fresh: what is put there, NULL to read it.
 static LLVMValueRef memory(struct cg_lowering *l, const struct bin *bin, int copy,
                            LLVMValueRef slot, LLVMValueRef fresh)
 {
@@ -154,12 +154,12 @@ static void read_table(struct cg_lowering *l, const struct bin *bin)
     LLVMBuilderRef b = l->m.b;
     int64_t slots = bin->u->of.slots, n = (slots + GPU_WARP - 1) / GPU_WARP;
     int copies = (int)bin->u->of.copies;
-    n = n < PLACES ? n : PLACES;
+    n = n < ELEMENTS ? n : ELEMENTS;
     // A bin of none reads none.
     struct cg_branch some = cg_if_open(l, has_slot(l, bin, cg_int(l->module, 0)));
     struct cg_loop loop = cg_loop_open(l, gpu_wide(l, bin->u->lane), cg_int(l->module, slots),
                                        cg_int(l->module, n * GPU_WARP));
-    LLVMValueRef slot[PLACES], is_one[PLACES], old[PLACES][MAP_COPIES];
+    LLVMValueRef slot[ELEMENTS], is_one[ELEMENTS], old[ELEMENTS][MAP_COPIES];
     for (int k = 0; k < n; k++) {
         LLVMValueRef at = cg_int(l->module, (int64_t)k * GPU_WARP);
         at = LLVMBuildAdd(b, loop.index, at, "");
@@ -268,9 +268,9 @@ static void update_rest(struct cg_lowering *l, const struct bin *bin, const LLVM
     LLVMPositionBuilderAtEnd(b, done);
 }
 
-// What all lanes with the place of this one make of it, in `now`, which has what its first lane has made.
-static void update_place(struct cg_lowering *l, const struct bin *bin, const LLVMValueRef *now,
-                         LLVMValueRef peers, const struct turn *t)
+// What all lanes with the element of this one make of it, in `now`, which has what its first lane has made.
+static void update_element(struct cg_lowering *l, const struct bin *bin,
+                           const LLVMValueRef *now, LLVMValueRef peers, const struct turn *t)
 {
     LLVMBuilderRef b = l->m.b;
     LLVMValueRef all = gpu_i32(l, -1), one = gpu_i32(l, 1), zero = gpu_i32(l, 0);
@@ -294,9 +294,9 @@ static void update_place(struct cg_lowering *l, const struct bin *bin, const LLV
     cg_if_close(l, &apart);
 }
 
-// What the place of each lane, or of the first one that has it, holds in the copy.
-static void read_place(struct cg_lowering *l, const struct bin *bin, int copy,
-                       const struct turn *t, LLVMValueRef leads, LLVMValueRef now)
+// What the element of each lane, or of the first one that has it, holds in the copy.
+static void read_element(struct cg_lowering *l, const struct bin *bin, int copy,
+                         const struct turn *t, LLVMValueRef leads, LLVMValueRef now)
 {
     LLVMBuilderRef b = l->m.b;
     if (bin->tables[copy]) {
@@ -323,11 +323,11 @@ static void update_row(struct cg_lowering *l, const struct bin *bin, const struc
     leads = LLVMBuildAnd(b, leads, t->is_there, "");
     for (int c = 0; c < copies; c++) {
         now[c] = cg_alloca(l, bin->lane, 1);
-        read_place(l, bin, c, t, leads, now[c]);
+        read_element(l, bin, c, t, leads, now[c]);
         LLVMValueRef old = LLVMBuildLoad2(b, bin->lane, now[c], "");
         LLVMBuildStore(b, updated(l, bin, c, old, t->values[c]), now[c]);
     }
-    update_place(l, bin, now, peers, t);
+    update_element(l, bin, now, peers, t);
     gpu_sync_warp(l);
     struct cg_branch lead = cg_if_open(l, leads);
     for (int c = 0; c < copies; c++) {

@@ -1,27 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
-// Long loops of updates at places that are data, one after the other at each place:
+// Long loops of updates whose elements are data, one after the other for each element:
 //
 //     par p < P { seq j < n { ... %e = load y[%at]; %f = add %e, %u; put y[%at] = %f if %g } }
 //
 // Loops in one another are one sequence of turns.
 //
-// Places are dealt out to bins.  A first function sorts the turns of the loop by bin, a chunk of them
+// Elements are dealt out to bins.  A first function sorts the turns of the loop by bin, a chunk of them
 // a block of threads, without changing their order in a bin (order.c).  In a second one a warp has a bin:
-// 32 turns are at hand at once, and the first thread of those that have the same place makes their
+// 32 turns are at hand at once, and the first thread of those that have the same element makes their
 // updates in order, with what the others have from shuffles, and stores the last result.  Where an update
 // takes one number of its turn at most, the order has that number in place of the turn's (bins.c).  Where a
-// block can count the updates of every place they are sorted by place (places.c).  Neighbouring points
+// block can count the updates of every element they are sorted by element (counting_sort.c).  Neighbouring points
 // that all have the same turns in the same order are one window, and sorted once (windows.c).
 #include "codegen/gpu/updates.h"
 #include "codegen/access.h"
 #include "codegen/accumulate.h"
 #include "codegen/emit.h"
 #include "codegen/gpu/bins.h"
+#include "codegen/gpu/counting_sort.h"
 #include "codegen/gpu/device.h"
 #include "codegen/gpu/entry.h"
 #include "codegen/gpu/gpu.h"
 #include "codegen/gpu/order.h"
-#include "codegen/gpu/places.h"
 #include "codegen/gpu/windows.h"
 #include "codegen/index.h"
 #include "codegen/kernel.h"
@@ -145,7 +145,7 @@ static struct cg_value load_value(struct cg_lowering *l, struct cg_value slot, L
                              slot.im ? LLVMBuildLoad2(l->m.b, type, slot.im, "") : NULL};
 }
 
-// The first of the lanes with the same place makes the updates of all, lowest lane first.
+// The first of the lanes with the same element makes the updates of all, lowest lane first.
 static void update(struct cg_lowering *l, const struct updates *u, LLVMValueRef is_there)
 {
     LLVMBuilderRef b = l->m.b;
@@ -235,11 +235,11 @@ void gpu_updates_lower(struct cg_lowering *l, uint32_t at, struct cg_kernel *out
 {
     struct updates u;
     struct map_gpu m = gpu_map_of(l);
-    struct map_places places;
+    struct map_counting_sort sort;
     map_updates_find(&m, l->nest->blocks.at[0].statements.at[at], &u.of);
     l->gpu->function.keeps_loops = true;
-    if (map_places_find(&m, &u.of, &places)) {
-        places_lower(l, &u, &places, at, out);
+    if (map_counting_sort_find(&m, &u.of, &sort)) {
+        counting_sort_lower(l, &u, &sort, at, out);
         return;
     }
     for (int pass = 0; pass < 2; pass++) {

@@ -16,8 +16,8 @@ struct updates {
 // The steps of a kernel whose only loop is statement `at` of its body, a loop of updates.
 void gpu_updates_lower(struct cg_lowering *l, uint32_t at, struct cg_kernel *out);
 
-// The point (an i64) as axes, with the place in the window or the number of the copy; with what it knows; the turn (an
-// i64) as axes.
+// The point (an i64) as axes, with the element in the window or the number of the copy; with what it knows; the turn
+// (an i64) as axes.
 void updates_set_axes(struct cg_lowering *l, const struct updates *u, LLVMValueRef point,
                       LLVMValueRef in_window);
 void updates_set_point(struct cg_lowering *l, const struct updates *u, LLVMValueRef point,

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Updates (updates.c) of windows: of points that lie beside one another and have the same turns in the
-// same order.  The turns are sorted by bin once.  A warp has a bin and 32 places of the window: it reads
+// same order.  The turns are sorted by bin once.  A warp has a bin and 32 elements of the window: it reads
 // what some turns take, and what is there, and then makes these updates one after the other, each of what
-// an earlier one of them may have left in the same place.
+// an earlier one of them may have left in the same element.
 #include "codegen/gpu/windows.h"
 #include "codegen/access.h"
 #include "codegen/emit.h"
@@ -25,7 +25,7 @@
 struct turn {
     struct cg_value *values; // of the nest, those that the update takes
     struct cg_value old, fresh;
-    LLVMValueRef place, is_there;
+    LLVMValueRef element, is_there;
 };
 
 // Turn number `at` of the list, the first one again where there is none.
@@ -39,7 +39,7 @@ static struct turn read_turn(struct cg_lowering *l, const struct updates *u, LLV
     updates_set_turn(l, u, gpu_wide(l, turn));
     updates_lower_turn(l, u, false);
     t.values = arena_copy(l->arena, l->values, l->nest->values.count * sizeof *l->values);
-    t.place = cg_index_value(l, &u->of.put->index, JOT_I64);
+    t.element = cg_index_value(l, &u->of.put->index, JOT_I64);
     if (u->of.put->guard != NEST_NONE)
         t.is_there = LLVMBuildAnd(b, t.is_there, t.values[u->of.put->guard].re, "");
     if (u->of.load)
@@ -53,7 +53,7 @@ static void make_update(struct cg_lowering *l, const struct updates *u, struct t
     LLVMBuilderRef b = l->m.b;
     struct turn *t = &all[k];
     for (int i = 0; u->of.load && i < k; i++) {
-        LLVMValueRef same = LLVMBuildICmp(b, LLVMIntEQ, all[i].place, t->place, "");
+        LLVMValueRef same = LLVMBuildICmp(b, LLVMIntEQ, all[i].element, t->element, "");
         same = LLVMBuildAnd(b, same, all[i].is_there, "");
         t->old = cg_select(&l->m, same, all[i].fresh, t->old);
     }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Updates (updates.c) of places so few that a block of threads can count those of each.
+// Updates (updates.c) of elements so few that a block of threads can count those of each.
 //
-// In a first function a block sorts a chunk of the turns by place: it counts those of every place,
+// In a first function a block sorts a chunk of the turns by element: it counts those of every element,
 // which gives each turn a number among them by who came first, and then counts for each turn how many
-// of its place come before it, so that the order is that of the turns.  What the updates take of
-// their turns is stored in that order.  In a second function a thread has a place, and makes its
+// of its element come before it, so that the order is that of the turns.  What the updates take of
+// their turns is stored in that order.  In a second function a thread has an element, and makes its
 // updates one after the other in a register.
-#include "codegen/gpu/places.h"
+#include "codegen/gpu/counting_sort.h"
 #include "codegen/access.h"
 #include "codegen/emit.h"
 #include "codegen/gpu/device.h"
@@ -23,19 +23,22 @@
 
 #define BATCH                                                                                  \
     4 // turns that a thread reads together, in the 32 registers that two blocks leave it
-#define FIRST 3 // of the turns of a place that a turn is compared with
+#define FIRST 3 // of the turns of an element that a turn is compared with
 #define AHEAD 8 // chunks whose first updates are read together
 #define EARLY 2 // of each
 
-struct places {
+struct counting_sort {
     const struct updates *u;
-    struct map_places of;
+    struct map_counting_sort of;
     LLVMValueRef starts, values;
 };
 
 // ---- Pieces
 
-static int64_t value_bytes(const struct places *p) { return map_value_bytes(p->of.dtype); }
+static int64_t value_bytes(const struct counting_sort *p)
+{
+    return map_value_bytes(p->of.dtype);
+}
 
 static LLVMValueRef half_at(struct cg_lowering *l, LLVMValueRef base, LLVMValueRef i)
 {
@@ -66,22 +69,22 @@ static LLVMValueRef load_slot(struct cg_lowering *l, LLVMTypeRef type, LLVMValue
     return LLVMBuildLoad2(l->m.b, type, slot, "");
 }
 
-// ---- A chunk by place
+// ---- A chunk by element
 
 struct sort {
     LLVMValueRef first;   // turn of the chunk, i64
-    LLVMValueRef starts;  // [room + 2]: updates of a place, then where they begin
-    LLVMValueRef turns;   // [MAP_CHUNK]: by place, in any order
+    LLVMValueRef starts;  // [room + 2]: updates of an element, then where they begin
+    LLVMValueRef turns;   // [MAP_CHUNK]: by element, in any order
     LLVMValueRef values;  // [MAP_CHUNK], over both
-    LLVMValueRef numbers; // [MAP_CHUNK], by turn: its number in the place, then where it goes
+    LLVMValueRef numbers; // [MAP_CHUNK], by turn: its number in the element, then where it goes
     LLVMValueRef sums;    // of warps
 };
 
-// Some of the turns of a thread.  Those that update nothing have a place behind all others, for what
+// Some of the turns of a thread.  Those that update nothing have an element behind all others, for what
 // has no branch runs side by side.
 struct batch {
     LLVMValueRef item[BATCH]; // in the chunk, i32
-    LLVMValueRef place[BATCH], is_there[BATCH];
+    LLVMValueRef element[BATCH], is_there[BATCH];
     LLVMValueRef value[BATCH];
 };
 
@@ -91,7 +94,7 @@ static struct cg_loop open_batches(struct cg_lowering *l)
                         cg_int(l->module, (int64_t)MAP_SORT_BLOCK * BATCH));
 }
 
-static struct batch read_batch(struct cg_lowering *l, const struct places *p,
+static struct batch read_batch(struct cg_lowering *l, const struct counting_sort *p,
                                const struct sort *s, const struct cg_loop *loop)
 {
     LLVMBuilderRef b = l->m.b;
@@ -112,57 +115,59 @@ static struct batch read_batch(struct cg_lowering *l, const struct places *p,
         updates_lower_turn(l, p->u, false);
         if (p->u->of.put->guard != NEST_NONE)
             there = LLVMBuildAnd(b, there, l->values[p->u->of.put->guard].re, "");
-        LLVMValueRef place = as_i32(l, l->values[p->of.place].re);
-        LLVMValueRef inside = LLVMBuildICmp(b, LLVMIntULT, place, gpu_i32(l, p->of.count), "");
+        LLVMValueRef element = as_i32(l, l->values[p->of.element].re);
+        LLVMValueRef inside =
+            LLVMBuildICmp(b, LLVMIntULT, element, gpu_i32(l, p->of.count), "");
         t.is_there[k] = LLVMBuildAnd(b, there, inside, "");
-        t.place[k] = gpu_wide(l, LLVMBuildSelect(b, t.is_there[k], place, behind, ""));
+        t.element[k] = gpu_wide(l, LLVMBuildSelect(b, t.is_there[k], element, behind, ""));
         t.value[k] = p->of.value == NEST_NONE ? NULL : l->values[p->of.value].re;
     }
     return t;
 }
 
-// One more of the place; how many there were before.
-static LLVMValueRef count_one(struct cg_lowering *l, const struct sort *s, LLVMValueRef place)
+// One more of the element; how many there were before.
+static LLVMValueRef count_one(struct cg_lowering *l, const struct sort *s, LLVMValueRef element)
 {
     LLVMBuilderRef b = l->m.b;
     LLVMValueRef one = cg_int(l->module, 1), bits = cg_int(l->module, 4);
-    LLVMValueRef shift = LLVMBuildShl(b, LLVMBuildAnd(b, place, one, ""), bits, "");
+    LLVMValueRef shift = LLVMBuildShl(b, LLVMBuildAnd(b, element, one, ""), bits, "");
     shift = LLVMBuildTrunc(b, shift, l->module->i32, "");
-    LLVMValueRef word = LLVMBuildLShr(b, place, one, "");
+    LLVMValueRef word = LLVMBuildLShr(b, element, one, "");
     LLVMValueRef old = LLVMBuildAtomicRMW(
         b, LLVMAtomicRMWBinOpAdd, cg_at(l, l->module->i32, s->starts, word),
         LLVMBuildShl(b, gpu_i32(l, 1), shift, ""), LLVMAtomicOrderingMonotonic, false);
     return LLVMBuildAnd(b, LLVMBuildLShr(b, old, shift, ""), gpu_i32(l, UINT16_MAX), "");
 }
 
-static void count_items(struct cg_lowering *l, const struct places *p, const struct sort *s)
+static void count_items(struct cg_lowering *l, const struct counting_sort *p,
+                        const struct sort *s)
 {
     struct cg_loop loop = open_batches(l);
     struct batch t = read_batch(l, p, s, &loop);
     LLVMValueRef number[BATCH];
     for (int k = 0; k < BATCH; k++)
-        number[k] = count_one(l, s, t.place[k]);
+        number[k] = count_one(l, s, t.element[k]);
     for (int k = 0; k < BATCH; k++)
         store_half(l, s->numbers, gpu_wide(l, t.item[k]), number[k]);
     cg_loop_close(l, &loop);
 }
 
-// Four words at a place of four.
+// Four words, the first of which has a number that is a multiple of four.
 static LLVMValueRef four_at(struct cg_lowering *l, LLVMValueRef base, LLVMValueRef i)
 {
     return cg_at(l, LLVMVectorType(l->module->i32, 4), base, i);
 }
 
-// Where the updates of each place begin, here and in memory.
-static void place_items(struct cg_lowering *l, const struct places *p, const struct sort *s,
-                        LLVMValueRef row)
+// Where the updates of each element begin, here and in memory.
+static void lay_out_items(struct cg_lowering *l, const struct counting_sort *p,
+                          const struct sort *s, LLVMValueRef row)
 {
     LLVMBuilderRef b = l->m.b;
     LLVMTypeRef four = LLVMVectorType(l->module->i32, 4);
     int fours = (int)(p->of.room / 8 / MAP_SORT_BLOCK);
     LLVMValueRef low = gpu_i32(l, UINT16_MAX), bits = gpu_i32(l, 16), own = gpu_i32(l, 0);
-    LLVMValueRef words[MAP_MOST_PLACES / 8 / MAP_SORT_BLOCK],
-        at[MAP_MOST_PLACES / 8 / MAP_SORT_BLOCK];
+    LLVMValueRef words[MAP_MOST_COUNTED / 8 / MAP_SORT_BLOCK],
+        at[MAP_MOST_COUNTED / 8 / MAP_SORT_BLOCK];
     for (int i = 0; i < fours; i++) {
         at[i] = LLVMBuildMul(b, l->gpu->thread, gpu_i32(l, fours), "");
         at[i] = gpu_wide(l, LLVMBuildAdd(b, at[i], gpu_i32(l, i), ""));
@@ -195,14 +200,15 @@ static void place_items(struct cg_lowering *l, const struct places *p, const str
     cg_if_close(l, &last);
 }
 
-static void list_items(struct cg_lowering *l, const struct places *p, const struct sort *s)
+static void list_items(struct cg_lowering *l, const struct counting_sort *p,
+                       const struct sort *s)
 {
     struct cg_loop loop = open_batches(l);
     struct batch t = read_batch(l, p, s, &loop);
     LLVMValueRef at[BATCH];
     for (int k = 0; k < BATCH; k++) {
         LLVMValueRef number = load_half(l, s->numbers, gpu_wide(l, t.item[k]));
-        at[k] = LLVMBuildAdd(l->m.b, load_half(l, s->starts, t.place[k]), number, "");
+        at[k] = LLVMBuildAdd(l->m.b, load_half(l, s->starts, t.element[k]), number, "");
     }
     for (int k = 0; k < BATCH; k++)
         store_half(l, s->turns, gpu_wide(l, at[k]), t.item[k]);
@@ -218,8 +224,9 @@ static LLVMValueRef add_if_before(struct cg_lowering *l, const struct sort *s, L
     return LLVMBuildAdd(l->m.b, sum, LLVMBuildZExt(l->m.b, is_before, l->module->i32, ""), "");
 }
 
-// Where turns go: behind those of their place that come before them.
-static void rank_items(struct cg_lowering *l, const struct places *p, const struct sort *s)
+// Where turns go: behind those of their element that come before them.
+static void rank_items(struct cg_lowering *l, const struct counting_sort *p,
+                       const struct sort *s)
 {
     LLVMBuilderRef b = l->m.b;
     LLVMTypeRef i32 = l->module->i32;
@@ -227,9 +234,9 @@ static void rank_items(struct cg_lowering *l, const struct places *p, const stru
     struct cg_loop loop = open_batches(l);
     struct batch t = read_batch(l, p, s, &loop);
     for (int k = 0; k < BATCH; k++) {
-        rank[k] = load_half(l, s->starts, t.place[k]);
+        rank[k] = load_half(l, s->starts, t.element[k]);
         begin[k] = gpu_wide(l, rank[k]);
-        end[k] = load_half(l, s->starts, LLVMBuildAdd(b, t.place[k], one, ""));
+        end[k] = load_half(l, s->starts, LLVMBuildAdd(b, t.element[k], one, ""));
         end[k] = gpu_wide(l, end[k]);
     }
     for (int i = 0; i < FIRST; i++)
@@ -253,7 +260,8 @@ static void rank_items(struct cg_lowering *l, const struct places *p, const stru
     cg_loop_close(l, &loop);
 }
 
-static void order_values(struct cg_lowering *l, const struct places *p, const struct sort *s)
+static void order_values(struct cg_lowering *l, const struct counting_sort *p,
+                         const struct sort *s)
 {
     LLVMTypeRef type = cg_memory_type(l->module, p->of.dtype);
     struct cg_loop loop = open_batches(l);
@@ -270,8 +278,8 @@ static void order_values(struct cg_lowering *l, const struct places *p, const st
 }
 
 // Fours of words first, first + block, ... as far as there are bytes.
-static void copy_values(struct cg_lowering *l, const struct places *p, const struct sort *s,
-                        LLVMValueRef chunk, LLVMValueRef count)
+static void copy_values(struct cg_lowering *l, const struct counting_sort *p,
+                        const struct sort *s, LLVMValueRef chunk, LLVMValueRef count)
 {
     LLVMBuilderRef b = l->m.b;
     LLVMTypeRef four = LLVMVectorType(l->module->i32, 4);
@@ -288,7 +296,7 @@ static void copy_values(struct cg_lowering *l, const struct places *p, const str
     cg_loop_close(l, &copy);
 }
 
-static void lower_sort(struct cg_lowering *l, const struct places *p,
+static void lower_sort(struct cg_lowering *l, const struct counting_sort *p,
                        struct cg_kernel_step *step)
 {
     LLVMBuilderRef b = l->m.b;
@@ -319,7 +327,7 @@ static void lower_sort(struct cg_lowering *l, const struct places *p,
     count_items(l, p, &s);
     gpu_sync(l);
     LLVMValueRef row = LLVMBuildMul(b, own.index, cg_int(l->module, p->of.row), "");
-    place_items(l, p, &s, half_at(l, p->starts, row));
+    lay_out_items(l, p, &s, half_at(l, p->starts, row));
     gpu_sync(l);
     if (p->of.value != NEST_NONE) {
         LLVMValueRef count = load_half(l, s.starts, cg_int(l->module, p->of.room));
@@ -338,25 +346,25 @@ static void lower_sort(struct cg_lowering *l, const struct places *p,
     step->exact_grid = true;
 }
 
-// ---- The updates of a place
+// ---- The updates of an element
 
-struct one_place {
+struct one_element {
     struct cg_value *base; // values outside of a turn
     LLVMTypeRef lane;
     LLVMValueRef now, has; // what it holds, and whether that is of an update
     LLVMValueRef value;    // memory of the chunk's values
 };
 
-static LLVMValueRef value_at(struct cg_lowering *l, const struct places *p,
-                             const struct one_place *o, LLVMValueRef i)
+static LLVMValueRef value_at(struct cg_lowering *l, const struct counting_sort *p,
+                             const struct one_element *o, LLVMValueRef i)
 {
     LLVMTypeRef type = cg_memory_type(l->module, p->of.dtype);
     return p->of.value == NEST_NONE ? NULL : load_slot(l, type, cg_at(l, type, o->value, i));
 }
 
 // An update with the value, if there is one.
-static void make_update(struct cg_lowering *l, const struct places *p,
-                        const struct one_place *o, LLVMValueRef value, LLVMValueRef is_there)
+static void make_update(struct cg_lowering *l, const struct counting_sort *p,
+                        const struct one_element *o, LLVMValueRef value, LLVMValueRef is_there)
 {
     LLVMBuilderRef b = l->m.b;
     const struct updates *u = p->u;
@@ -374,8 +382,9 @@ static void make_update(struct cg_lowering *l, const struct places *p,
 }
 
 // Updates of chunks first .. first + AHEAD - 1 of the point, those of them that there are.
-static void update_from(struct cg_lowering *l, const struct places *p, struct one_place *o,
-                        LLVMValueRef point, LLVMValueRef place, LLVMValueRef first)
+static void update_from(struct cg_lowering *l, const struct counting_sort *p,
+                        struct one_element *o, LLVMValueRef point, LLVMValueRef element,
+                        LLVMValueRef first)
 {
     LLVMBuilderRef b = l->m.b;
     LLVMTypeRef type = cg_memory_type(l->module, p->of.dtype);
@@ -391,8 +400,8 @@ static void update_from(struct cg_lowering *l, const struct places *p, struct on
         chunk = LLVMBuildAdd(b, LLVMBuildMul(b, point, chunks, ""), chunk, "");
         LLVMValueRef row = LLVMBuildMul(b, chunk, cg_int(l->module, p->of.row), "");
         row = half_at(l, p->starts, row);
-        begin[k] = gpu_wide(l, load_half(l, row, place));
-        end[k] = gpu_wide(l, load_half(l, row, LLVMBuildAdd(b, place, one, "")));
+        begin[k] = gpu_wide(l, load_half(l, row, element));
+        end[k] = gpu_wide(l, load_half(l, row, LLVMBuildAdd(b, element, one, "")));
         if (!is_exact)
             end[k] = LLVMBuildSelect(b, is_one, end[k], begin[k], "");
         LLVMValueRef at = LLVMBuildMul(b, chunk, cg_int(l->module, MAP_CHUNK), "");
@@ -417,20 +426,20 @@ static void update_from(struct cg_lowering *l, const struct places *p, struct on
     }
 }
 
-static void lower_place(struct cg_lowering *l, const struct places *p, LLVMValueRef point,
-                        LLVMValueRef place)
+static void lower_element(struct cg_lowering *l, const struct counting_sort *p,
+                          LLVMValueRef point, LLVMValueRef element)
 {
     LLVMBuilderRef b = l->m.b;
     const struct updates *u = p->u;
     jot_dtype d = l->nest->buffers.at[u->of.put->buffer].dtype;
-    struct one_place o = {.lane = cg_lane_type(l->module, d)};
+    struct one_element o = {.lane = cg_lane_type(l->module, d)};
     updates_set_point(l, u, point, cg_int(l->module, 0));
     for (uint32_t i = 0; i < u->of.body->statements.count; i++)
         if (cg_statement(l, u->of.body->statements.at[i])->kind == NEST_CONST)
             cg_lower_statement(l, u->of.body->statements.at[i]);
-    LLVMTypeRef type = cg_lane_type(l->module, l->nest->values.at[p->of.place].dtype);
-    l->values[p->of.place] =
-        (struct cg_value){LLVMBuildIntCast2(b, place, type, false, ""), NULL};
+    LLVMTypeRef type = cg_lane_type(l->module, l->nest->values.at[p->of.element].dtype);
+    l->values[p->of.element] =
+        (struct cg_value){LLVMBuildIntCast2(b, element, type, false, ""), NULL};
     if (u->of.put->guard != NEST_NONE)
         l->values[u->of.put->guard] =
             (struct cg_value){LLVMConstInt(l->module->i1, 1, 0), NULL};
@@ -442,7 +451,7 @@ static void lower_place(struct cg_lowering *l, const struct places *p, LLVMValue
     int64_t ahead = p->of.chunks < AHEAD ? p->of.chunks : AHEAD;
     struct cg_loop chunk = cg_loop_open(
         l, cg_int(l->module, 0), cg_int(l->module, p->of.chunks), cg_int(l->module, ahead));
-    update_from(l, p, &o, point, place, chunk.index);
+    update_from(l, p, &o, point, element, chunk.index);
     cg_loop_close(l, &chunk);
     l->values = o.base;
     struct cg_branch has = cg_if_open(l, load_slot(l, l->module->i1, o.has));
@@ -450,7 +459,7 @@ static void lower_place(struct cg_lowering *l, const struct places *p, LLVMValue
     cg_if_close(l, &has);
 }
 
-static void lower_updates(struct cg_lowering *l, const struct places *p,
+static void lower_updates(struct cg_lowering *l, const struct counting_sort *p,
                           struct cg_kernel_step *step)
 {
     LLVMBuilderRef b = l->m.b;
@@ -458,11 +467,11 @@ static void lower_updates(struct cg_lowering *l, const struct places *p,
     struct cg_loop own = gpu_own_chunk_open(l, p->u->of.points * p->of.room / UPDATE_BLOCK);
     LLVMValueRef task = LLVMBuildMul(b, own.index, cg_int(l->module, UPDATE_BLOCK), "");
     task = LLVMBuildAdd(b, task, gpu_wide(l, l->gpu->thread), "");
-    LLVMValueRef place = LLVMBuildURem(b, task, room, "");
-    LLVMValueRef is_place =
-        LLVMBuildICmp(b, LLVMIntSLT, place, cg_int(l->module, p->of.count), "");
-    struct cg_branch one = cg_if_open(l, is_place);
-    lower_place(l, p, LLVMBuildUDiv(b, task, room, ""), place);
+    LLVMValueRef element = LLVMBuildURem(b, task, room, "");
+    LLVMValueRef is_element =
+        LLVMBuildICmp(b, LLVMIntSLT, element, cg_int(l->module, p->of.count), "");
+    struct cg_branch one = cg_if_open(l, is_element);
+    lower_element(l, p, LLVMBuildUDiv(b, task, room, ""), element);
     cg_if_close(l, &one);
     cg_loop_close(l, &own);
     step->total = p->u->of.points * p->of.room;
@@ -470,10 +479,10 @@ static void lower_updates(struct cg_lowering *l, const struct places *p,
     step->exact_grid = true;
 }
 
-void places_lower(struct cg_lowering *l, struct updates *u, const struct map_places *of,
-                  uint32_t at, struct cg_kernel *out)
+void counting_sort_lower(struct cg_lowering *l, struct updates *u,
+                         const struct map_counting_sort *of, uint32_t at, struct cg_kernel *out)
 {
-    struct places p = {.u = u, .of = *of};
+    struct counting_sort p = {.u = u, .of = *of};
     int64_t starts = u->of.points * p.of.chunks * p.of.row * 2;
     for (int pass = 0; pass < 2; pass++) {
         l->gpu->block = l->gpu->group = pass ? UPDATE_BLOCK : MAP_SORT_BLOCK;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Updates of places so few that a block of threads can count those of each (codegen/gpu/places.c).
+// Updates of elements so few that a block of threads can count those of each (codegen/gpu/counting_sort.c).
 #include "map/gpu.h"
 
-#define LEAST_PLACES (MAP_CHUNK / 16)
+#define LEAST_COUNTED (MAP_CHUNK / 16)
 
 bool map_is_in_turn(const struct nest *n, const struct map_updates *u, nest_id value)
 {
@@ -15,25 +15,25 @@ bool map_is_in_turn(const struct nest *n, const struct map_updates *u, nest_id v
 
 // The value that says where it goes: it counts elements, and other terms count points.
 static bool find_value(const struct map_gpu *m, const struct map_updates *u,
-                       struct map_places *p)
+                       struct map_counting_sort *p)
 {
     const struct nest_index *x = &u->put->index;
-    p->place = NEST_NONE;
+    p->element = NEST_NONE;
     p->count = m->nest->buffers.at[u->put->buffer].count;
     for (uint32_t i = 0; i < x->count; i++) {
         const struct nest_term *t = &x->terms[i];
         if (t->is_value) {
-            if (p->place != NEST_NONE || t->factor != 1)
+            if (p->element != NEST_NONE || t->factor != 1)
                 return false;
-            p->place = t->id;
+            p->element = t->id;
         } else if (map_is_of_turns(u, t->id) || t->factor <= 0) {
             return false;
         } else if (t->factor < p->count) {
             p->count = t->factor;
         }
     }
-    return x->constant == 0 && p->place != NEST_NONE && map_is_in_turn(m->nest, u, p->place) &&
-           !u->depends[p->place];
+    return x->constant == 0 && p->element != NEST_NONE &&
+           map_is_in_turn(m->nest, u, p->element) && !u->depends[p->element];
 }
 
 int64_t map_value_bytes(jot_dtype d) { return d == JOT_BOOL ? 0 : dtype_get(d)->bytes; }
@@ -62,13 +62,14 @@ bool map_value_find(const struct map_gpu *m, const struct map_updates *u, nest_i
            d == JOT_U32 || d == JOT_U64;
 }
 
-bool map_places_find(const struct map_gpu *m, const struct map_updates *u, struct map_places *p)
+bool map_counting_sort_find(const struct map_gpu *m, const struct map_updates *u,
+                            struct map_counting_sort *p)
 {
-    *p = (struct map_places){0};
-    int64_t step = (int64_t)MAP_SORT_BLOCK * 8; // places in 16 bytes of each thread
+    *p = (struct map_counting_sort){0};
+    int64_t step = (int64_t)MAP_SORT_BLOCK * 8; // elements in 16 bytes of each thread
     bool is_such = u->window == 1 && u->copies == 1 && u->turns >= MAP_CHUNK &&
                    find_value(m, u, p) && map_value_find(m, u, &p->value, &p->dtype) &&
-                   p->count >= LEAST_PLACES && p->count <= MAP_MOST_PLACES;
+                   p->count >= LEAST_COUNTED && p->count <= MAP_MOST_COUNTED;
     p->room = (p->count + step - 1) / step * step;
     p->row = p->room + 8;
     p->chunks = (u->turns + MAP_CHUNK - 1) / MAP_CHUNK;
