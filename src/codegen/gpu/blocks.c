@@ -251,7 +251,7 @@ static void lower_blocks(struct cg_lowering *l, const struct shared_fold *t,
     for (uint32_t i = 0; i < f.n; i++)
         all[i] = gpu_tree_rows(l, &f.accumulators[i], &f.rows[i], count, size);
     struct cg_branch one =
-        cg_if_open(l, LLVMBuildICmp(b, LLVMIntEQ, l->gpu->place, gpu_i32(l, 0), ""));
+        cg_if_open(l, LLVMBuildICmp(b, LLVMIntEQ, l->gpu->in_group, gpu_i32(l, 0), ""));
     for (uint32_t i = 0; i < f.n; i++)
         cg_element_store(l, &f.accumulators[i], true, partial[i].base, own.index, &all[i]);
     cg_if_close(l, &one);

@@ -41,7 +41,7 @@ static void bring_together(struct cg_lowering *l, const struct gpu_alone *p, LLV
     LLVMValueRef stride = cg_int(l->module, g->columns), column = gpu_wide(l, g->number);
     for (uint32_t i = 0; i < n; i++) {
         shared[i] = gpu_shared_results(l, &p->all[i], (uint64_t)g->group * g->columns);
-        LLVMValueRef row = LLVMBuildMul(b, gpu_wide(l, g->place), stride, "");
+        LLVMValueRef row = LLVMBuildMul(b, gpu_wide(l, g->in_group), stride, "");
         gpu_row_store(l, &p->all[i], &shared[i], LLVMBuildAdd(b, row, column, ""), &out[i]);
     }
     gpu_sync(l);
@@ -83,7 +83,7 @@ void gpu_fold_columns(struct cg_lowering *l, nest_id id)
     int64_t span = 1;
     while (span * g->group < p.blocks)
         span *= 2;
-    LLVMValueRef first = LLVMBuildMul(b, gpu_wide(l, g->place), cg_int(l->module, span), "");
+    LLVMValueRef first = LLVMBuildMul(b, gpu_wide(l, g->in_group), cg_int(l->module, span), "");
     LLVMValueRef count = p.blocks % (span * g->group) ? left_of(l, p.blocks, first, span)
                                                       : cg_int(l->module, span);
     gpu_alone_units(l, &p, first, count, span, out);
@@ -159,15 +159,15 @@ static void lower_statements(struct cg_lowering *l, const struct parts *t, uint3
                              uint32_t to, bool is_end)
 {
     const struct nest_block *b = &l->nest->blocks.at[t->points.s->body];
-    LLVMValueRef place = l->gpu->place;
+    LLVMValueRef in_group = l->gpu->in_group;
     if (is_end)
-        l->gpu->place = LLVMBuildSelect(l->m.b, t->is_there, place, gpu_i32(l, 1), "");
+        l->gpu->in_group = LLVMBuildSelect(l->m.b, t->is_there, in_group, gpu_i32(l, 1), "");
     for (uint32_t i = from; i < to && i < b->statements.count; i++) {
         enum nest_kind kind = cg_statement(l, b->statements.at[i])->kind;
         if (kind != NEST_MAP && (is_end || kind != NEST_PUT))
             cg_lower_statement(l, b->statements.at[i]);
     }
-    l->gpu->place = place;
+    l->gpu->in_group = in_group;
 }
 
 // So many, of columns that are not there none.
@@ -209,7 +209,7 @@ static void lower_parts(struct cg_lowering *l, struct parts *t, struct cg_kernel
     struct cg_loop chunk = open_chunks(l, t, t->of.parts, &part, &vector);
     lower_statements(l, t, 0, t->at, false);
     LLVMValueRef first = LLVMBuildMul(b, part, cg_int(l->module, g->group), "");
-    first = LLVMBuildAdd(b, first, gpu_wide(l, g->place), "");
+    first = LLVMBuildAdd(b, first, gpu_wide(l, g->in_group), "");
     first = LLVMBuildMul(b, first, cg_int(l->module, span), "");
     LLVMValueRef count = left_of(l, units, first, span);
     struct cg_element *all = arena_array(l->arena, struct cg_element, p.s->n_combines + 1);
@@ -217,7 +217,7 @@ static void lower_parts(struct cg_lowering *l, struct parts *t, struct cg_kernel
     int64_t rows = (units + span - 1) / span;
     LLVMValueRef before = LLVMBuildMul(b, part, cg_int(l->module, g->group), "");
     bring_together(l, &p, left_of(l, rows, before, g->group), g->group, all);
-    LLVMValueRef leads = LLVMBuildICmp(b, LLVMIntEQ, g->place, gpu_i32(l, 0), "");
+    LLVMValueRef leads = LLVMBuildICmp(b, LLVMIntEQ, g->in_group, gpu_i32(l, 0), "");
     struct cg_branch lead = cg_if_open(l, LLVMBuildAnd(b, leads, t->is_there, ""));
     for (uint32_t i = 0; i < p.s->n_combines; i++)
         gpu_row_store(l, &p.all[i], &t->results[i], part_row(l, t, part, vector), &all[i]);
@@ -258,7 +258,7 @@ static void lower_end(struct cg_lowering *l, struct parts *t, struct cg_kernel *
     struct cg_loop chunk = open_chunks(l, t, 1, &none, &vector);
     lower_statements(l, t, 0, t->at, true);
     g->is_alone = true;
-    LLVMValueRef first = LLVMBuildMul(b, gpu_wide(l, g->place), cg_int(l->module, span), "");
+    LLVMValueRef first = LLVMBuildMul(b, gpu_wide(l, g->in_group), cg_int(l->module, span), "");
     LLVMValueRef count = left_of(l, t->of.parts, first, span);
     struct cg_element *all = arena_array(l->arena, struct cg_element, p.s->n_combines + 1);
     struct gpu_tree tree = gpu_tree_make(l, p.s->n_combines, p.all, span);

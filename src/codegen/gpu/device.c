@@ -207,7 +207,8 @@ LLVMValueRef gpu_is_last(struct cg_lowering *l, LLVMValueRef counter, int64_t co
     LLVMValueRef told = gpu_shared(l, 4), zero = gpu_i32(l, 0);
     call(l, "llvm.nvvm.membar.gl", 0, NULL);
     gpu_sync(l);
-    struct cg_branch one = cg_if_open(l, LLVMBuildICmp(b, LLVMIntEQ, l->gpu->place, zero, ""));
+    struct cg_branch one =
+        cg_if_open(l, LLVMBuildICmp(b, LLVMIntEQ, l->gpu->in_group, zero, ""));
     LLVMValueRef old = LLVMBuildAtomicRMW(b, LLVMAtomicRMWBinOpAdd, counter, gpu_i32(l, 1),
                                           LLVMAtomicOrderingMonotonic, false);
     LLVMValueRef is_last = LLVMBuildICmp(b, LLVMIntEQ, old, gpu_i32(l, count - 1), "");

@@ -19,7 +19,7 @@ bool gpu_is_repeated(const struct cg_lowering *l);
 void gpu_sync(struct cg_lowering *l);
 // The same of a warp.
 void gpu_sync_warp(struct cg_lowering *l);
-// From the thread `by` places on, or back, in the warp; from thread `from` of the warp.
+// From the thread of the warp whose number is `by` smaller, or larger; from thread `from` of the warp.
 struct cg_element gpu_shuffle_up(struct cg_lowering *l, const struct cg_element *t,
                                  unsigned by);
 struct cg_element gpu_shuffle_down(struct cg_lowering *l, const struct cg_element *t,

@@ -104,14 +104,14 @@ static void begin_function(struct cg_lowering *l, const char *symbol, unsigned e
     }
     struct cg_gpu *g = l->gpu;
     find_thread(l, n);
-    g->place = g->thread;
+    g->in_group = g->thread;
     g->number = gpu_i32(l, 0);
     if (g->columns) {
-        g->place = LLVMBuildUDiv(l->m.b, g->thread, gpu_i32(l, g->columns), "");
+        g->in_group = LLVMBuildUDiv(l->m.b, g->thread, gpu_i32(l, g->columns), "");
         g->number = LLVMBuildURem(l->m.b, g->thread, gpu_i32(l, g->columns), "");
     } else if (g->group < g->block) {
         g->number = LLVMBuildUDiv(l->m.b, g->thread, gpu_i32(l, g->group), "");
-        g->place = LLVMBuildURem(l->m.b, g->thread, gpu_i32(l, g->group), "");
+        g->in_group = LLVMBuildURem(l->m.b, g->thread, gpu_i32(l, g->group), "");
     }
     LLVMBuildBr(l->m.b, start);
     LLVMPositionBuilderAtEnd(l->m.b, start);

@@ -401,7 +401,7 @@ static void fold_round(struct cg_lowering *l, const struct gpu_fold *f,
     }
     if (may_miss)
         cg_if_close(l, &there);
-    LLVMValueRef leads = LLVMBuildICmp(b, LLVMIntEQ, m->place, gpu_i32(l, 0), "");
+    LLVMValueRef leads = LLVMBuildICmp(b, LLVMIntEQ, m->in_team, gpu_i32(l, 0), "");
     if (may_miss)
         leads = LLVMBuildAnd(b, leads, is_there, "");
     struct cg_element *all = arena_array(l->arena, struct cg_element, f->n + 1);

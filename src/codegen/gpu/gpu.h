@@ -101,11 +101,11 @@ struct cg_gpu {
     // Groups of a block whose threads stand so far apart, so that a warp has one of each; 0:
     // none do.
     unsigned columns;
-    LLVMValueRef thread; // i32: in the block
-    LLVMValueRef place;  // i32: in the group
-    LLVMValueRef number; // i32: of the group in the block
-    bool is_alone;       // inside of a loop that is shared out
-    bool is_same;        // inside of one that every thread of the group does all of
+    LLVMValueRef thread;   // i32: in the block
+    LLVMValueRef in_group; // i32: of the thread in the group
+    LLVMValueRef number;   // i32: of the group in the block
+    bool is_alone;         // inside of a loop that is shared out
+    bool is_same;          // inside of one that every thread of the group does all of
     struct gpu_phase phase;
     struct gpu_function function;
     struct gpu_tile tile;

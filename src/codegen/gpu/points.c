@@ -186,25 +186,25 @@ void gpu_map(struct cg_lowering *l, nest_id loop)
     int64_t group = l->gpu->group, at_once = p.s->at_once;
     gpu_sync_to_put(l, p.s->body);
     l->gpu->is_alone = true;
-    LLVMValueRef place = gpu_wide(l, l->gpu->place);
+    LLVMValueRef in_group = gpu_wide(l, l->gpu->in_group);
     if (p.s->level == NEST_IN_ROW) {
         map_as_row(l, &p);
     } else if (at_once) {
-        struct cg_loop turn = cg_loop_open(l, place, cg_int(l->module, p.count),
+        struct cg_loop turn = cg_loop_open(l, in_group, cg_int(l->module, p.count),
                                            cg_int(l->module, at_once * group));
         gpu_points_turns(l, &p, turn.index, at_once, group);
         cg_loop_close(l, &turn);
     } else if (p.s->turns) {
         for (int64_t k = 0; k < p.s->turns; k++)
-            gpu_points_body(l, &p, LLVMBuildAdd(b, place, cg_int(l->module, k * group), ""));
+            gpu_points_body(l, &p, LLVMBuildAdd(b, in_group, cg_int(l->module, k * group), ""));
     } else {
         struct cg_loop turn =
-            cg_loop_open(l, place, cg_int(l->module, p.count), cg_int(l->module, group));
+            cg_loop_open(l, in_group, cg_int(l->module, p.count), cg_int(l->module, group));
         gpu_points_body(l, &p, turn.index);
         cg_loop_close(l, &turn);
     }
     l->gpu->is_alone = false;
-    // Another thread may put what comes next in the same place in a later turn of a loop over time.
+    // Another thread may put what comes next in the same element in a later turn of a loop over time.
     if (l->gpu->waits.shares_locals || l->gpu->waits.passes_on || l->around.time)
         gpu_sync(l);
 }

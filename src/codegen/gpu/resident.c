@@ -208,7 +208,7 @@ void gpu_resident_kernel(struct cg_resident *r, const struct cg_kernel_step *ste
     LLVMValueRef *arguments = arena_array(m->arena, LLVMValueRef, n + GPU_PHASE_PARAMETERS);
     LLVMValueRef f = LLVMGetNamedFunction(m->module, step->symbol);
     LLVMValueRef unit = LLVMBuildUDiv(b, r->thread, i32(r, threads), "");
-    LLVMValueRef place = LLVMBuildURem(b, r->thread, i32(r, threads), "");
+    LLVMValueRef thread = LLVMBuildURem(b, r->thread, i32(r, threads), "");
     LLVMValueRef number = LLVMBuildMul(b, unit, r->count, "");
     number = LLVMBuildAdd(b, number, r->number, "");
     LLVMValueRef takes_part =
@@ -216,11 +216,11 @@ void gpu_resident_kernel(struct cg_resident *r, const struct cg_kernel_step *ste
                      LLVMBuildICmp(b, LLVMIntULT, LLVMBuildZExt(b, number, m->i64, ""),
                                    cg_int(m, chunks_of(step)), ""),
                      "");
-    takes_part = LLVMBuildAnd(b, takes_part,
-                              LLVMBuildICmp(b, LLVMIntULT, place, i32(r, step->block), ""), "");
+    takes_part = LLVMBuildAnd(
+        b, takes_part, LLVMBuildICmp(b, LLVMIntULT, thread, i32(r, step->block), ""), "");
     LLVMBasicBlockRef exit = if_open(r, takes_part);
     memcpy(arguments, operands, n * sizeof *operands);
-    arguments[n++] = place;
+    arguments[n++] = thread;
     arguments[n++] = number;
     arguments[n++] = LLVMBuildMul(b, r->count, i32(r, beside), "");
     arguments[n++] = threads == r->block ? i32(r, 0) : LLVMBuildAdd(b, unit, i32(r, 1), "");

@@ -9,8 +9,8 @@
 struct gpu_member gpu_member_of(struct cg_lowering *l, const struct map_row *r)
 {
     LLVMValueRef size = gpu_i32(l, r->team);
-    struct gpu_member m = {.team = LLVMBuildUDiv(l->m.b, l->gpu->place, size, ""),
-                           .place = LLVMBuildURem(l->m.b, l->gpu->place, size, "")};
-    m.offset = LLVMBuildMul(l->m.b, m.place, gpu_i32(l, r->lanes), "");
+    struct gpu_member m = {.team = LLVMBuildUDiv(l->m.b, l->gpu->in_group, size, ""),
+                           .in_team = LLVMBuildURem(l->m.b, l->gpu->in_group, size, "")};
+    m.offset = LLVMBuildMul(l->m.b, m.in_team, gpu_i32(l, r->lanes), "");
     return m;
 }

@@ -6,9 +6,9 @@
 #include "codegen/lower.h"
 #include "map/gpu.h"
 
-// A thread's place in its team, and where what it has of a window begins; i32.
+// A thread's team and its number in it, and where what it has of a window begins; i32.
 struct gpu_member {
-    LLVMValueRef team, place, offset;
+    LLVMValueRef team, in_team, offset;
 };
 struct gpu_member gpu_member_of(struct cg_lowering *l, const struct map_row *r);
 

@@ -37,7 +37,7 @@ struct cg_value gpu_scan_combine(struct cg_lowering *l, const struct scan *p, st
                                  struct cg_value y);
 // What leaves any element as it is: the sum of none is -0 then.
 struct cg_value gpu_scan_neutral(struct cg_lowering *l, const struct scan *p, unsigned lanes);
-// From the thread `by` places back in the warp, or from number `by`.
+// From the thread of the warp whose number is `by` smaller, or from number `by`.
 struct cg_value gpu_scan_shuffled(struct cg_lowering *l, struct cg_value v, bool is_up,
                                   unsigned by);
 // Reads the thread's elements from place `first` of the scan on; the neutral one behind the end.

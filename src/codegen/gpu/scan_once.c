@@ -142,12 +142,12 @@ static struct cg_value before_tile(struct cg_lowering *l, const struct scan *p,
     LLVMValueRef lane = gpu_wide(l, p->lane), size = cg_int(l->module, GPU_WARP);
     struct cg_value v[LEVELS];
     for (int i = 0; i < LEVELS - 1; i++) {
-        LLVMValueRef place = LLVMBuildURem(b, tile, size, "");
-        LLVMValueRef wanted = LLVMBuildICmp(b, LLVMIntULT, lane, place, "");
+        LLVMValueRef among_32 = LLVMBuildURem(b, tile, size, "");
+        LLVMValueRef wanted = LLVMBuildICmp(b, LLVMIntULT, lane, among_32, "");
         if (!i)
             wait_for(l, p, cg_at(l, l->module->i64, words[0], tile),
                      LLVMBuildICmp(b, LLVMIntEQ, lane, cg_int(l->module, 0), ""));
-        v[i] = fold_words(l, p, words[i], LLVMBuildSub(b, tile, place, ""), wanted);
+        v[i] = fold_words(l, p, words[i], LLVMBuildSub(b, tile, among_32, ""), wanted);
         tile = LLVMBuildUDiv(b, tile, size, "");
     }
     v[2] = before_groups(l, p, words[2], tile);

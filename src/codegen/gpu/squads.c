@@ -33,7 +33,7 @@ struct squads {
     struct gpu_network *w;
     struct map_squads of;
     int64_t points; // of a block
-    LLVMValueRef shared, place, number;
+    LLVMValueRef shared, in_squad, number;
     bool has_read, has_written; // rows since the squad was together
     bool is_apart;              // in a map that it shares out
 };
@@ -70,7 +70,7 @@ static void find_accesses(const struct cg_lowering *l, const struct squads *q,
 // Unit i of the thread, an i64.
 static LLVMValueRef unit(struct cg_lowering *l, const struct squads *q, int64_t i)
 {
-    return LLVMBuildAdd(l->m.b, gpu_wide(l, q->place), cg_int(l->module, i * MAP_SQUAD), "");
+    return LLVMBuildAdd(l->m.b, gpu_wide(l, q->in_squad), cg_int(l->module, i * MAP_SQUAD), "");
 }
 
 // Where unit i of the thread is in the row.
@@ -166,7 +166,7 @@ static void lower_contract(struct cg_lowering *l, const struct squads *q,
 static struct cg_branch one_open(struct cg_lowering *l, const struct squads *q)
 {
     LLVMValueRef zero = gpu_i32(l, 0);
-    return cg_if_open(l, LLVMBuildICmp(l->m.b, LLVMIntEQ, q->place, zero, ""));
+    return cg_if_open(l, LLVMBuildICmp(l->m.b, LLVMIntEQ, q->in_squad, zero, ""));
 }
 
 bool gpu_squads_put_open(struct cg_lowering *l, const struct gpu_network *w,
@@ -179,7 +179,7 @@ bool gpu_squads_put_open(struct cg_lowering *l, const struct gpu_network *w,
         return false;
     LLVMValueRef all = LLVMConstInt(l->module->i1, 1, 0), is_one = all, is_there = all;
     if (!q->is_apart)
-        is_one = LLVMBuildICmp(b, LLVMIntEQ, q->place, gpu_i32(l, 0), "");
+        is_one = LLVMBuildICmp(b, LLVMIntEQ, q->in_squad, gpu_i32(l, 0), "");
     if (is_of_point)
         is_there = LLVMBuildICmp(b, LLVMIntSLT, w->point, cg_int(l->module, w->points), "");
     *out = cg_if_open(l, LLVMBuildAnd(b, is_one, is_there, ""));
@@ -297,7 +297,7 @@ void gpu_squads_lower(struct cg_lowering *l, struct gpu_network *w, uint32_t at,
     w->memory = gpu_extra_operand(l, 0);
     g->network = w;
     q->shared = gpu_shared_start(&l->m);
-    q->place = LLVMBuildURem(b, g->thread, gpu_i32(l, MAP_SQUAD), "");
+    q->in_squad = LLVMBuildURem(b, g->thread, gpu_i32(l, MAP_SQUAD), "");
     q->number = LLVMBuildUDiv(b, g->thread, gpu_i32(l, MAP_SQUAD), "");
     gpu_lower_list(l, 0, at);
     load_matrices(l, q);

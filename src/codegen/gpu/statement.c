@@ -70,7 +70,7 @@ static void note_load(struct cg_lowering *l, nest_id buffer)
 static struct cg_branch one_open(struct cg_lowering *l)
 {
     LLVMValueRef zero = gpu_i32(l, 0);
-    return cg_if_open(l, LLVMBuildICmp(l->m.b, LLVMIntEQ, l->gpu->place, zero, ""));
+    return cg_if_open(l, LLVMBuildICmp(l->m.b, LLVMIntEQ, l->gpu->in_group, zero, ""));
 }
 
 // One thread of all; last of all where others may still be reading what was there.

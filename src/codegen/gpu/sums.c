@@ -112,9 +112,9 @@ static LLVMValueRef sums_base(struct cg_lowering *l, const struct gpu_network *w
 
 // ---- Blocks
 
-// Of a thread: its place among the accumulators, its first point and the one behind its last.
+// Of a thread: its number among the accumulators, its first point and the one behind its last.
 struct tile {
-    LLVMValueRef place, first, end, rows[2];
+    LLVMValueRef accumulator, first, end, rows[2];
     LLVMValueRef slots[MOST_SUMS]; // sums
     int64_t count;
 };
@@ -184,19 +184,19 @@ static void sum_points(struct cg_lowering *l, const struct gpu_network *w, struc
 }
 
 // Each thread has the accumulators of every 64th sum: they fold by halves.
-static void fold_places(struct cg_lowering *l, const struct gpu_network *w,
-                        const struct tile *t, LLVMValueRef memory, LLVMValueRef to)
+static void fold_accumulators(struct cg_lowering *l, const struct gpu_network *w,
+                              const struct tile *t, LLVMValueRef memory, LLVMValueRef to)
 {
     LLVMBuilderRef b = l->m.b;
     LLVMTypeRef lane = cg_memory_type(l->module, w->dtype);
     for (int64_t i = 0; i < t->count; i++) {
         LLVMValueRef at =
-            LLVMBuildAdd(b, t->place, cg_int(l->module, i * (FOLD_LANES + 1)), "");
+            LLVMBuildAdd(b, t->accumulator, cg_int(l->module, i * (FOLD_LANES + 1)), "");
         LLVMBuildStore(b, LLVMBuildLoad2(b, lane, t->slots[i], ""), cg_at(l, lane, memory, at));
     }
     gpu_barrier(&l->m);
-    struct cg_loop loop =
-        cg_loop_open(l, t->place, cg_int(l->module, t->count), cg_int(l->module, FOLD_LANES));
+    struct cg_loop loop = cg_loop_open(l, t->accumulator, cg_int(l->module, t->count),
+                                       cg_int(l->module, FOLD_LANES));
     LLVMValueRef v[FOLD_LANES];
     LLVMValueRef row = LLVMBuildMul(b, loop.index, cg_int(l->module, FOLD_LANES + 1), "");
     for (int64_t i = 0; i < FOLD_LANES; i++) {
@@ -231,9 +231,9 @@ static void lower_blocks(struct cg_lowering *l, const struct gpu_network *w,
     LLVMValueRef end = LLVMBuildAdd(b, from, cg_int(l->module, block), "");
     LLVMValueRef last = cg_int(l->module, w->points);
     LLVMValueRef is_short = LLVMBuildICmp(b, LLVMIntSGT, end, last, "");
-    struct tile t = {.place = gpu_wide(l, l->gpu->thread),
+    struct tile t = {.accumulator = gpu_wide(l, l->gpu->thread),
                      .end = LLVMBuildSelect(b, is_short, last, end, "")};
-    t.first = LLVMBuildAdd(b, from, t.place, "");
+    t.first = LLVMBuildAdd(b, from, t.accumulator, "");
     for (int i = 0; i < 2; i++)
         t.rows[i] =
             LLVMBuildLoad2(b, l->module->i64, cg_at(l, l->module->i64, tables[i], task), "");
@@ -248,7 +248,7 @@ static void lower_blocks(struct cg_lowering *l, const struct gpu_network *w,
             LLVMBuildICmp(b, LLVMIntSLT, task, cg_int(l->module, ends[kind]), "");
         struct cg_branch its = cg_if_open(l, LLVMBuildAnd(b, least, most, ""));
         sum_points(l, w, &t, (enum sum_kind)kind);
-        fold_places(l, w, &t, memory, to);
+        fold_accumulators(l, w, &t, memory, to);
         cg_if_close(l, &its);
     }
     cg_loop_close(l, &chunk);
@@ -278,7 +278,7 @@ static void lower_tree(struct cg_lowering *l, const struct gpu_network *w,
     LLVMValueRef at = LLVMBuildMul(b, sum, cg_int(l->module, w->blocks), "");
     struct cg_results rows = {.base = {cg_at(l, lane, results_base(l, w), at)}};
     struct cg_element e = gpu_tree_rows(l, &a, &rows, gpu_i32(l, w->blocks), w->blocks);
-    LLVMValueRef is_first = LLVMBuildICmp(b, LLVMIntEQ, l->gpu->place, gpu_i32(l, 0), "");
+    LLVMValueRef is_first = LLVMBuildICmp(b, LLVMIntEQ, l->gpu->in_group, gpu_i32(l, 0), "");
     struct cg_branch one = cg_if_open(l, is_first);
     LLVMBuildStore(b, e.v[0], cg_at(l, lane, sums_base(l, w), sum));
     cg_if_close(l, &one);

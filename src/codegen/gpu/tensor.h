@@ -45,7 +45,7 @@ LLVMValueRef gpu_tensor_exponential(struct gpu_tensor *t, LLVMValueRef x, LLVMVa
 // weighs nothing then.
 LLVMValueRef gpu_tensor_reference(const struct gpu_tensor *t, LLVMValueRef top);
 LLVMValueRef gpu_tensor_largest(struct gpu_tensor *t, LLVMValueRef x, LLVMValueRef y);
-// Of the thread `by` places on or back.
+// Of the thread whose number differs in the bits of `by`.
 LLVMValueRef gpu_tensor_other(struct gpu_tensor *t, LLVMValueRef x, int by);
 
 // Rows of a matrix in memory, whose place is that of a load.

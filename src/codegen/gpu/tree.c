@@ -98,16 +98,16 @@ void gpu_tree_top(struct cg_lowering *l, const struct gpu_tree *t, int64_t count
     }
 }
 
-// x and, where there is a thread so many places on, what it has.
+// x and, where there is a thread that is `distance` further on, what it has.
 static struct cg_element combine_with_neighbour(struct cg_lowering *l,
                                                 const struct cg_accumulator *a,
                                                 const struct cg_element *x, unsigned distance,
-                                                LLVMValueRef place, LLVMValueRef count)
+                                                LLVMValueRef in_group, LLVMValueRef count)
 {
     LLVMBuilderRef b = l->m.b;
     struct cg_element y = gpu_shuffle_down(l, x, distance);
     struct cg_element both = cg_element_combine(l, a, x, &y);
-    LLVMValueRef other = LLVMBuildAdd(b, place, gpu_i32(l, distance), "");
+    LLVMValueRef other = LLVMBuildAdd(b, in_group, gpu_i32(l, distance), "");
     LLVMValueRef is_there = LLVMBuildICmp(b, LLVMIntULT, other, count, "");
     for (int part = 0; part < 3; part++)
         if (x->v[part])
@@ -130,7 +130,7 @@ static struct cg_element by_warp(struct cg_lowering *l, const struct cg_accumula
                                  const struct cg_results *rows, LLVMValueRef count,
                                  int64_t most)
 {
-    LLVMValueRef lane = LLVMBuildAnd(l->m.b, l->gpu->place, gpu_i32(l, GPU_WARP - 1), "");
+    LLVMValueRef lane = LLVMBuildAnd(l->m.b, l->gpu->in_group, gpu_i32(l, GPU_WARP - 1), "");
     struct cg_element t = load_row(l, a, rows, lane, most);
     for (unsigned distance = 1; distance < most; distance *= 2)
         t = combine_with_neighbour(l, a, &t, distance, lane, count);
@@ -172,7 +172,7 @@ static struct cg_element by_thread(struct cg_lowering *l, const struct cg_accumu
                                    int64_t span)
 {
     LLVMBuilderRef b = l->m.b;
-    LLVMValueRef first = LLVMBuildMul(b, l->gpu->place, gpu_i32(l, span), "");
+    LLVMValueRef first = LLVMBuildMul(b, l->gpu->in_group, gpu_i32(l, span), "");
     LLVMValueRef rest = LLVMBuildSub(b, count, first, "");
     struct gpu_tree tree = gpu_tree_make(l, 1, a, span);
     // Those of which there are fewer than a span are of one thread; the stack tells what it has.
@@ -245,16 +245,16 @@ struct cg_element gpu_tree_rows(struct cg_lowering *l, const struct cg_accumulat
         count = LLVMBuildUDiv(b, count, gpu_i32(l, span), "");
         most = (most + span - 1) / span;
     } else {
-        t = load_row(l, a, rows, g->place, most);
+        t = load_row(l, a, rows, g->in_group, most);
     }
     for (unsigned distance = 1; distance < GPU_WARP; distance *= 2)
-        t = combine_with_neighbour(l, a, &t, distance, g->place, count);
+        t = combine_with_neighbour(l, a, &t, distance, g->in_group, count);
     if (g->group == GPU_WARP)
         return gpu_shuffle_from(l, &t, gpu_i32(l, 0));
     int64_t warps = g->group / GPU_WARP;
     struct cg_results of_warps = gpu_shared_results(l, a, warps);
-    LLVMValueRef lane = LLVMBuildAnd(b, g->place, gpu_i32(l, GPU_WARP - 1), "");
-    LLVMValueRef warp = LLVMBuildUDiv(b, g->place, gpu_i32(l, GPU_WARP), "");
+    LLVMValueRef lane = LLVMBuildAnd(b, g->in_group, gpu_i32(l, GPU_WARP - 1), "");
+    LLVMValueRef warp = LLVMBuildUDiv(b, g->in_group, gpu_i32(l, GPU_WARP), "");
     struct cg_branch leads =
         cg_if_open(l, LLVMBuildICmp(b, LLVMIntEQ, lane, gpu_i32(l, 0), ""));
     gpu_row_store(l, a, &of_warps, gpu_wide(l, warp), &t);
