@@ -353,13 +353,13 @@ void cg_store_at(struct cg_lowering *l, LLVMValueRef base, jot_dtype d,
     unsigned align = l->access.align ? l->access.align : dtype_get(dtype_real(d))->bytes;
     struct cg_parts p = split_near(l, x, all);
     v.re = cg_to_memory(l, v.re, d);
-    bool same_place = l->vector.lanes > 1 && !p.factor && !p.varying;
-    if (l->vector.lanes > 1 && !same_place) {
+    bool same_element = l->vector.lanes > 1 && !p.factor && !p.varying;
+    if (l->vector.lanes > 1 && !same_element) {
         LLVMValueRef mask = cg_and_masks(l, l->vector.mask, cg_wide(l, guard));
         store_vector(l, lane, base, &p, align, mask, cg_wide_value(l, v));
         return;
     }
-    if (same_place)
+    if (same_element)
         speak_for_all(l, &v, &guard);
     struct cg_branch branch = {0};
     if (guard)
@@ -442,7 +442,7 @@ static LLVMValueRef guard_of_all(struct cg_lowering *l, nest_id guard)
                : NULL;
 }
 
-// An element of a constant at a place that is a number.
+// An element of a constant at an index that is a number.
 static bool load_number(struct cg_lowering *l, const struct nest_statement *s,
                         struct cg_value *out)
 {
@@ -476,7 +476,7 @@ struct cg_value cg_load(struct cg_lowering *l, const struct nest_statement *s)
         return v;
     if (l->marks[id].stack.memory) {
         LLVMTypeRef type = LLVMVectorType(cg_memory_type(l->module, d), l->vector.lanes);
-        LLVMValueRef all = LLVMBuildLoad2(l->m.b, type, cg_stack_place(l, id, type), "");
+        LLVMValueRef all = LLVMBuildLoad2(l->m.b, type, cg_stack_address(l, id, type), "");
         return (struct cg_value){cg_from_memory(l, all, d), NULL};
     }
     if (cg_is_own(l, s->buffer))
@@ -501,7 +501,7 @@ void cg_store(struct cg_lowering *l, const struct nest_statement *s, struct cg_v
     nest_id id = nest_id_of(l->nest, s);
     if (l->marks[id].stack.memory) {
         LLVMValueRef all = cg_to_memory(l, cg_wide(l, v.re), d);
-        LLVMBuildStore(l->m.b, all, cg_stack_place(l, id, LLVMTypeOf(all)));
+        LLVMBuildStore(l->m.b, all, cg_stack_address(l, id, LLVMTypeOf(all)));
         return;
     }
     if (l->gpu && l->module->hooks->store(l, s, v))

@@ -26,7 +26,7 @@ struct cg_value cg_load_at(struct cg_lowering *l, LLVMValueRef base, jot_dtype d
 void cg_store_at(struct cg_lowering *l, LLVMValueRef base, jot_dtype d,
                  const struct nest_index *x, LLVMValueRef guard, LLVMValueRef all,
                  struct cg_value v);
-// Of real numbers of an operand, at a place that no guard and no value decides.
+// Of real numbers of an operand, at an index that no guard and no value decides.
 bool cg_is_plain_load(const struct cg_lowering *l, const struct nest_statement *s);
 
 // Copies what a transposed load reads in a tile to memory where it is close together: row i is what

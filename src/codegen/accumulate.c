@@ -180,7 +180,7 @@ static void for_runs(struct cg_lowering *l, int64_t total, unsigned width, run *
 {
     int64_t whole = total / width * width;
     if (whole == width || (l->chunks.at && whole <= WRITTEN_OUT * (int64_t)width)) {
-        // With constant places, so that the accumulators of a short fold in a loop over time are
+        // With constant indices, so that the accumulators of a short fold in a loop over time are
         // registers.
         for (int64_t at = 0; at < whole; at += width)
             body(l, ctx, cg_int(l->module, at), width);
@@ -210,7 +210,7 @@ static void reset_run(struct cg_lowering *l, void *ctx, LLVMValueRef at, unsigne
     const struct cg_accumulator *a = ctx;
     struct cg_element t = cg_element_identity(l, a, lanes);
     if (cg_is_arg(a)) {
-        // The row of a lane is its place among the accumulators: that element comes first to it.
+        // The row of a lane is its number among the accumulators: that element comes first to it.
         LLVMValueRef row = LLVMBuildTrunc(l->m.b, at, l->module->i32, "");
         if (a->lanes > 1)
             row = LLVMBuildUDiv(l->m.b, row, LLVMConstInt(l->module->i32, a->lanes, 0), "");
@@ -243,7 +243,7 @@ static struct cg_element updated(struct cg_lowering *l, const struct cg_accumula
 {
     struct cg_element fresh = {{0}};
     if (cg_is_arg(a)) {
-        // Elements come in order, so an equal one never takes the place.
+        // Elements come in order, so an equal one never wins.
         struct cg_element element = {{0}};
         from_value(l, a, v, &element);
         LLVMValueRef wins = cg_wins(&l->m, a->op, a->dtype, element.v[0], old->v[0]);
@@ -397,7 +397,7 @@ struct finish {
     LLVMValueRef to_at, first_position;
 };
 
-void cg_element_place(struct cg_lowering *l, struct cg_element *t, LLVMValueRef first)
+void cg_element_to_sequence(struct cg_lowering *l, struct cg_element *t, LLVMValueRef first)
 {
     if (!t->v[2])
         return;
@@ -420,7 +420,7 @@ static void finish_lanes(struct cg_lowering *l, void *ctx, LLVMValueRef at, unsi
                           high = cg_element_lanes(l, &t, half, half);
         t = cg_element_combine(l, a, &low, &high);
     }
-    cg_element_place(l, &t, f->first_position);
+    cg_element_to_sequence(l, &t, f->first_position);
     cg_element_store(l, a, true, f->to, LLVMBuildAdd(l->m.b, f->to_at, at, ""), &t);
 }
 
@@ -439,7 +439,7 @@ static void copy_run(struct cg_lowering *l, void *ctx, LLVMValueRef at, unsigned
 {
     const struct finish *f = ctx;
     struct cg_element t = cg_element_load(l, f->a, false, f->a->base, at, lanes);
-    cg_element_place(l, &t, f->first_position);
+    cg_element_to_sequence(l, &t, f->first_position);
     cg_element_store(l, f->a, true, f->to, LLVMBuildAdd(l->m.b, f->to_at, at, ""), &t);
 }
 

@@ -18,8 +18,8 @@ struct cg_accumulator {
     bool own_axis;
     unsigned lanes;          // of an element in memory
     unsigned rows;           // accumulators that can be in use: at most CG_FOLD_LANES
-    struct nest_index index; // of a put: its place among the destinations
-    unsigned row_lanes;      // of a put whose places are one row that one map walks, or 0
+    struct nest_index index; // of a put: which of the destinations it is
+    unsigned row_lanes;      // of a put whose elements are one row that one map walks, or 0
     bool one_row;            // the memory is the row of one accumulator, others are kept aside
     bool is_later;           // a product after the block makes the result; no memory
     unsigned elements;       // of a short fold, one to each accumulator, or 0
@@ -87,7 +87,7 @@ struct cg_element cg_element_combine(struct cg_lowering *l, const struct cg_accu
 struct cg_element cg_element_lanes(struct cg_lowering *l, const struct cg_element *t,
                                    unsigned first, unsigned n);
 // Makes the position, in a block, one in the sequence: the block begins at first.
-void cg_element_place(struct cg_lowering *l, struct cg_element *t, LLVMValueRef first);
+void cg_element_to_sequence(struct cg_lowering *l, struct cg_element *t, LLVMValueRef first);
 struct cg_value cg_element_value(struct cg_lowering *l, const struct cg_accumulator *a,
                                  const struct cg_element *t);
 

@@ -115,18 +115,18 @@ unsigned cg_alone_turns(const struct cg_lowering *l, const struct nest_statement
 
 // ---- Values of the lane
 
-// The element at the place; n vectors.
-static LLVMValueRef element_at(struct cg_lowering *l, LLVMValueRef place, unsigned lanes,
+// The element of the lane; n vectors.
+static LLVMValueRef element_at(struct cg_lowering *l, LLVMValueRef lane, unsigned lanes,
                                unsigned n, const LLVMValueRef *v)
 {
     LLVMBuilderRef b = l->m.b;
     LLVMValueRef size = LLVMConstInt(l->module->i32, lanes, 0), x = NULL;
     if (!v[0] || cg_lanes_of(v[0]) == 1)
         return v[0];
-    LLVMValueRef part = LLVMBuildUDiv(b, place, size, "");
-    LLVMValueRef lane = LLVMBuildURem(b, place, size, "");
+    LLVMValueRef part = LLVMBuildUDiv(b, lane, size, "");
+    LLVMValueRef in_vector = LLVMBuildURem(b, lane, size, "");
     for (unsigned c = 0; c < n; c++) {
-        LLVMValueRef y = LLVMBuildExtractElement(b, v[c], lane, "");
+        LLVMValueRef y = LLVMBuildExtractElement(b, v[c], in_vector, "");
         LLVMValueRef is_it =
             LLVMBuildICmp(b, LLVMIntEQ, part, LLVMConstInt(l->module->i32, c, 0), "");
         x = x ? LLVMBuildSelect(b, is_it, y, x, "") : y;
@@ -137,7 +137,7 @@ static LLVMValueRef element_at(struct cg_lowering *l, LLVMValueRef place, unsign
 // What one lane has of the values, where the loop reads those.
 struct lane_values {
     struct cg_lowering *l;
-    LLVMValueRef place;
+    LLVMValueRef lane;
     struct cg_value *of_lane;
     bool *is_known; // or made in the loop
 };
@@ -154,8 +154,8 @@ static void know(struct lane_values *v, nest_id id)
         re[n] = l->values[id].re;
         im[n] = l->values[id].im;
     }
-    v->of_lane[id] = (struct cg_value){element_at(l, v->place, l->vector.lanes, n, re),
-                                       element_at(l, v->place, l->vector.lanes, n, im)};
+    v->of_lane[id] = (struct cg_value){element_at(l, v->lane, l->vector.lanes, n, re),
+                                       element_at(l, v->lane, l->vector.lanes, n, im)};
 }
 
 static void know_all(struct lane_values *v, uint32_t n, const nest_id *ids)
@@ -198,11 +198,11 @@ static void know_block(struct lane_values *v, uint32_t block)
 }
 
 static struct cg_value *values_of_lane(struct cg_lowering *l, const struct nest_statement *s,
-                                       LLVMValueRef place)
+                                       LLVMValueRef lane)
 {
     uint32_t n = (uint32_t)l->nest->values.count + 1;
     struct lane_values v = {.l = l,
-                            .place = place,
+                            .lane = lane,
                             .of_lane = arena_array(l->arena, struct cg_value, n),
                             .is_known = arena_array(l->arena, bool, n)};
     for (uint32_t i = 0; i < s->n_in; i++)
@@ -239,7 +239,7 @@ static struct move move_of(struct cg_lowering *l, const struct cg_alone *a, nest
     return m;
 }
 
-// Whole vectors at places that are constant, so that they are registers.
+// Whole vectors at indices that are constant, so that they are registers.
 static void move_short(const struct move *m, int64_t i, unsigned part, bool back)
 {
     struct cg_lowering *l = m->l;
@@ -253,7 +253,7 @@ static void move_short(const struct move *m, int64_t i, unsigned part, bool back
         v[c] = LLVMBuildLoad2(b, vector, at[c], "");
     }
     if (!back) {
-        LLVMBuildStore(b, element_at(l, m->alone->place, m->lanes, m->vectors, v), to);
+        LLVMBuildStore(b, element_at(l, m->alone->lane, m->lanes, m->vectors, v), to);
         return;
     }
     LLVMValueRef x = LLVMBuildLoad2(b, m->type, to, "");
@@ -269,13 +269,13 @@ static void move_long(const struct move *m, LLVMValueRef i, unsigned part, bool 
     struct cg_lowering *l = m->l;
     LLVMBuilderRef b = l->m.b;
     LLVMValueRef size = LLVMConstInt(l->module->i32, m->lanes, 0), base = m->of_vectors[0];
-    LLVMValueRef vector = LLVMBuildUDiv(b, m->alone->place, size, "");
-    LLVMValueRef lane = LLVMBuildURem(b, m->alone->place, size, "");
+    LLVMValueRef vector = LLVMBuildUDiv(b, m->alone->lane, size, "");
+    LLVMValueRef in_vector = LLVMBuildURem(b, m->alone->lane, size, "");
     for (unsigned c = 1; c < m->vectors; c++)
         base = LLVMBuildSelect(
             b, LLVMBuildICmp(b, LLVMIntEQ, vector, LLVMConstInt(l->module->i32, c, 0), ""),
             m->of_vectors[c], base, "");
-    base = cg_at(l, m->type, base, LLVMBuildZExt(b, lane, l->module->i64, ""));
+    base = cg_at(l, m->type, base, LLVMBuildZExt(b, in_vector, l->module->i64, ""));
     base = cg_at(l, m->type, base, cg_int(l->module, part * m->lanes));
     LLVMValueRef there =
         cg_at(l, m->type, base, cg_times(l, i, (int64_t)m->parts * m->between * m->lanes));
@@ -329,18 +329,18 @@ static void take_locals(struct cg_lowering *l, struct cg_alone *a,
 
 LLVMValueRef cg_alone_mask(struct cg_lowering *l, const struct cg_alone *a, unsigned c)
 {
-    LLVMValueRef places = cg_sequence(l->module, l->module->i32, l->vector.lanes,
-                                      (int64_t)c * l->vector.lanes, 1);
-    return LLVMBuildICmp(l->m.b, LLVMIntEQ, places, cg_splat(&l->m, a->place, l->vector.lanes),
+    LLVMValueRef lanes = cg_sequence(l->module, l->module->i32, l->vector.lanes,
+                                     (int64_t)c * l->vector.lanes, 1);
+    return LLVMBuildICmp(l->m.b, LLVMIntEQ, lanes, cg_splat(&l->m, a->lane, l->vector.lanes),
                          "");
 }
 
 struct cg_alone cg_alone_open(struct cg_lowering *l, const struct nest_statement *s,
-                              LLVMValueRef place)
+                              LLVMValueRef lane)
 {
     LLVMBuilderRef b = l->m.b;
-    struct cg_alone a = {.loop = nest_id_of(l->nest, s), .place = place};
-    struct cg_value *values = values_of_lane(l, s, place);
+    struct cg_alone a = {.loop = nest_id_of(l->nest, s), .lane = lane};
+    struct cg_value *values = values_of_lane(l, s, lane);
     take_locals(l, &a, s);
     a.outer.values = l->values;
     a.outer.buffers = l->buffers;
@@ -348,7 +348,7 @@ struct cg_alone cg_alone_open(struct cg_lowering *l, const struct nest_statement
     a.outer.chunks = l->chunks;
     a.index = l->axes[l->vector.axis];
     l->axes[l->vector.axis] =
-        LLVMBuildAdd(b, a.index, LLVMBuildZExt(b, place, l->module->i64, ""), "");
+        LLVMBuildAdd(b, a.index, LLVMBuildZExt(b, lane, l->module->i64, ""), "");
     l->values = values;
     l->buffers = a.buffers;
     l->vector.lanes = 1;

@@ -7,10 +7,10 @@
 #include "codegen/memory.h"
 
 // turns: how often the lanes go on together from one count of them to the next, 0 when all stay
-// together.  Between open and close what is lowered is for the lane at a place among all vectors.
+// together.  Between open and close what is lowered is for one lane of all vectors.
 struct cg_alone {
     nest_id loop;
-    LLVMValueRef place, index; // and what the index of lane 0 was
+    LLVMValueRef lane, index;  // of all vectors; what the index of lane 0 was
     struct cg_buffer *buffers; // with the locals of the lane
     bool *puts_back;           // by buffer
     struct {                   // what all lanes have
@@ -22,9 +22,9 @@ struct cg_alone {
 };
 unsigned cg_alone_turns(const struct cg_lowering *l, const struct nest_statement *s);
 struct cg_alone cg_alone_open(struct cg_lowering *l, const struct nest_statement *s,
-                              LLVMValueRef place);
+                              LLVMValueRef lane);
 void cg_alone_close(struct cg_lowering *l, const struct cg_alone *a);
-// The place as a mask of vector c.
+// The lane as a mask of vector c.
 LLVMValueRef cg_alone_mask(struct cg_lowering *l, const struct cg_alone *a, unsigned c);
 
 #endif

@@ -23,7 +23,7 @@ static bool is_known(const struct nest_statement *s)
 }
 
 // By buffer: the first element that is read, or one before it that is aligned as the array is; 0 where that
-// is not known, or of locals, results, what nothing reads, and constants, whose elements are known by their places.
+// is not known, or of locals, results, what nothing reads, and constants, whose elements are known by their numbers.
 static int64_t *begins_of(struct arena *arena, const struct nest *n, unsigned alignment)
 {
     int64_t *begins = arena_array(arena, int64_t, n->buffers.count + 1);
@@ -74,7 +74,7 @@ static void set_ranges(struct arena *arena, const struct nest_program *p, struct
     t->ranges = ranges;
 }
 
-// Of each operand of nests that are one there are as many elements as behind the last place where one begins.
+// Of each operand of nests that are one there are as many elements as behind the last element where one begins.
 static void take_least(int64_t *least, const struct nest *n, const int64_t *begins)
 {
     for (uint32_t i = 0; i < n->buffers.count; i++) {

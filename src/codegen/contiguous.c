@@ -59,14 +59,14 @@ static void store_past_caches(struct cg_lowering *l, LLVMValueRef v, LLVMValueRe
     l->access.has_streamed = true;
 }
 
-// Past the caches where the place is the start of a line: the line is not read first.
+// Past the caches where the address is the start of a line: the line is not read first.
 void cg_store_streamed(struct cg_lowering *l, LLVMValueRef v, LLVMValueRef at, unsigned align)
 {
     LLVMBuilderRef b = l->m.b;
-    LLVMValueRef place = LLVMBuildPtrToInt(b, at, l->module->i64, "");
-    place = LLVMBuildAnd(b, place, cg_int(l->module, COST_LINE_BYTES - 1), "");
+    LLVMValueRef address = LLVMBuildPtrToInt(b, at, l->module->i64, "");
+    LLVMValueRef in_line = LLVMBuildAnd(b, address, cg_int(l->module, COST_LINE_BYTES - 1), "");
     struct cg_branch starts =
-        cg_if_open(l, LLVMBuildICmp(b, LLVMIntEQ, place, cg_int(l->module, 0), ""));
+        cg_if_open(l, LLVMBuildICmp(b, LLVMIntEQ, in_line, cg_int(l->module, 0), ""));
     store_past_caches(l, v, at);
     cg_else_open(l, &starts);
     LLVMSetAlignment(LLVMBuildStore(b, v, at), align);

@@ -16,7 +16,7 @@ LLVMValueRef cg_load_contiguous(struct cg_lowering *l, LLVMTypeRef lane, LLVMVal
                                 unsigned lanes, unsigned align, LLVMValueRef mask);
 void cg_store_contiguous(struct cg_lowering *l, LLVMValueRef v, LLVMValueRef at, unsigned align,
                          LLVMValueRef mask);
-// Past the caches where the place is the start of a line.
+// Past the caches where the address is the start of a line.
 void cg_store_streamed(struct cg_lowering *l, LLVMValueRef v, LLVMValueRef at, unsigned align);
 // Whether puts of the buffer go past the caches: the buffer is larger than they, or the puts, one
 // after the other, are far apart.

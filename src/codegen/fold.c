@@ -69,9 +69,9 @@ static bool is_inner_axis(const struct cg_lowering *l, const nest_id *path, int 
     return false;
 }
 
-// How many places the axis has: of one of vector lanes whole vectors, so that rows do not begin in the middle of one
+// How many indices the axis has: of one of vector lanes whole vectors, so that rows do not begin in the middle of one
 // that has just been put.
-static int64_t places_of(const struct cg_lowering *l, nest_id axis)
+static int64_t indices_of(const struct cg_lowering *l, nest_id axis)
 {
     const struct nest_axis *a = &l->nest->axes.at[axis];
     bool is_in_lanes = !l->gpu && a->vector > 1;
@@ -102,8 +102,8 @@ static bool is_of_lanes(const struct cg_lowering *l, struct nest_term a, struct 
     return !l->gpu && l->nest->axes.at[a.id].vector > l->nest->axes.at[b.id].vector;
 }
 
-// Leaves no places between those that the terms reach; false where two elements of their axes may have one place.  Vector
-// lanes lie together.
+// Leaves no elements between those that the terms reach; false where two indices of their axes may have one element.
+// Vector lanes lie together.
 static bool close_gaps(const struct cg_lowering *l, struct nest_term *terms, uint32_t n)
 {
     int64_t reach = 0, closed = 0;
@@ -116,13 +116,13 @@ static bool close_gaps(const struct cg_lowering *l, struct nest_term *terms, uin
     sort_terms(terms, n, is_of_lanes, l);
     for (uint32_t i = 0; i < n; i++) {
         int64_t factor = closed + 1;
-        closed += factor * (places_of(l, terms[i].id) - 1);
+        closed += factor * (indices_of(l, terms[i].id) - 1);
         terms[i].factor = terms[i].factor < 0 && l->gpu ? -factor : factor;
     }
     return true;
 }
 
-// The part of a put's index that moves inside the fold, as places from 0 to count - 1.
+// The part of a put's index that moves inside the fold, as numbers from 0 to count - 1.
 static struct nest_index inner_index(const struct cg_lowering *l, const struct cg_fold_plan *p,
                                      nest_id put, int64_t *count)
 {
@@ -135,7 +135,7 @@ static struct nest_index inner_index(const struct cg_lowering *l, const struct c
     int64_t low = 0, high = 0;
     for (uint32_t i = 0; i < x->count; i++) {
         if (x->terms[i].is_value) {
-            // Any place of the buffer: the whole of it is accumulated.
+            // Any element of the buffer: the whole of it is accumulated.
             *count = l->nest->buffers.at[cg_statement(l, put)->buffer].count;
             return *x;
         }
@@ -145,7 +145,7 @@ static struct nest_index inner_index(const struct cg_lowering *l, const struct c
     bool is_closed = close_gaps(l, terms, kept);
     for (uint32_t i = 0; i < kept; i++) {
         int64_t extent =
-            is_closed ? places_of(l, terms[i].id) : l->nest->axes.at[terms[i].id].extent;
+            is_closed ? indices_of(l, terms[i].id) : l->nest->axes.at[terms[i].id].extent;
         int64_t reach = terms[i].factor * (extent - 1);
         low += reach < 0 ? reach : 0;
         high += reach > 0 ? reach : 0;
@@ -255,11 +255,11 @@ struct cg_fold_plan cg_fold_plan_make(struct cg_lowering *l, nest_id id, int64_t
     return p;
 }
 
-static LLVMValueRef place_in_block(struct cg_lowering *l, const struct cg_fold_plan *p,
-                                   LLVMValueRef at)
+static LLVMValueRef position_in_block(struct cg_lowering *l, const struct cg_fold_plan *p,
+                                      LLVMValueRef at)
 {
-    LLVMValueRef place = LLVMBuildAnd(l->m.b, at, cg_int(l->module, p->block - 1), "");
-    return LLVMBuildTrunc(l->m.b, place, l->module->i32, "");
+    LLVMValueRef position = LLVMBuildAnd(l->m.b, at, cg_int(l->module, p->block - 1), "");
+    return LLVMBuildTrunc(l->m.b, position, l->module->i32, "");
 }
 
 // The values that a fold yields go to its accumulators.
@@ -287,21 +287,21 @@ static void lower_element(struct cg_lowering *l, struct cg_fold_plan *p, LLVMVal
 
 enum { MANY_AXES = 4 };
 
-// A place in the sequence of many axes: LLVM's loop strength reduction looks for what to share in sums of as
+// A position in the sequence of many axes: LLVM's loop strength reduction looks for what to share in sums of as
 // many products, in a time that grows with more than their square.
-static LLVMValueRef place_apart(struct cg_lowering *l, const struct nest_statement *s,
-                                LLVMValueRef at)
+static LLVMValueRef position_apart(struct cg_lowering *l, const struct nest_statement *s,
+                                   LLVMValueRef at)
 {
     bool is_plain = s->n_axes < MANY_AXES || LLVMIsConstant(at) || l->gpu;
     return is_plain ? at : cg_apart(l->module, l->m.b, at);
 }
 
-// Axes but the last from a place in the sequence; returns the place along the last.
+// Axes but the last from a position in the sequence; returns the index along the last.
 static LLVMValueRef set_axes(struct cg_lowering *l, const struct nest_statement *s,
                              LLVMValueRef at)
 {
     LLVMBuilderRef b = l->m.b;
-    at = place_apart(l, s, at);
+    at = position_apart(l, s, at);
     for (uint32_t i = s->n_axes; i-- > 1;) {
         LLVMValueRef extent = cg_int(l->module, l->nest->axes.at[s->axes[i]].extent);
         l->axes[s->axes[i]] = LLVMBuildURem(b, at, extent, "");
@@ -311,27 +311,27 @@ static LLVMValueRef set_axes(struct cg_lowering *l, const struct nest_statement 
     return l->axes[s->axes[s->n_axes - 1]];
 }
 
-// In the block, of the lanes from a place in the sequence on.
+// In the block, of the lanes from a position in the sequence on.
 static LLVMValueRef positions(struct cg_lowering *l, const struct cg_fold_plan *p,
                               LLVMValueRef at)
 {
-    return LLVMBuildAdd(l->m.b, cg_splat(&l->m, place_in_block(l, p, at), l->vector.lanes),
+    return LLVMBuildAdd(l->m.b, cg_splat(&l->m, position_in_block(l, p, at), l->vector.lanes),
                         cg_sequence(l->module, l->module->i32, l->vector.lanes, 0, 1), "");
 }
 
-// The lanes of one window that belong to the sequence places [low, high).
+// The lanes of one window that belong to the positions [low, high).
 static LLVMValueRef window_mask(struct cg_lowering *l, LLVMValueRef at, unsigned first,
                                 LLVMValueRef low, LLVMValueRef high)
 {
     LLVMBuilderRef b = l->m.b;
     LLVMTypeRef lane = l->module->i64;
-    LLVMValueRef place =
+    LLVMValueRef position =
         LLVMBuildAdd(b, cg_splat(&l->m, at, l->vector.lanes),
                      cg_sequence(l->module, lane, l->vector.lanes, first, 1), "");
     LLVMValueRef above =
-        LLVMBuildICmp(b, LLVMIntSGE, place, cg_splat(&l->m, low, l->vector.lanes), "");
+        LLVMBuildICmp(b, LLVMIntSGE, position, cg_splat(&l->m, low, l->vector.lanes), "");
     LLVMValueRef below =
-        LLVMBuildICmp(b, LLVMIntSLT, place, cg_splat(&l->m, high, l->vector.lanes), "");
+        LLVMBuildICmp(b, LLVMIntSLT, position, cg_splat(&l->m, high, l->vector.lanes), "");
     return LLVMBuildAnd(b, above, below, "");
 }
 
@@ -354,7 +354,7 @@ static void parts_side_by_side(struct cg_lowering *l, struct cg_fold_plan *p, LL
     cg_chunks_close(l);
 }
 
-// Leaves the parts of a window that hold places of the row [low, high).
+// Leaves the parts of a window that hold positions of the row [low, high).
 static void clip_to_row(struct cg_lowering *l, const struct cg_fold_plan *p, LLVMValueRef at,
                         LLVMValueRef low, LLVMValueRef high, LLVMValueRef *begin,
                         LLVMValueRef *end)
@@ -367,7 +367,7 @@ static void clip_to_row(struct cg_lowering *l, const struct cg_fold_plan *p, LLV
     *end = LLVMBuildSelect(b, LLVMBuildICmp(b, LLVMIntSLT, last, *end, ""), last, *end, "");
 }
 
-// One window: as many parts of `lanes` as it takes.  base is the place of lane 0 along the last
+// One window: as many parts of `lanes` as it takes.  base is the index of lane 0 along the last
 // axis; low and high are NULL when every lane counts.
 static void window(struct cg_lowering *l, struct cg_fold_plan *p, LLVMValueRef at,
                    LLVMValueRef base, LLVMValueRef low, LLVMValueRef high)
@@ -422,7 +422,7 @@ static void shared_window(struct cg_lowering *l, struct cg_fold_plan *p, LLVMVal
     LLVMValueRef low = LLVMBuildMul(b, loop.index, e, "");
     LLVMValueRef high = LLVMBuildAdd(b, low, e, "");
     set_axes(l, s, low);
-    window(l, p, at, place_apart(l, s, LLVMBuildSub(b, at, low, "")), low, high);
+    window(l, p, at, position_apart(l, s, LLVMBuildSub(b, at, low, "")), low, high);
     cg_loop_close(l, &loop);
 }
 
@@ -469,7 +469,7 @@ static void own_axis_block(struct cg_lowering *l, struct cg_fold_plan *p, LLVMVa
     l->vector.varies = NULL;
 }
 
-void cg_fold_place(struct cg_lowering *l, struct cg_fold_plan *p, LLVMValueRef at)
+void cg_fold_set_position(struct cg_lowering *l, struct cg_fold_plan *p, LLVMValueRef at)
 {
     set_axes(l, cg_statement(l, p->statement), at);
     p->state.slot = LLVMBuildAnd(l->m.b, at, cg_int(l->module, CG_FOLD_LANES - 1), "");
@@ -477,13 +477,13 @@ void cg_fold_place(struct cg_lowering *l, struct cg_fold_plan *p, LLVMValueRef a
 
 void cg_fold_yield(struct cg_lowering *l, struct cg_fold_plan *p, LLVMValueRef at)
 {
-    yield(l, p, place_in_block(l, p, at));
+    yield(l, p, position_in_block(l, p, at));
 }
 
 void cg_fold_element(struct cg_lowering *l, struct cg_fold_plan *p, LLVMValueRef at)
 {
-    cg_fold_place(l, p, at);
-    lower_element(l, p, place_in_block(l, p, at));
+    cg_fold_set_position(l, p, at);
+    lower_element(l, p, position_in_block(l, p, at));
 }
 
 static uint64_t accumulator_bytes(const struct cg_fold_plan *p)
@@ -525,7 +525,7 @@ static void plain_block(struct cg_lowering *l, struct cg_fold_plan *p, LLVMValue
             LLVMValueRef at = cg_int(l->module, i);
             set_axes(l, s, at);
             p->state.slot = at;
-            lower_element(l, p, place_in_block(l, p, at));
+            lower_element(l, p, position_in_block(l, p, at));
         }
         return;
     }
@@ -600,8 +600,8 @@ static void store_put(struct cg_lowering *l, struct cg_fold_plan *p, uint32_t i)
     LLVMValueRef base = cg_buffer_base(l, s->buffer);
     struct cg_loop loops[64];
     LLVMValueRef zero = cg_int(l->module, 0), one = cg_int(l->module, 1);
-    bool any_place = inner.terms == s->index.terms;
-    if (any_place) {
+    bool any_element = inner.terms == s->index.terms;
+    if (any_element) {
         loops[depth++] = cg_loop_open(l, zero, cg_int(l->module, count), one);
     } else {
         for (int k = 0; k < n; k++)
@@ -614,10 +614,10 @@ static void store_put(struct cg_lowering *l, struct cg_fold_plan *p, uint32_t i)
                 l->axes[axis] = loops[depth++].index;
             }
     }
-    LLVMValueRef at = any_place ? loops[0].index : cg_index_value(l, &inner, JOT_I64);
+    LLVMValueRef at = any_element ? loops[0].index : cg_index_value(l, &inner, JOT_I64);
     struct cg_value v = cg_convert(
         &l->m, cg_result_load(l, a, &p->results[p->state.n_combines + i], at), a->dtype, d);
-    if (any_place) {
+    if (any_element) {
         LLVMTypeRef lane = cg_memory_type(l->module, d);
         LLVMBuildStore(l->m.b, v.re, cg_at(l, lane, base, at));
     } else {

@@ -39,9 +39,9 @@ struct cg_fold_plan {
 struct cg_fold_plan cg_fold_plan_make(struct cg_lowering *l, nest_id s, int64_t result_rows);
 void cg_fold_block(struct cg_lowering *l, struct cg_fold_plan *p, LLVMValueRef block,
                    LLVMValueRef row);
-// The element at a place of the sequence; in steps: its axes and accumulator, its body, its yield.
+// The element at a position of the sequence; in steps: its axes and accumulator, its body, its yield.
 void cg_fold_element(struct cg_lowering *l, struct cg_fold_plan *p, LLVMValueRef at);
-void cg_fold_place(struct cg_lowering *l, struct cg_fold_plan *p, LLVMValueRef at);
+void cg_fold_set_position(struct cg_lowering *l, struct cg_fold_plan *p, LLVMValueRef at);
 void cg_fold_yield(struct cg_lowering *l, struct cg_fold_plan *p, LLVMValueRef at);
 // Results of the fold from row 0: values of the combines, stores of the accumulating puts.
 void cg_fold_results(struct cg_lowering *l, struct cg_fold_plan *p);

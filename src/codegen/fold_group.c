@@ -69,7 +69,7 @@ static void one_accumulator(const struct group *g, unsigned i, struct cg_element
     LLVMValueRef apart = cg_int(l->module, (int64_t)(i * CG_FOLD_LANES / COST_FOLD_GROUP));
     struct cg_loop turn = cg_loop_open(l, LLVMBuildAdd(l->m.b, g->start, apart, ""), g->last,
                                        cg_int(l->module, CG_FOLD_LANES));
-    cg_fold_place(l, g->p, turn.index);
+    cg_fold_set_position(l, g->p, turn.index);
     f->slot = zero;
     cg_lower_block(l, cg_statement(l, g->p->statement)->body);
     cg_fold_yield(l, g->p, turn.index);

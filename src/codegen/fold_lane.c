@@ -3,7 +3,7 @@
 // together, as the row of a matrix does, each lane is folded by itself, along the row, and only
 // the results are put side by side.
 //
-//     par i < 256 {                      for 16 places of i:
+//     par i < 256 {                      for 16 values of i:
 //       fold k < 256 { w[256*i + k] }        16 times: a row, 16 elements at a time
 //       tanh, put                            tanh, put, 16 at a time
 //     }
@@ -29,7 +29,7 @@ static LLVMValueRef count_lanes(struct cg_lowering *l)
 void cg_lower_fold_by_lane(struct cg_lowering *l, nest_id id)
 {
     const struct nest_statement *s = cg_statement(l, id);
-    LLVMValueRef *places = arena_array(l->arena, LLVMValueRef, s->n_results + 1);
+    LLVMValueRef *slots = arena_array(l->arena, LLVMValueRef, s->n_results + 1);
     LLVMTypeRef *types = arena_array(l->arena, LLVMTypeRef, s->n_results + 1);
     LLVMBuilderRef b = l->m.b;
     struct cg_vector outer = l->vector;
@@ -37,9 +37,9 @@ void cg_lower_fold_by_lane(struct cg_lowering *l, nest_id id)
     for (uint32_t i = 0; i < s->n_results; i++) {
         LLVMTypeRef lane = cg_lane_type(l->module, l->nest->values.at[s->result + i].dtype);
         types[i] = cg_with_lanes(lane, l->vector.lanes);
-        places[i] = cg_alloca(l, types[i], 1);
+        slots[i] = cg_alloca(l, types[i], 1);
         if (l->vector.mask)
-            LLVMBuildStore(b, LLVMConstNull(types[i]), places[i]);
+            LLVMBuildStore(b, LLVMConstNull(types[i]), slots[i]);
     }
     l->vector.lanes = 1;
     l->vector.axis = NEST_NONE;
@@ -49,12 +49,12 @@ void cg_lower_fold_by_lane(struct cg_lowering *l, nest_id id)
     cg_lower_fold(l, id);
     for (uint32_t i = 0; i < s->n_results; i++) {
         LLVMTypeRef lane = LLVMGetElementType(types[i]);
-        LLVMBuildStore(b, l->values[s->result + i].re, cg_at(l, lane, places[i], loop.index));
+        LLVMBuildStore(b, l->values[s->result + i].re, cg_at(l, lane, slots[i], loop.index));
     }
     cg_loop_close(l, &loop);
     l->vector = outer;
     l->axes[outer.axis] = index;
     for (uint32_t i = 0; i < s->n_results; i++)
         l->values[s->result + i] =
-            (struct cg_value){LLVMBuildLoad2(b, types[i], places[i], ""), NULL};
+            (struct cg_value){LLVMBuildLoad2(b, types[i], slots[i], ""), NULL};
 }

@@ -24,7 +24,7 @@ static uint32_t root(uint32_t *above, uint32_t i)
     return i;
 }
 
-// Whether it is a number, or the place: each part may make it.
+// Whether it is a number, or the position: each part may make it.
 static bool is_common(const struct nest_statement *s)
 {
     return s->kind == NEST_CONST || s->kind == NEST_INDEX;

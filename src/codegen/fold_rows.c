@@ -25,7 +25,7 @@ enum stage { BEFORE, NUMBERS, AFTER };
 
 struct staged {
     const struct nest_block *body;
-    enum stage *of_value, *of_statement; // the latter by place in the body
+    enum stage *of_value, *of_statement; // the latter by number in the body
     LLVMValueRef *memory;                // per value of the body: TILE of them
 };
 
@@ -174,7 +174,7 @@ static void staged_elements(struct cg_lowering *l, struct cg_fold_plan *p,
         struct cg_loop element = cg_loop_open(l, tile.index, stop, step);
         at = LLVMBuildSub(b, element.index, tile.index, "");
         at = LLVMBuildUDiv(b, at, step, "");
-        cg_fold_place(l, p, element.index);
+        cg_fold_set_position(l, p, element.index);
         reload(l, t, stage, at);
         lower_stage(l, t, stage, at);
         if (stage == AFTER)

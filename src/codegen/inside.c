@@ -9,7 +9,7 @@
 //     %9 = le %8, 4095                   true: this is where the bound comes from
 //     %13 = min %8, 4095                 is %4
 //
-// So one comparison says that all of a wrapped, clipped and tested place is what was loaded.
+// So one comparison says that all of a wrapped, clipped and tested index is what was loaded.
 #include "codegen/inside.h"
 #include "codegen/lower.h"
 
@@ -82,7 +82,7 @@ static struct cg_fact of_op(const struct cg_lowering *l, struct cg_inside *p,
     return unknown;
 }
 
-// A load that can be made before all else of the block: its place is no value.
+// A load that can be made before all else of the block: its index is no value.
 static bool is_load_of(const struct cg_inside *p, nest_id id, const struct nest_statement *s)
 {
     bool is_inside = false;

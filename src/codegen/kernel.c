@@ -250,8 +250,8 @@ static uint64_t result_bytes(const struct cg_accumulator *a, int64_t rows)
 }
 
 // Results of all blocks in the memory of the step, one accumulator after the other.
-static uint64_t place_results(struct cg_lowering *l, struct cg_fold_plan *p,
-                              LLVMValueRef memory)
+static uint64_t lay_out_results(struct cg_lowering *l, struct cg_fold_plan *p,
+                                LLVMValueRef memory)
 {
     uint64_t at = 0;
     LLVMTypeRef byte = l->module->i8;
@@ -282,7 +282,7 @@ static void lower_fold_kernel(struct cg_lowering *l, const struct nest_block *bo
     for (uint32_t i = 0; i < l->nest->buffers.count; i++)
         n_operands += l->nest->buffers.at[i].role != NEST_LOCAL;
     struct cg_fold_plan p = cg_fold_plan_make(l, fold, 0);
-    out->partial_bytes = place_results(l, &p, operand(l, n_operands));
+    out->partial_bytes = lay_out_results(l, &p, operand(l, n_operands));
     struct cg_loop loop =
         cg_loop_open(l, LLVMGetParam(l->frame.function, 1), LLVMGetParam(l->frame.function, 2),
                      cg_int(l->module, 1));
@@ -302,7 +302,7 @@ static void lower_fold_kernel(struct cg_lowering *l, const struct nest_block *bo
     bind_buffers(&end);
     lower_simple(&end, body, 0, at);
     struct cg_fold_plan q = cg_fold_plan_make(&end, fold, 0);
-    place_results(&end, &q, operand(&end, n_operands));
+    lay_out_results(&end, &q, operand(&end, n_operands));
     for (uint32_t i = 0; i < q.state.n_combines + q.state.n_puts; i++)
         cg_results_combine(&end, &q.state.accumulators[i], &q.results[i], q.blocks);
     cg_fold_results(&end, &q);

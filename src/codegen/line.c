@@ -2,7 +2,7 @@
 // Rows that do not begin on cache lines, stored by whole lines all the same.
 //
 // A store across two lines dirties both, and each is fetched and written back twice when lanes are
-// many.  So a row keeps what its last line lacks until the next tile: of the two places of a row, a
+// many.  So a row keeps what its last line lacks until the next tile: of the two lines of a row, a
 // line takes the end of the lower one and the beginning of the higher one.
 #include "codegen/line.h"
 #include "codegen/contiguous.h"
@@ -24,12 +24,12 @@ static LLVMValueRef line_mask(struct cg_lowering *l, const struct cg_lines *x,
     LLVMTypeRef i32 = l->module->i32;
     LLVMValueRef skipped =
         LLVMBuildUDiv(b, LLVMBuildTrunc(b, phase, i32, ""), LLVMConstInt(i32, x->bytes, 0), "");
-    LLVMValueRef place =
+    LLVMValueRef element =
         LLVMBuildSub(b, cg_sequence(l->module, i32, n, n, 1), cg_splat(&l->m, skipped, n), "");
     LLVMValueRef low = cg_splat(&l->m, LLVMBuildTrunc(b, x->low, i32, ""), n);
     LLVMValueRef high = cg_splat(&l->m, LLVMBuildTrunc(b, x->high, i32, ""), n);
-    LLVMValueRef mask = LLVMBuildAnd(b, LLVMBuildICmp(b, LLVMIntUGE, place, low, ""),
-                                     LLVMBuildICmp(b, LLVMIntULT, place, high, ""), "");
+    LLVMValueRef mask = LLVMBuildAnd(b, LLVMBuildICmp(b, LLVMIntUGE, element, low, ""),
+                                     LLVMBuildICmp(b, LLVMIntULT, element, high, ""), "");
     if (!x->masks)
         return mask;
     LLVMTypeRef word = LLVMIntTypeInContext(l->module->context, l->vector.lanes);
@@ -56,19 +56,19 @@ static void store_row(struct cg_lowering *l, const struct cg_lines *x, LLVMValue
     bool above = x->falls != ends;
     LLVMValueRef to =
         LLVMBuildSub(b, cg_int(l->module, above ? COST_LINE_BYTES : 0), phase, "");
-    LLVMValueRef places = cg_at(
+    LLVMValueRef lines = cg_at(
         l, byte, x->rows, LLVMBuildMul(b, row, cg_int(l->module, 2 * COST_LINE_BYTES), ""));
     LLVMValueRef from = LLVMBuildSub(b, cg_int(l->module, COST_LINE_BYTES), phase, "");
-    LLVMValueRef v = cg_load_row(l, vector, cg_at(l, byte, places, from), x->bytes, NULL);
+    LLVMValueRef v = cg_load_row(l, vector, cg_at(l, byte, lines, from), x->bytes, NULL);
     cg_store_row(l, v, LLVMBuildGEP2(b, byte, at, &to, 1, ""),
                  whole ? COST_LINE_BYTES : x->bytes, whole ? NULL : line_mask(l, x, phase, row),
                  whole && x->streams);
     if (ends)
         return;
     // What this tile has is what the next one finds.
-    LLVMValueRef high = cg_at(l, byte, places, cg_int(l->module, COST_LINE_BYTES));
-    LLVMValueRef now = cg_load_row(l, vector, x->falls ? places : high, COST_LINE_BYTES, NULL);
-    cg_store_row(l, now, x->falls ? high : places, COST_LINE_BYTES, NULL, false);
+    LLVMValueRef high = cg_at(l, byte, lines, cg_int(l->module, COST_LINE_BYTES));
+    LLVMValueRef now = cg_load_row(l, vector, x->falls ? lines : high, COST_LINE_BYTES, NULL);
+    cg_store_row(l, now, x->falls ? high : lines, COST_LINE_BYTES, NULL, false);
 }
 
 // Lines of which only a part is stored are fetched, all of them at the same time.

@@ -5,7 +5,7 @@
 
 #include "codegen/lower.h"
 
-// The row of lane i takes place i of lines: what the tile before left, and what this one has.
+// The row of lane i takes number i of lines: what the tile before left, and what this one has.
 struct cg_lines {
     LLVMValueRef rows;    // [lane][2][elements of a line]
     LLVMValueRef outside; // where the row of lane 0 begins

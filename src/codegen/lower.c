@@ -151,11 +151,11 @@ static void lower_scan(struct cg_lowering *l, const struct nest_statement *s)
             slot.im = cg_alloca(l, LLVMTypeOf(start.im), 1);
             LLVMBuildStore(b, start.im, slot.im);
         }
-        l->values[yield->result + i] = slot; // the place, until the yield makes it the value
+        l->values[yield->result + i] = slot; // the slot, until the yield makes it the value
     }
-    struct cg_value *places = arena_array(l->arena, struct cg_value, yield->n_combines + 1);
+    struct cg_value *slots = arena_array(l->arena, struct cg_value, yield->n_combines + 1);
     for (uint32_t i = 0; i < yield->n_combines; i++)
-        places[i] = l->values[yield->result + i];
+        slots[i] = l->values[yield->result + i];
     int64_t n = cg_extent(l, s);
     struct cg_loop loop =
         cg_loop_open(l, cg_int(l->module, 0), cg_int(l->module, n), cg_int(l->module, 1));
@@ -169,8 +169,8 @@ static void lower_scan(struct cg_lowering *l, const struct nest_statement *s)
         for (uint32_t i = 0; i < yield->n_combines; i++) {
             const struct nest_combine *c = &yield->combines[i];
             struct cg_value v = cg_wide_value(l, l->values[c->value[0]]);
-            struct cg_value old = {LLVMBuildLoad2(b, LLVMTypeOf(v.re), places[i].re, ""),
-                                   v.im ? LLVMBuildLoad2(b, LLVMTypeOf(v.im), places[i].im, "")
+            struct cg_value old = {LLVMBuildLoad2(b, LLVMTypeOf(v.re), slots[i].re, ""),
+                                   v.im ? LLVMBuildLoad2(b, LLVMTypeOf(v.im), slots[i].im, "")
                                         : NULL};
             struct cg_value fresh = cg_combine(&l->m, c->op, c->dtype, old, v);
             if (!cg_has_neutral(c->op, c->dtype)) {
@@ -181,9 +181,9 @@ static void lower_scan(struct cg_lowering *l, const struct nest_statement *s)
                 if (v.im)
                     fresh.im = LLVMBuildSelect(b, first, v.im, fresh.im, "");
             }
-            LLVMBuildStore(b, fresh.re, places[i].re);
+            LLVMBuildStore(b, fresh.re, slots[i].re);
             if (fresh.im)
-                LLVMBuildStore(b, fresh.im, places[i].im);
+                LLVMBuildStore(b, fresh.im, slots[i].im);
             l->values[yield->result + i] = fresh;
         }
     }
@@ -262,7 +262,7 @@ void cg_lower_block(struct cg_lowering *l, uint32_t block)
     cg_lower_list(l, b->statements.at, b->statements.count);
 }
 
-// The body at one place of the vector axis, for every point of the tile if there is one.
+// The body at one index of the vector axis, for every point of the tile if there is one.
 static void lower_tile(struct cg_lowering *l, const struct nest_statement *s)
 {
     if (l->tile.axis == NEST_NONE) {
@@ -357,10 +357,10 @@ static void lower_lanes(struct cg_lowering *l, const struct nest_statement *s, n
         struct cg_branch branch = {0};
         if (!LLVMIsConstant(rest))
             branch = cg_if_open(l, LLVMBuildICmp(b, LLVMIntNE, rest, cg_int(l->module, 0), ""));
-        LLVMValueRef places = cg_sequence(l->module, l->module->i32, lanes, 0, 1);
+        LLVMValueRef lane_numbers = cg_sequence(l->module, l->module->i32, lanes, 0, 1);
         LLVMValueRef count =
             cg_splat(&l->m, LLVMBuildTrunc(b, rest, l->module->i32, ""), lanes);
-        l->vector.mask = l->vector.tail = LLVMBuildICmp(b, LLVMIntULT, places, count, "");
+        l->vector.mask = l->vector.tail = LLVMBuildICmp(b, LLVMIntULT, lane_numbers, count, "");
         l->axes[axis] = whole;
         lower_tile(l, s);
         l->vector.mask = l->vector.tail = NULL;
@@ -409,12 +409,12 @@ static void lower_group(struct cg_lowering *l, const struct nest_statement *s, u
     }
     cg_chunks_open(l, chunks);
     for (unsigned c = 0; c < chunks; c++) {
-        LLVMValueRef places =
+        LLVMValueRef lane_numbers =
                          cg_sequence(l->module, i32, l->vector.lanes, c * l->vector.lanes, 1),
                      mask = NULL;
         if (end)
-            mask = LLVMBuildICmp(b, LLVMIntULT, places, cg_splat(&l->m, count, l->vector.lanes),
-                                 "");
+            mask = LLVMBuildICmp(b, LLVMIntULT, lane_numbers,
+                                 cg_splat(&l->m, count, l->vector.lanes), "");
         cg_chunk_set(l, c, LLVMBuildAdd(b, index, cg_int(l->module, c * l->vector.lanes), ""),
                      mask, NULL);
     }

@@ -23,7 +23,7 @@ LLVMValueRef cg_alloca(struct cg_lowering *l, LLVMTypeRef type, uint64_t count)
 }
 
 // Bytes behind the base, in the entry block, for it is used wherever the memory is.
-static LLVMValueRef place_at_entry(struct cg_lowering *l, LLVMValueRef base, uint64_t bytes)
+static LLVMValueRef address_at_entry(struct cg_lowering *l, LLVMValueRef base, uint64_t bytes)
 {
     LLVMValueRef at = cg_int(l->module, (int64_t)bytes);
     LLVMBuilderRef b = LLVMCreateBuilderInContext(l->module->context);
@@ -37,7 +37,7 @@ LLVMValueRef cg_scratch(struct cg_lowering *l, uint64_t bytes)
 {
     if (bytes <= SMALL_BYTES || l->gpu)
         return cg_alloca(l, l->module->i8, bytes ? bytes : 1);
-    LLVMValueRef memory = place_at_entry(l, l->frame.scratch, l->frame.scratch_bytes);
+    LLVMValueRef memory = address_at_entry(l, l->frame.scratch, l->frame.scratch_bytes);
     l->frame.scratch_bytes += (bytes + 63) / 64 * 64;
     return memory;
 }
@@ -67,7 +67,7 @@ LLVMValueRef cg_buffer_base(struct cg_lowering *l, nest_id buffer)
     state->between = bytes > SMALL_BYTES ? chunks : 1;
     LLVMValueRef all = state->between > 1 ? cg_scratch(l, bytes * chunks) : NULL;
     for (unsigned c = 0; c < chunks; c++)
-        state->of_chunk[c] = all ? place_at_entry(l, all, row * c) : cg_scratch(l, bytes);
+        state->of_chunk[c] = all ? address_at_entry(l, all, row * c) : cg_scratch(l, bytes);
     state->base = state->of_chunk[0];
     return state->of_chunk[chunk];
 }

@@ -114,7 +114,7 @@ struct cg_onehot *cg_onehot_make(struct cg_lowering *l, uint32_t block)
     return o;
 }
 
-// Whether some lane of the vector at this place has the mark: the lane number, which wraps as the
+// Whether some lane of the vector at this index has the mark: the lane number, which wraps as the
 // comparison does, is below the number of lanes.
 static LLVMValueRef is_here(struct cg_lowering *l, uint32_t block, nest_id mark)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Locals of which every lane has one: contiguous along the lanes whatever the index says.  Where
-// only constant places are used LLVM makes registers of them.
+// only constant indices are used LLVM makes registers of them.
 #include "codegen/own.h"
 #include "codegen/access.h"
 #include "codegen/branch.h"
@@ -25,8 +25,8 @@ struct own {
     LLVMValueRef mask;
 };
 
-static struct own own_place(struct cg_lowering *l, const struct nest_statement *s,
-                            LLVMValueRef guard)
+static struct own own_access(struct cg_lowering *l, const struct nest_statement *s,
+                             LLVMValueRef guard)
 {
     LLVMBuilderRef b = l->m.b;
     jot_dtype d = l->nest->buffers.at[s->buffer].dtype;
@@ -77,8 +77,8 @@ static void store_part(struct cg_lowering *l, const struct own *o, LLVMValueRef 
 }
 
 // The same of a point of a network (points.c), whose rows may be farther apart.
-static LLVMValueRef point_place(struct cg_lowering *l, const struct nest_statement *s,
-                                unsigned part)
+static LLVMValueRef point_element(struct cg_lowering *l, const struct nest_statement *s,
+                                  unsigned part)
 {
     jot_dtype d = l->nest->buffers.at[s->buffer].dtype;
     const struct cg_buffer *buffer = &l->buffers[s->buffer];
@@ -106,7 +106,7 @@ static struct cg_value point_load(struct cg_lowering *l, const struct nest_state
     jot_dtype d = l->nest->buffers.at[s->buffer].dtype;
     struct cg_value v = {0};
     for (unsigned part = 0; part < (dtype_is_complex(d) ? 2 : 1); part++) {
-        LLVMValueRef x = point_read(l, d, point_place(l, s, part));
+        LLVMValueRef x = point_read(l, d, point_element(l, s, part));
         if (guard)
             x = LLVMBuildSelect(l->m.b, cg_wide(l, guard), x, LLVMConstNull(LLVMTypeOf(x)), "");
         *(part ? &v.im : &v.re) = cg_from_memory(l, x, d);
@@ -120,7 +120,7 @@ static void point_store(struct cg_lowering *l, const struct nest_statement *s,
     jot_dtype d = l->nest->buffers.at[s->buffer].dtype;
     unsigned bytes = dtype_get(dtype_real(d))->bytes;
     for (unsigned part = 0; part < (dtype_is_complex(d) ? 2 : 1); part++) {
-        LLVMValueRef to = point_place(l, s, part), x = cg_to_memory(l, part ? v.im : v.re, d);
+        LLVMValueRef to = point_element(l, s, part), x = cg_to_memory(l, part ? v.im : v.re, d);
         if (guard)
             x = LLVMBuildSelect(l->m.b, cg_wide(l, guard), x, point_read(l, d, to), "");
         LLVMSetAlignment(LLVMBuildStore(l->m.b, x, to),
@@ -134,7 +134,7 @@ struct cg_value cg_own_load(struct cg_lowering *l, const struct nest_statement *
     LLVMValueRef guard = s->guard == NEST_NONE ? NULL : l->values[s->guard].re;
     if (l->buffers[s->buffer].row)
         return point_load(l, s, guard);
-    struct own o = own_place(l, s, guard);
+    struct own o = own_access(l, s, guard);
     LLVMValueRef base = cg_buffer_base(l, s->buffer);
     struct cg_value v = {cg_from_memory(l, load_part(l, &o, base, 0), d), NULL};
     if (dtype_is_complex(d))
@@ -151,7 +151,7 @@ void cg_own_store(struct cg_lowering *l, const struct nest_statement *s, struct 
         point_store(l, s, guard, v);
         return;
     }
-    struct own o = own_place(l, s, guard);
+    struct own o = own_access(l, s, guard);
     LLVMValueRef base = cg_buffer_base(l, s->buffer);
     store_part(l, &o, base, 0, cg_to_memory(l, v.re, d));
     if (v.im)

@@ -70,14 +70,14 @@ static LLVMValueRef add_array(struct phases *w, uint32_t n)
     return array;
 }
 
-static LLVMValueRef at_place(struct phases *w, LLVMValueRef array, LLVMValueRef i)
+static LLVMValueRef entry_at(struct phases *w, LLVMValueRef array, LLVMValueRef i)
 {
     return LLVMBuildGEP2(w->b, w->m->ptr, array, &i, 1, "");
 }
 
-static void put_place(struct phases *w, LLVMValueRef array, uint32_t i, LLVMValueRef pointer)
+static void put_entry(struct phases *w, LLVMValueRef array, uint32_t i, LLVMValueRef pointer)
 {
-    LLVMBuildStore(w->b, pointer, at_place(w, array, number(w, i)));
+    LLVMBuildStore(w->b, pointer, entry_at(w, array, number(w, i)));
 }
 
 // ---- Memories
@@ -175,7 +175,7 @@ static LLVMValueRef operand(struct phases *w, uint32_t i)
 {
     if (w->gpu)
         return LLVMGetParam(w->function, i);
-    return LLVMBuildLoad2(w->b, w->m->ptr, at_place(w, w->buffers, number(w, i)), "");
+    return LLVMBuildLoad2(w->b, w->m->ptr, entry_at(w, w->buffers, number(w, i)), "");
 }
 
 static LLVMValueRef find_address(struct phases *w, uint32_t memory)
@@ -233,16 +233,16 @@ static LLVMValueRef operands_of(struct phases *w, const struct nest_step *t, boo
 {
     LLVMValueRef array = add_array(w, t->n_memories + has_partial);
     for (uint32_t i = 0; i < t->n_memories; i++)
-        put_place(w, array, i, begin_of(w, t, i));
+        put_entry(w, array, i, begin_of(w, t, i));
     if (has_partial)
-        put_place(w, array, t->n_memories, w->partial);
+        put_entry(w, array, t->n_memories, w->partial);
     return array;
 }
 
 static LLVMValueRef call_field(struct phases *w, unsigned field, LLVMTypeRef type, unsigned n,
                                LLVMValueRef *arguments)
 {
-    LLVMValueRef at = at_place(w, w->phases, number(w, field));
+    LLVMValueRef at = entry_at(w, w->phases, number(w, field));
     LLVMValueRef function = LLVMBuildLoad2(w->b, w->m->ptr, at, "");
     return LLVMBuildCall2(w->b, type, function, arguments, n, "");
 }

@@ -77,7 +77,7 @@ void phases_bind_operands(struct phases *w);
 void phases_add_step(struct phases *w, uint32_t i);
 // The loop that the step opens; returns how many trips it made.
 LLVMValueRef phases_add_loop(struct phases *w, uint32_t first);
-// Of a GPU: n memories like m from their places to others.
+// Of a GPU: n memories like m to others.
 void phases_copy(struct phases *w, unsigned n, const LLVMValueRef *to, const LLVMValueRef *from,
                  const struct nest_memory *m);
 

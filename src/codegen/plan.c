@@ -104,7 +104,7 @@ static uint32_t add_buffer(struct draft *d, uint32_t memory, struct nest_range r
 }
 
 // Partial results live after the program's own temporaries; steps run one after another, so all
-// kernels share one place.
+// kernels share one.
 static uint32_t partial_buffer(struct draft *d, uint64_t bytes)
 {
     uint64_t start = (d->program->arena_bytes + 63) / 64 * 64;
@@ -115,7 +115,7 @@ static uint32_t partial_buffer(struct draft *d, uint64_t bytes)
     return d->buffers.count - 1;
 }
 
-// Its place is known when all other places are (place_counter).
+// Its offset is known when all others are (lay_out_counter).
 static uint32_t counter_buffer(struct draft *d, uint32_t count)
 {
     uint64_t bytes = ((uint64_t)count * sizeof(uint32_t) + 63) / 64 * 64;
@@ -127,7 +127,7 @@ static uint32_t counter_buffer(struct draft *d, uint32_t count)
     return d->counter;
 }
 
-static uint64_t place_counter(struct draft *d)
+static uint64_t lay_out_counter(struct draft *d)
 {
     if (!d->counter_bytes)
         return 0;
@@ -490,7 +490,7 @@ jot_status cg_plan_write(struct arena *arena, const struct nest_program *program
     }
     if (has_kernels_alone(&d))
         launch_early(&d);
-    uint64_t zeroed_bytes = place_counter(&d);
+    uint64_t zeroed_bytes = lay_out_counter(&d);
     struct rt_plan plan = {.input_count = program->n_inputs,
                            .output_count = program->n_outputs,
                            .buffer_count = d.buffers.count,

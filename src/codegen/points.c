@@ -50,7 +50,7 @@ unsigned cg_network_lanes(const struct cg_lowering *l) { return 64 / widest(l); 
 
 // ---- Sums of products over points
 
-// The local that a load of the block reads for the value, element i of it at place i of the axis;
+// The local that a load of the block reads for the value, element i of it at index i of the axis;
 // NEST_NONE for any other value.
 static nest_id local_row_of(const struct cg_lowering *l, const struct nest_block *b,
                             nest_id value, nest_id axis)
@@ -160,8 +160,8 @@ static void find_lives(const struct cg_lowering *l, struct life *lives,
         find_lives(l, lives, t, at);
 }
 
-// The lowest place that no local has while this one lives.
-static int64_t find_place(const struct life *lives, uint32_t n, const struct life *x)
+// The lowest offset that no local has while this one lives.
+static int64_t find_offset(const struct life *lives, uint32_t n, const struct life *x)
 {
     int64_t at = 0;
     for (bool moved = true; moved;) {
@@ -179,7 +179,7 @@ static int64_t find_place(const struct life *lives, uint32_t n, const struct lif
     return at;
 }
 
-static void place_locals(struct cg_lowering *l, nest_id loop, int64_t trips)
+static void lay_out_locals(struct cg_lowering *l, nest_id loop, int64_t trips)
 {
     const struct nest_block *b = &l->nest->blocks.at[cg_statement(l, loop)->body];
     uint32_t n = l->nest->buffers.count;
@@ -209,7 +209,7 @@ static void place_locals(struct cg_lowering *l, nest_id loop, int64_t trips)
             to->base = to->of_chunk[0] = cg_scratch(l, (uint64_t)lives[i].bytes + 64);
             continue;
         }
-        lives[i].at = find_place(lives, n, &lives[i]);
+        lives[i].at = find_offset(lives, n, &lives[i]);
         if (lives[i].at + lives[i].bytes > total)
             total = lives[i].at + lives[i].bytes;
     }
@@ -234,14 +234,14 @@ static void set_lanes(struct cg_lowering *l, nest_id axis, LLVMValueRef at, LLVM
         LLVMBuildICmp(b, LLVMIntSLT,
                       cg_sequence(l->module, l->module->i32, l->vector.lanes, 0, 1), count, "");
     // What is kept of points with the same accumulators stands together.
-    LLVMValueRef place = LLVMBuildSub(b, at, first, ""), slot, trip;
-    slot = LLVMBuildAnd(b, place, cg_int(l->module, CG_FOLD_LANES - 1), "");
-    trip = LLVMBuildSub(b, place, slot, "");
+    LLVMValueRef point = LLVMBuildSub(b, at, first, ""), slot, trip;
+    slot = LLVMBuildAnd(b, point, cg_int(l->module, CG_FOLD_LANES - 1), "");
+    trip = LLVMBuildSub(b, point, slot, "");
     trip = LLVMBuildUDiv(b, trip, cg_int(l->module, CG_FOLD_LANES / l->vector.lanes), "");
-    place = cg_add(l, cg_times(l, slot, trips), trip);
+    LLVMValueRef row = cg_add(l, cg_times(l, slot, trips), trip);
     for (nest_id i = 0; i < l->nest->buffers.count; i++)
         if (l->buffers[i].is_kept)
-            l->buffers[i].offset = cg_times(l, place, l->nest->buffers.at[i].count);
+            l->buffers[i].offset = cg_times(l, row, l->nest->buffers.at[i].count);
 }
 
 static void lower_part(struct cg_lowering *l, nest_id id)
@@ -268,7 +268,7 @@ static void begin_lanes(struct cg_lowering *l, nest_id loop, unsigned lanes, int
     l->vector.axis = cg_statement(l, loop)->axes[0];
     l->vector.loop = loop;
     l->vector.lanes = lanes;
-    place_locals(l, loop, trips);
+    lay_out_locals(l, loop, trips);
 }
 
 static void end_lanes(struct cg_lowering *l)
@@ -304,7 +304,7 @@ static int64_t trips_of(const struct cg_fold_plan *p)
     return (block + CG_FOLD_LANES - 1) / CG_FOLD_LANES;
 }
 
-// The points of a block whose place modulo 64 is that of an accumulator from `slot` on.
+// The points of a block whose number modulo 64 is that of an accumulator from `slot` on.
 static void lower_slots(struct cg_lowering *l, struct cg_fold_plan *p, LLVMValueRef first,
                         LLVMValueRef last, LLVMValueRef slot)
 {

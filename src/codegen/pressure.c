@@ -25,8 +25,8 @@ struct live {
     nest_id loop; // whose lanes there are
     const bool *varies;
     unsigned lanes;
-    uint32_t *born, *last; // by value: places in the walk, from 1
-    uint32_t place;
+    uint32_t *born, *last;  // by value: numbers in the walk, from 1
+    uint32_t number;        // of the statement that the walk is at
     double times;           // that the loops around a statement inside a step turn
     VEC(struct span) loops; // over time
 };
@@ -50,7 +50,7 @@ static double vectors_of(const struct live *p, nest_id value)
 static void read_all(struct live *p, uint32_t n, const nest_id *values)
 {
     for (uint32_t i = 0; i < n; i++)
-        p->last[values[i]] = p->place;
+        p->last[values[i]] = p->number;
 }
 
 static void read(struct live *p, const struct nest_statement *s)
@@ -66,7 +66,7 @@ static void read(struct live *p, const struct nest_statement *s)
 static void bear(struct live *p, nest_id first, uint32_t n)
 {
     for (uint32_t i = 0; i < n; i++)
-        p->born[first + i] = p->last[first + i] = p->place;
+        p->born[first + i] = p->last[first + i] = p->number;
 }
 
 static void count_block(struct live *p, uint32_t block);
@@ -74,7 +74,7 @@ static void count_block(struct live *p, uint32_t block);
 static void count_loop(struct live *p, const struct nest_statement *s)
 {
     bool over_time = s->kind == NEST_SEQ || s->kind == NEST_WHILE;
-    uint32_t first = ++p->place, at = p->loops.count, n_values = p->l->nest->values.count;
+    uint32_t first = ++p->number, at = p->loops.count, n_values = p->l->nest->values.count;
     for (uint32_t i = 0; over_time && i < at; i++)
         if (p->loops.at[i].last == 0)
             p->loops.at[i].is_inner = false;
@@ -85,18 +85,18 @@ static void count_loop(struct live *p, const struct nest_statement *s)
     bear(p, s->first_carry, over_time ? s->n_in : 0);
     count_block(p, s->body);
     count_block(p, s->other);
-    p->place++;
+    p->number++;
     read_all(p, s->n_yields, s->yields);
     for (uint32_t i = 0; i < s->n_combines; i++)
         read_all(p, s->combines[i].n, s->combines[i].value);
     // What comes from outside is read again in the next iteration.
     for (uint32_t v = 0; s->kind != NEST_IF && v < n_values; v++)
         if (p->born[v] < first && p->last[v] > first)
-            p->last[v] = p->place;
+            p->last[v] = p->number;
     for (uint32_t i = 0; over_time && i < s->n_in; i++)
-        p->last[s->first_carry + i] = p->place;
+        p->last[s->first_carry + i] = p->number;
     if (over_time)
-        p->loops.at[at].last = p->place;
+        p->loops.at[at].last = p->number;
 }
 
 static bool is_row(const struct live *p, const struct nest_statement *s)
@@ -121,7 +121,7 @@ static void count(struct live *p, const struct nest_statement *s)
 static void count_block(struct live *p, uint32_t block)
 {
     nest_for_each (s, p->l->nest, block) {
-        p->place++;
+        p->number++;
         read(p, s);
         count(p, s);
         double times = p->times;
@@ -134,12 +134,12 @@ static void count_block(struct live *p, uint32_t block)
     }
 }
 
-// Vectors at a place of the walk.
-static double live_at(const struct live *p, uint32_t place)
+// Vectors that live at a statement of the walk.
+static double live_at(const struct live *p, uint32_t number)
 {
     double n = 0;
     for (uint32_t v = 0; v < p->l->nest->values.count; v++)
-        if (p->born[v] && p->born[v] < place && p->last[v] >= place)
+        if (p->born[v] && p->born[v] < number && p->last[v] >= number)
             n += vectors_of(p, v);
     return n;
 }

@@ -57,7 +57,7 @@ static cg_entry *load_code_generator(const char *path, const char *built)
     return entry;
 }
 
-// The part that begins at the place, which moves behind it.
+// The part that begins at *at, which moves behind it.
 static const char *part(const char **at, uint64_t size)
 {
     const char *start = *at;

@@ -57,7 +57,7 @@ static bool may_be_of_tile(const struct cg_lowering *l, nest_id id)
                (l->gpu ? COST_ROW_BYTES + 1 : COST_ROW_BYTES);
 }
 
-// Whether the places of two statements differ by a constant.
+// Whether the indices of two statements differ by a constant.
 static bool is_alike(const struct nest_statement *a, const struct nest_statement *b)
 {
     return a->kind == b->kind && a->buffer == b->buffer &&
@@ -92,7 +92,7 @@ static void add_tiles(struct cg_lowering *l, struct cg_records *r,
     }
 }
 
-// The statements of the block from number `from` on whose places differ by a constant.
+// The statements of the block from number `from` on whose indices differ by a constant.
 static void add_record(struct cg_lowering *l, struct cg_records *r, const struct nest_block *b,
                        uint32_t from)
 {
@@ -218,7 +218,7 @@ static void store_tile(struct cg_lowering *l, struct tile *t)
     }
 }
 
-// The next tile from number `from` on that has the place of s, or NULL.
+// The next tile from number `from` on that has the element of s, or NULL.
 static struct tile *next_tile(struct cg_lowering *l, const struct nest_statement *s,
                               uint32_t from)
 {
@@ -227,8 +227,8 @@ static struct tile *next_tile(struct cg_lowering *l, const struct nest_statement
         return NULL;
     for (uint32_t i = from; i < r->tiles.count; i++) {
         struct tile *t = &r->tiles.at[i];
-        int64_t place = s->index.constant - t->first;
-        if (is_alike(s, t->s) && place >= 0 && place < t->width)
+        int64_t element = s->index.constant - t->first;
+        if (is_alike(s, t->s) && element >= 0 && element < t->width)
             return t;
     }
     return NULL;

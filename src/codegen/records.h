@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the statements of a block, the body of a loop over vectors, load and put in places next to
+// What the statements of a block, the body of a loop over vectors, load and put in elements next to
 // each other for each lane.
 #ifndef CODEGEN_RECORDS_H
 #define CODEGEN_RECORDS_H
@@ -7,7 +7,7 @@
 #include "codegen/lower.h"
 
 // On a GPU, where lanes are threads of a warp, what is of one of them: elements from number `first` of
-// the row on, the place of which is `at`; those of its neighbours are `across` elements further.
+// the row on, the address of which is `at`; those of its neighbours are `across` elements further.
 #define CG_ROW_BYTES 128
 #define CG_ROW_WIDEST (CG_ROW_BYTES / 4)
 struct cg_record_row {

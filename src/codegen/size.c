@@ -26,7 +26,7 @@ static bool is_number(LLVMValueRef v)
 }
 
 // Numbers in the code are worth some instructions: LLVM takes them out of loops, and looks for registers
-// for them at each place that they are used.
+// for them at each use.
 #define OF_A_NUMBER 2
 
 static int64_t code_of_instruction(const struct cg_module *m, LLVMValueRef i)

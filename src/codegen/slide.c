@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loads of a loop over vectors whose places differ by less than a vector: what one of them reads,
+// Loads of a loop over vectors whose indices differ by less than a vector: what one of them reads,
 // the centre, stays in registers from turn to turn, and the others are shuffles of two of these.
 //
 //     for j in 16 .. 239:                before = x[0 ..], now = x[16 ..]
@@ -43,7 +43,7 @@ static bool may_slide(const struct cg_lowering *l, const struct nest_statement *
     return nest_index_factor(&s->index, axis) == 1;
 }
 
-// How far the place of s is behind that of the centre; 0 when it is elsewhere.
+// How far the index of s is behind that of the centre; 0 when it is elsewhere.
 static int64_t distance(const struct cg_lowering *l, const struct nest_statement *s,
                         const struct nest_statement *centre)
 {

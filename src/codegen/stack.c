@@ -103,7 +103,7 @@ static bool falls(const struct nest_statement *seq, const struct nest_statement 
     return (nest_index_factor(&s->index, seq->axes[0]) < 0) != seq->reverse;
 }
 
-void cg_stack_step(struct cg_lowering *l, const struct nest_statement *seq, LLVMValueRef place,
+void cg_stack_step(struct cg_lowering *l, const struct nest_statement *seq, LLVMValueRef step,
                    LLVMValueRef count)
 {
     const struct nest_block *b = &l->nest->blocks.at[seq->body];
@@ -112,11 +112,11 @@ void cg_stack_step(struct cg_lowering *l, const struct nest_statement *seq, LLVM
         nest_id id = b->statements.at[i];
         if (l->marks[id].stack.memory)
             l->marks[id].stack.row =
-                falls(seq, cg_statement(l, id)) ? LLVMBuildSub(l->m.b, last, place, "") : place;
+                falls(seq, cg_statement(l, id)) ? LLVMBuildSub(l->m.b, last, step, "") : step;
     }
 }
 
-LLVMValueRef cg_stack_place(struct cg_lowering *l, nest_id id, LLVMTypeRef vector)
+LLVMValueRef cg_stack_address(struct cg_lowering *l, nest_id id, LLVMTypeRef vector)
 {
     LLVMValueRef row = l->marks[id].stack.row;
     if (l->marks[id].stack.by_chunk)
@@ -285,7 +285,7 @@ LLVMValueRef cg_stack_row(struct cg_lowering *l, const struct nest_statement *se
     return at;
 }
 
-// A tile to or from the places next to each other that its lines take, or memory outside.
+// A tile to or from the elements next to each other that its lines take, or memory outside.
 static void move_one(struct cg_lowering *l, const struct nest_statement *seq,
                      const struct cg_stack *stack, struct tile *t)
 {

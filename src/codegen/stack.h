@@ -25,9 +25,9 @@ bool cg_stack_find(struct cg_lowering *l, const struct nest_statement *seq);
 int64_t cg_stack_steps(const struct cg_lowering *l); // a tile ends at times that are multiples
 void cg_stack_move(struct cg_lowering *l, const struct nest_statement *seq, enum nest_kind kind,
                    LLVMValueRef first, LLVMValueRef count);
-void cg_stack_step(struct cg_lowering *l, const struct nest_statement *seq, LLVMValueRef place,
+void cg_stack_step(struct cg_lowering *l, const struct nest_statement *seq, LLVMValueRef step,
                    LLVMValueRef count);
-LLVMValueRef cg_stack_place(struct cg_lowering *l, nest_id statement, LLVMTypeRef vector);
+LLVMValueRef cg_stack_address(struct cg_lowering *l, nest_id statement, LLVMTypeRef vector);
 // Whether the steps load or put neighbouring elements that nothing else in the loop asks for.
 bool cg_lies_along_time(const struct cg_lowering *l, const struct nest_statement *seq,
                         const struct nest_statement *s);

@@ -18,7 +18,7 @@ static LLVMValueRef spread(struct cg_lowering *l, const struct cg_strided *a, LL
     return LLVMBuildShuffleVector(l->m.b, v, between, LLVMConstVector(order, n), "");
 }
 
-// Which places of it count.
+// Which lanes of it count.
 static LLVMValueRef spread_mask(struct cg_lowering *l, const struct cg_strided *a,
                                 unsigned first, unsigned n, unsigned q)
 {
@@ -51,10 +51,10 @@ LLVMValueRef cg_load_strided(struct cg_lowering *l, const struct cg_strided *a, 
         bool is_last = q + 1 == a->factor && first + n == l->vector.lanes;
         next = cg_load_contiguous(l, a->lane, register_at(l, a, first, n, q), n, a->align,
                                   a->mask || is_last ? spread_mask(l, a, first, n, q) : NULL);
-        // Lane i is at place factor i: in this register, or in what there is of those before.
+        // Lane i is element factor * i: in this register, or in what there is of those before.
         for (unsigned i = 0; i < n; i++) {
-            unsigned place = a->factor * i, before = q == 1 && place < n ? place : i;
-            order[i] = LLVMConstInt(i32, place / n == q ? n + place % n : before, 0);
+            unsigned element = a->factor * i, before = q == 1 && element < n ? element : i;
+            order[i] = LLVMConstInt(i32, element / n == q ? n + element % n : before, 0);
         }
         v = v ? LLVMBuildShuffleVector(l->m.b, v, next, LLVMConstVector(order, n), "") : next;
     }

@@ -30,7 +30,7 @@ static bool is_point_local(const struct cg_lowering *l, nest_id buffer)
     return l->buffers[buffer].row == (int64_t)l->vector.lanes;
 }
 
-// Whether the element is of one unit, or of none, and of no other place that is data.
+// Whether the element is of one unit, or of none, and of no other index that is data.
 static bool is_of_unit(const struct cg_lowering *l, const struct nest_statement *s,
                        nest_id unit)
 {

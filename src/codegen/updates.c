@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loops that update places of an array, one step after the other: what does not depend on the
+// Loops that update elements of an array, one step after the other: what does not depend on the
 // array is computed for 16 steps at once, while the 16 before are made.
 //
 //     seq n < N {                            vectors %p, %g of the first 16 steps
@@ -8,10 +8,10 @@
 //     }                                        all of %g: y[p] += u[n] 16 times; else with tests
 //                                            }
 //
-// Places that were stored a turn ago are read at once. Were they of the same turn, every read of y
+// Elements that were stored a turn ago are read at once. Were they of the same turn, every read of y
 // would wait for them, and behind it all that follow.
 //
-// Where a place is a number that was loaded, once it is known to be inside (inside.c), nothing of it
+// Where an index is a number that was loaded, once it is known to be inside (inside.c), nothing of it
 // is computed.  Where one of 16 is not, others are near, and some steps from there on are as above.
 //
 //     for (n = 0; n < N;)
@@ -40,7 +40,7 @@ struct steps {
     nest_id guard;         // of all puts, or NEST_NONE
     uint32_t n_late;
     struct cg_inside inside;
-    bool is_inside;     // places are lowered as the numbers that were loaded
+    bool is_inside;     // indices are lowered as the numbers that were loaded
     LLVMValueRef *wide; // by value of a load: several steps of it
 };
 
@@ -107,7 +107,7 @@ static bool is_loaded(const struct steps *p, nest_id value)
     return p->inside.facts[value].kind == CG_LOADED;
 }
 
-// Whether all places are loaded numbers, and the guard holds, when those are inside.
+// Whether all indices are loaded numbers, and the guard holds, when those are inside.
 static bool find_inside(struct cg_lowering *l, struct steps *p)
 {
     bool any = false;
@@ -150,9 +150,10 @@ static LLVMValueRef kept_lane(struct cg_lowering *l, LLVMValueRef at, LLVMValueR
                               unsigned lane, jot_dtype d)
 {
     LLVMTypeRef type = LLVMGetElementType(LLVMGetAllocatedType(at));
-    LLVMValueRef place[] = {turn, cg_int(l->module, lane)};
-    LLVMValueRef v = LLVMBuildLoad2(l->m.b, LLVMGetElementType(type),
-                                    LLVMBuildInBoundsGEP2(l->m.b, type, at, place, 2, ""), "");
+    LLVMValueRef indices[] = {turn, cg_int(l->module, lane)};
+    LLVMValueRef v =
+        LLVMBuildLoad2(l->m.b, LLVMGetElementType(type),
+                       LLVMBuildInBoundsGEP2(l->m.b, type, at, indices, 2, ""), "");
     LLVMSetVolatile(v, 1);
     return d == JOT_BOOL ? LLVMBuildTrunc(l->m.b, v, l->module->i1, "") : v;
 }
@@ -175,8 +176,8 @@ static LLVMValueRef load_wide(struct cg_lowering *l, const struct nest_statement
     return v;
 }
 
-// The place of a step that is a loaded number: of numbers of 32 bits, two are loaded at once.
-static LLVMValueRef loaded_place(struct cg_lowering *l, const struct nest_statement *s,
+// The index of a step that is a loaded number: of numbers of 32 bits, two are loaded at once.
+static LLVMValueRef loaded_index(struct cg_lowering *l, const struct nest_statement *s,
                                  struct steps *p, nest_id value, unsigned lane)
 {
     LLVMBuilderRef b = l->m.b;
@@ -215,7 +216,7 @@ static void lower_wanted(struct cg_lowering *l, const struct nest_statement *s, 
     const struct cg_value *at = &p->kept[x->result];
     bool is_real = x->dtype == JOT_F32 || x->dtype == JOT_F64;
     if (p->is_inside && is_loaded(p, x->result))
-        l->values[x->result] = (struct cg_value){loaded_place(l, s, p, x->result, lane), NULL};
+        l->values[x->result] = (struct cg_value){loaded_index(l, s, p, x->result, lane), NULL};
     else if (is_real && is_next_to_next(x, s))
         l->values[x->result] = (struct cg_value){loaded_number(l, p, x, lane), NULL};
     else if (is_plain_load(x) && at->re)
@@ -372,7 +373,7 @@ static void lower_ahead(struct cg_lowering *l, const struct nest_statement *s, s
     cg_loop_close(l, &loop);
 }
 
-// Bits of 16 steps: whether all that they load as places is inside.
+// Bits of 16 steps: whether all that they load as indices is inside.
 static LLVMValueRef loads_inside(struct cg_lowering *l, const struct nest_statement *s,
                                  const struct steps *p, LLVMValueRef first)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loops over time that update places of an array.
+// Loops over time that update elements of an array.
 #ifndef CODEGEN_UPDATES_H
 #define CODEGEN_UPDATES_H
 

@@ -197,14 +197,14 @@ static LLVMValueRef active_bits(struct cg_lowering *l, const struct part *parts,
     return all;
 }
 
-// The loop of the one lane at a place among all vectors; its carries go where they were.
+// The loop of the one lane of all vectors; its carries go where they were.
 static void lower_alone(struct cg_lowering *l, const struct nest_statement *s,
-                        struct part *parts, LLVMValueRef place)
+                        struct part *parts, LLVMValueRef lane)
 {
     struct part init = {.carries = new_values(l, s->n_in)}, end, *p = parts;
     for (struct cg_turn t = {0}; cg_turn_next(l, &t); p++)
         set(l, s->first_carry, s->n_in, p->carries);
-    struct cg_alone alone = cg_alone_open(l, s, place);
+    struct cg_alone alone = cg_alone_open(l, s, lane);
     for (uint32_t i = 0; i < s->n_in; i++)
         init.carries[i] = l->values[s->first_carry + i];
     end.carries = new_values(l, s->n_in);
@@ -249,10 +249,10 @@ static LLVMBasicBlockRef leave_alone(struct cg_lowering *l, const struct nest_st
                     next);
     LLVMPositionBuilderAtEnd(b, alone);
     LLVMValueRef in_cttz[] = {bits, LLVMConstInt(l->module->i1, 0, 0)};
-    LLVMValueRef place = cg_intrinsic(&l->m, "llvm.cttz", word, 2, in_cttz);
+    LLVMValueRef lane = cg_intrinsic(&l->m, "llvm.cttz", word, 2, in_cttz);
     for (unsigned c = 0; c < count; c++)
         out[c] = parts[c];
-    lower_alone(l, s, out, LLVMBuildIntCast2(b, place, i32, 0, ""));
+    lower_alone(l, s, out, LLVMBuildIntCast2(b, lane, i32, 0, ""));
     LLVMBasicBlockRef end = LLVMGetInsertBlock(b);
     LLVMBuildBr(b, exit);
     LLVMPositionBuilderAtEnd(b, next);

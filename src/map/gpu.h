@@ -292,13 +292,13 @@ int64_t map_scan_chunk(int64_t length, int64_t points, unsigned columns);
 #define MAP_GRADIENT_QUERIES 128 // of a block
 
 // gpu_network.c: a map of nothing but products, for which the points have nothing to do; the local that is read at
-// place i of the axis, or NEST_NONE.
+// index i of the axis, or NEST_NONE.
 bool map_is_products(const struct nest *n, const struct nest_statement *s);
-nest_id map_row_of_place(const struct nest *n, nest_id value, nest_id axis);
+nest_id map_row_at(const struct nest *n, nest_id value, nest_id axis);
 // Where locals of a point are that are of no use at the same time, by buffer; their bytes are given, 0: none.  Notes
 // the statements that write them last.  Returns the bytes of all.
-int64_t map_network_places(const struct map_gpu *m, nest_id loop, const int64_t *bytes,
-                           int64_t *at, uint32_t *written);
+int64_t map_network_lay_out(const struct map_gpu *m, nest_id loop, const int64_t *bytes,
+                            int64_t *at, uint32_t *written);
 // Squads: what a contract reads of memory, and where it is in shared memory.
 #define MAP_SQUAD 4        // threads
 #define MAP_SQUAD_UNITS 16 // of a thread, at most

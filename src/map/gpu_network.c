@@ -3,7 +3,7 @@
 // which have the units of a layer in turn.
 //
 // Rows of units that no other thread of a squad needs are in registers, others in shared memory, and so are matrices.
-// Locals of a point that are of no use at the same time may be in the same place.
+// Locals of a point that are of no use at the same time may be in the same memory.
 #include "map/gpu.h"
 
 #define MOST_SIDE 64
@@ -15,8 +15,8 @@
 
 // ---- Products
 
-// The local that is read at place i of the axis, or NEST_NONE.
-nest_id map_row_of_place(const struct nest *n, nest_id value, nest_id axis)
+// The local that is read at index i of the axis, or NEST_NONE.
+nest_id map_row_at(const struct nest *n, nest_id value, nest_id axis)
 {
     const struct nest_statement *s = nest_maker_of(n, value);
     bool is_row = s->kind == NEST_LOAD && s->guard == NEST_NONE && s->index.count == 1 &&
@@ -31,8 +31,8 @@ static bool is_product(const struct nest *n, const struct nest_statement *map,
         put->index.count != 2)
         return false;
     int64_t width = n->axes.at[map->axes[1]].extent;
-    return map_row_of_place(n, put->in[0], map->axes[0]) != NEST_NONE &&
-           map_row_of_place(n, put->in[1], map->axes[1]) != NEST_NONE &&
+    return map_row_at(n, put->in[0], map->axes[0]) != NEST_NONE &&
+           map_row_at(n, put->in[1], map->axes[1]) != NEST_NONE &&
            nest_index_factor(&put->index, map->axes[0]) == width &&
            nest_index_factor(&put->index, map->axes[1]) == 1;
 }
@@ -80,8 +80,8 @@ static void find_lives(const struct nest *n, uint32_t *written, struct life *liv
         find_lives(n, written, lives, t, at);
 }
 
-// The lowest place that is free while the local lives.
-static int64_t find_place(const struct life *lives, nest_id n, const struct life *x)
+// The lowest offset that is free while the local lives.
+static int64_t find_offset(const struct life *lives, nest_id n, const struct life *x)
 {
     int64_t at = 0;
     for (nest_id i = 0; i < n; i++) {
@@ -95,8 +95,8 @@ static int64_t find_place(const struct life *lives, nest_id n, const struct life
     return at;
 }
 
-int64_t map_network_places(const struct map_gpu *m, nest_id loop, const int64_t *bytes,
-                           int64_t *at, uint32_t *written)
+int64_t map_network_lay_out(const struct map_gpu *m, nest_id loop, const int64_t *bytes,
+                            int64_t *at, uint32_t *written)
 {
     const struct nest_block *b = &m->nest->blocks.at[nest_statement_at(m->nest, loop)->body];
     uint32_t n = m->nest->buffers.count;
@@ -112,7 +112,7 @@ int64_t map_network_places(const struct map_gpu *m, nest_id loop, const int64_t 
     for (nest_id i = 0; i < n; i++) {
         if (!lives[i].is_used)
             continue;
-        at[i] = lives[i].at = find_place(lives, i, &lives[i]);
+        at[i] = lives[i].at = find_offset(lives, i, &lives[i]);
         if (lives[i].at + lives[i].bytes > total)
             total = lives[i].at + lives[i].bytes;
     }
@@ -242,7 +242,7 @@ bool map_squads_find(const struct map_gpu *m, nest_id loop, struct map_squads *q
         if (q->is_common[i])
             bytes[i] = x->count * (int64_t)sizeof(float);
     }
-    q->point_bytes = map_network_places(m, loop, bytes, q->at, q->written) / 16 * 16 | 16;
+    q->point_bytes = map_network_lay_out(m, loop, bytes, q->at, q->written) / 16 * 16 | 16;
     return true;
 }
 

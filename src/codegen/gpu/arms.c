@@ -19,7 +19,7 @@
 
 struct gpu_arms {
     const struct nest *nest;
-    struct gpu_arm *places;         // by statement: the arm that it is in
+    struct gpu_arm *of_statement;   // by statement: the arm that it is in
     int *skipped;                   // by statement: the side of a select that is skipped, or 0
     const struct nest_block **home; // by statement
     bool is_inside;                 // an arm is being lowered
@@ -44,7 +44,7 @@ static bool is_plain(const struct cg_lowering *l, const struct gpu_arms *a, nest
 {
     const struct nest_statement *s = cg_statement(l, id);
     return s->kind == NEST_OP && s->n_results == 1 && a->home[id] == a->home[select] &&
-           a->places[id].select == NEST_NONE &&
+           a->of_statement[id].select == NEST_NONE &&
            (!l->gpu->time.common || gpu_common_varies(l->gpu->time.common, s->result));
 }
 
@@ -59,7 +59,7 @@ static uint32_t find_arm(struct cg_lowering *l, struct gpu_arms *a, const uint32
     arm[n++] = maker_of(l, value);
     for (uint32_t i = 0; i < n; i++) {
         const struct nest_statement *s = cg_statement(l, arm[i]);
-        a->places[arm[i]] = (struct gpu_arm){select, side};
+        a->of_statement[arm[i]] = (struct gpu_arm){select, side};
         for (uint32_t k = 0; k < s->n_in; k++)
             if (++taken[s->in[k]] == uses[s->in[k]] &&
                 is_plain(l, a, maker_of(l, s->in[k]), select))
@@ -78,7 +78,7 @@ static bool is_worth_it(const struct cg_lowering *l, const struct gpu_arms *a,
     int work = 0;
     for (uint32_t i = 0; i < n; i++) {
         const struct nest_statement *s = cg_statement(l, arm[i]);
-        if (a->skipped[arm[i]]) // whose own arm would have no place
+        if (a->skipped[arm[i]]) // whose own arm would be lost
             return false;
         work += cost_of_op((enum ir_op)s->op, s->dtype);
         has_branch |= s->op == IR_sqrt && s->dtype == JOT_F32;
@@ -91,14 +91,14 @@ static struct gpu_arms *find_all(struct cg_lowering *l)
     uint32_t n = l->nest->statements.count, n_values = l->nest->values.count;
     struct gpu_arms *a = arena_array(l->arena, struct gpu_arms, 1);
     *a = (struct gpu_arms){.nest = l->nest};
-    a->places = arena_array(l->arena, struct gpu_arm, n + 1);
+    a->of_statement = arena_array(l->arena, struct gpu_arm, n + 1);
     a->skipped = arena_array(l->arena, int, n + 1);
     a->home = arena_array(l->arena, const struct nest_block *, n + 1);
     uint32_t *uses = arena_array(l->arena, uint32_t, n_values + 1);
     uint32_t *taken = arena_array(l->arena, uint32_t, n_values + 1);
     nest_id *arm = arena_array(l->arena, nest_id, n + 1);
     for (uint32_t i = 0; i < n; i++)
-        a->places[i].select = NEST_NONE;
+        a->of_statement[i].select = NEST_NONE;
     for (uint32_t i = 0; i < l->nest->blocks.count; i++) {
         const struct nest_block *b = &l->nest->blocks.at[i];
         for (uint32_t k = 0; k < b->statements.count; k++)
@@ -140,7 +140,7 @@ static LLVMValueRef lower_arm(struct cg_lowering *l, const struct gpu_arms *a, n
     memcpy(l->values, before, l->nest->values.count * sizeof *before);
     for (uint32_t i = 0; i < home->statements.count; i++) {
         const struct nest_statement *s = cg_statement(l, home->statements.at[i]);
-        struct gpu_arm at = a->places[home->statements.at[i]];
+        struct gpu_arm at = a->of_statement[home->statements.at[i]];
         if (at.select != id || at.side != a->skipped[id])
             continue;
         for (uint32_t j = 0; j < s->n_in; j++)
@@ -189,8 +189,11 @@ bool gpu_arm_statement(struct cg_lowering *l, nest_id id)
         lower_select(l, a, id);
         return true;
     }
-    struct gpu_arm at = a->places[id];
+    struct gpu_arm at = a->of_statement[id];
     return at.select != NEST_NONE && a->skipped[at.select] == at.side;
 }
 
-struct gpu_arm gpu_arm_of(struct cg_lowering *l, nest_id id) { return arms_of(l)->places[id]; }
+struct gpu_arm gpu_arm_of(struct cg_lowering *l, nest_id id)
+{
+    return arms_of(l)->of_statement[id];
+}

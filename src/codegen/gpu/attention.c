@@ -221,7 +221,7 @@ static LLVMValueRef largest_of(struct code *c, int row, const LLVMValueRef *s)
     return gpu_tensor_largest(&c->t, gpu_tensor_load_f32(&c->t, c->top[row]), top);
 }
 
-// Weights of a row relative to its reference, in the places of its scores, and their sum.
+// Weights of a row relative to its reference, in the registers of its scores, and their sum.
 static LLVMValueRef weigh_row(struct code *c, int row, const LLVMValueRef *s,
                               LLVMValueRef *weights)
 {
@@ -559,7 +559,7 @@ static void choose_sizes(struct code *c)
 }
 
 // The axes of the chunk and the first query of the warp.
-static void set_place(struct code *c, LLVMValueRef chunk, int64_t blocks)
+static void set_query(struct code *c, LLVMValueRef chunk, int64_t blocks)
 {
     struct cg_lowering *l = c->l;
     LLVMValueRef n = cg_int(l->module, blocks);
@@ -609,7 +609,7 @@ void gpu_attention_lower(struct cg_lowering *l, uint32_t at, struct cg_kernel *o
     int64_t blocks = (c.queries + queries - 1) / queries;
     int64_t chunks = cg_extent(l, c.a.loop) / c.queries * blocks;
     struct cg_loop chunk = gpu_chunks_open(l, chunks);
-    set_place(&c, chunk.index, blocks);
+    set_query(&c, chunk.index, blocks);
     lower_queries(&c);
     cg_loop_close(l, &chunk);
     step->total = chunks;

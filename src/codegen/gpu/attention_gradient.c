@@ -132,10 +132,10 @@ void gpu_gradient_load_rows(struct gpu_gradient *c, const struct gpu_tensor_rows
         l->axes[r->column] = whole(c, 0);
         LLVMValueRef from = sum_of(c, cg_index_first(l, &r->load->index), c->t.column);
         for (int i = 0; i < 2 * pieces; i++) {
-            LLVMValueRef place = cg_at(l, l->module->i16, cg_buffer_base(l, r->load->buffer),
-                                       gpu_tensor_plus(&c->t, from, 8 * i));
+            LLVMValueRef address = cg_at(l, l->module->i16, cg_buffer_base(l, r->load->buffer),
+                                         gpu_tensor_plus(&c->t, from, 8 * i));
             LLVMValueRef pair =
-                8 * i < columns ? LLVMBuildLoad2(c->b, c->t.i32, place, "") : gpu_i32(l, 0);
+                8 * i < columns ? LLVMBuildLoad2(c->b, c->t.i32, address, "") : gpu_i32(l, 0);
             out[(row / 2 * pieces + i / 2) * 4 + i % 2 * 2 + row % 2] = pair;
         }
     }
@@ -177,13 +177,13 @@ void gpu_gradient_add_rows(struct gpu_gradient *c, const LLVMValueRef *left, LLV
                             y);
             for (int t = 0; t < TILES; t++)
                 for (int half = 0; half < 2 && 2 * w + half < eighths; half++) {
-                    LLVMValueRef *place = to + (t * eighths + 2 * w + half) * 4;
+                    LLVMValueRef *part = to + (t * eighths + 2 * w + half) * 4;
                     for (int i = 0; i < 4; i++)
-                        sum[i] = gpu_tensor_load_f32(&c->t, place[i]);
+                        sum[i] = gpu_tensor_load_f32(&c->t, part[i]);
                     gpu_tensor_multiply(&c->t, sum, left + (t * PART / 8 + 2 * j) * 2,
                                         y + 2 * half);
                     for (int i = 0; i < 4; i++)
-                        LLVMBuildStore(c->b, sum[i], place[i]);
+                        LLVMBuildStore(c->b, sum[i], part[i]);
                 }
         }
 }

@@ -18,7 +18,7 @@
 #define DQ_KEYS 64 // that sums of dq take in one turn
 
 struct turned {
-    int64_t values, stages, stage, change, statistics, bytes; // places in shared memory
+    int64_t values, stages, stage, change, statistics, bytes; // offsets in shared memory
     int64_t change_pitch;
     LLVMValueRef key_row[2], value_row[2]; // where the thread's row of matrices begins
     LLVMValueRef change_row, key_column;
@@ -27,7 +27,7 @@ struct turned {
     int tiles, groups;               // of queries that a warp has of dq; of its columns
 };
 
-static void place_all(const struct gpu_gradient *c, struct turned *t)
+static void lay_out(const struct gpu_gradient *c, struct turned *t)
 {
     int64_t keys = (int64_t)c->warps * ROWS;
     t->change_pitch = gpu_tensor_pitch(STEP);
@@ -41,15 +41,14 @@ static void place_all(const struct gpu_gradient *c, struct turned *t)
 
 static void fetch_queries(struct gpu_gradient *c, const struct turned *t, LLVMValueRef turn)
 {
-    LLVMValueRef place = stage_of(c, t->stages, t->stage, turn), query = times(c, turn, STEP);
-    gpu_tensor_fetch(&c->t, &c->q, query, STEP, place);
-    gpu_tensor_fetch(&c->t, &c->dy, query, STEP,
-                     gpu_tensor_plus(&c->t, place, STEP * c->q.pitch));
+    LLVMValueRef to = stage_of(c, t->stages, t->stage, turn), query = times(c, turn, STEP);
+    gpu_tensor_fetch(&c->t, &c->q, query, STEP, to);
+    gpu_tensor_fetch(&c->t, &c->dy, query, STEP, gpu_tensor_plus(&c->t, to, STEP * c->q.pitch));
     LLVMValueRef thread = gpu_wide(c->l, c->l->gpu->thread);
     struct cg_branch some =
         cg_if_open(c->l, LLVMBuildICmp(c->b, LLVMIntSLT, thread, whole(c, STEP / 2), ""));
     LLVMValueRef at =
-        gpu_tensor_plus(&c->t, sum_of(c, place, times(c, thread, 16)), t->statistics);
+        gpu_tensor_plus(&c->t, sum_of(c, to, times(c, thread, 16)), t->statistics);
     gpu_tensor_copy(&c->t, gpu_tensor_shared_at(&c->t, at),
                     gpu_gradient_statistics_of(c, sum_of(c, query, times(c, thread, 2))), NULL);
     cg_if_close(c->l, &some);
@@ -117,10 +116,10 @@ static void store_changes(struct gpu_gradient *c, const struct turned *t, LLVMVa
     for (int tile = 0; tile < TILES; tile++)
         for (int i = 0; i < PART / 8; i++)
             for (int half = 0; half < 2; half++) {
-                int64_t place =
+                int64_t offset =
                     t->change + (tile * GPU_TILE + half * 8) * t->change_pitch + i * 16;
                 LLVMBuildStore(c->b, pairs[(tile * PART / 8 + i) * 2 + half],
-                               gpu_tensor_shared_at(&c->t, gpu_tensor_plus(&c->t, at, place)));
+                               gpu_tensor_shared_at(&c->t, gpu_tensor_plus(&c->t, at, offset)));
             }
 }
 
@@ -158,8 +157,9 @@ static void find_warp(struct gpu_gradient *c, const struct turned *t, LLVMValueR
 }
 
 // Two of the thread's numbers of dq, from or to what the block of threads has of it.
-static LLVMValueRef gradient_place(struct gpu_gradient *c, const struct turned *t,
-                                   LLVMValueRef query, LLVMValueRef column, int row, int eighth)
+static LLVMValueRef gradient_address(struct gpu_gradient *c, const struct turned *t,
+                                     LLVMValueRef query, LLVMValueRef column, int row,
+                                     int eighth)
 {
     LLVMValueRef at =
         sum_of(c, gpu_tensor_plus(&c->t, query, row / 2 * GPU_TILE + row % 2 * 8), c->t.row);
@@ -178,7 +178,7 @@ static void move_dq(struct gpu_gradient *c, const struct turned *t, LLVMValueRef
     for (int row = 0; row < 2 * t->tiles; row++)
         for (int i = 0; i < eighths; i++) {
             LLVMValueRef *own = t->dq + (row / 2 * eighths + i) * 4 + row % 2 * 2;
-            LLVMValueRef at = gradient_place(c, t, query, column, row, i), x;
+            LLVMValueRef at = gradient_address(c, t, query, column, row, i), x;
             x = stores ? LLVMGetUndef(two) : LLVMBuildLoad2(c->b, two, at, "");
             for (int k = 0; k < 2; k++)
                 if (stores)
@@ -304,7 +304,7 @@ void gpu_gradient_keys(struct gpu_gradient *c, struct cg_kernel *out, uint32_t a
 {
     struct cg_lowering *l = c->l;
     struct turned t = {0};
-    place_all(c, &t);
+    lay_out(c, &t);
     struct cg_kernel_step *step =
         gpu_gradient_open_function(c, out, "_keys", (unsigned)c->warps * GPU_WARP, at);
     c->t = gpu_tensor_make(l, c->g.a.q->dtype, (unsigned)c->warps, (uint64_t)t.bytes);

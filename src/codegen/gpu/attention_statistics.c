@@ -105,9 +105,9 @@ static void store_row(struct gpu_gradient *c, struct statistics *s, int row)
 
 static void fetch_keys(struct gpu_gradient *c, const struct statistics *s, LLVMValueRef turn)
 {
-    LLVMValueRef place = stage_of(c, s->stages, s->stage, turn), key = times(c, turn, STEP);
-    gpu_tensor_fetch(&c->t, &s->k, key, STEP, place);
-    gpu_tensor_fetch(&c->t, &s->v, key, STEP, gpu_tensor_plus(&c->t, place, STEP * s->k.pitch));
+    LLVMValueRef to = stage_of(c, s->stages, s->stage, turn), key = times(c, turn, STEP);
+    gpu_tensor_fetch(&c->t, &s->k, key, STEP, to);
+    gpu_tensor_fetch(&c->t, &s->v, key, STEP, gpu_tensor_plus(&c->t, to, STEP * s->k.pitch));
 }
 
 static struct gpu_tensor_rows rows_of(const struct gpu_gradient *c, const struct statistics *s,

@@ -95,7 +95,7 @@ static LLVMValueRef point_of(struct cg_lowering *l, const struct shared_fold *t,
 
 // ---- Terms
 
-// The terms at place `at` of the fold: stored, or loaded for all lanes.
+// The terms at position `at` of the fold: stored, or loaded for all lanes.
 static void access_terms(struct cg_lowering *l, const struct nest_statement *s, LLVMValueRef at,
                          bool stores)
 {
@@ -131,7 +131,7 @@ void gpu_terms_load(struct cg_lowering *l, const struct nest_statement *fold, LL
     access_terms(l, fold, at, false);
 }
 
-// The term at place `at` of the fold, by one thread.
+// The term at position `at` of the fold, by one thread.
 static void make_term(struct cg_lowering *l, nest_id fold, LLVMValueRef at)
 {
     const struct nest_statement *s = cg_statement(l, fold);
@@ -231,7 +231,7 @@ static void lower_blocks(struct cg_lowering *l, const struct shared_fold *t,
     LLVMValueRef memory =
         cg_at(l, l->module->i8, gpu_scratch(l), cg_int(l->module, (int64_t)terms));
     struct cg_results *partial;
-    gpu_place_results(l, f.n, f.accumulators, points * chunks, memory, &partial);
+    gpu_lay_out_results(l, f.n, f.accumulators, points * chunks, memory, &partial);
     out->counters = (uint32_t)points;
     struct cg_loop own = gpu_own_chunk_open(l, points * chunks);
     LLVMValueRef chunk = own.index, point = point_of(l, t, chunks, &chunk);

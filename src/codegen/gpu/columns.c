@@ -129,10 +129,10 @@ static struct parts parts_of(const struct cg_lowering *l, nest_id loop)
     return t;
 }
 
-static void place_parts(struct cg_lowering *l, struct parts *t, const struct gpu_alone *p)
+static void lay_out_parts(struct cg_lowering *l, struct parts *t, const struct gpu_alone *p)
 {
-    gpu_place_results(l, p->s->n_combines, p->all, t->of.parts * t->points.count,
-                      gpu_scratch(l), &t->results);
+    gpu_lay_out_results(l, p->s->n_combines, p->all, t->of.parts * t->points.count,
+                        gpu_scratch(l), &t->results);
 }
 
 // Opens the loop over blocks: the part, and the thread's vector of points; those behind the last
@@ -203,7 +203,7 @@ static void lower_parts(struct cg_lowering *l, struct parts *t, struct cg_kernel
     t->of = map_parts_of(l->nest, cg_statement(l, t->fold), t->groups, g->group);
     struct gpu_alone p = gpu_alone_make(l, t->fold, t->of.units);
     int64_t units = p.blocks * p.units, span = t->of.span;
-    place_parts(l, t, &p);
+    lay_out_parts(l, t, &p);
     LLVMValueRef part, vector;
     g->is_alone = true;
     struct cg_loop chunk = open_chunks(l, t, t->of.parts, &part, &vector);
@@ -249,7 +249,7 @@ static void lower_end(struct cg_lowering *l, struct parts *t, struct cg_kernel *
     gpu_lower_list(l, 0, l->nest->blocks.at[0].statements.count - 1);
     set_lanes(l, t, true);
     struct gpu_alone p = gpu_alone_make(l, t->fold, t->of.units);
-    place_parts(l, t, &p);
+    lay_out_parts(l, t, &p);
     int64_t span = 1;
     while (span * g->group < t->of.parts)
         span *= 2;

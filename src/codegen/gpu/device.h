@@ -33,7 +33,7 @@ void gpu_barrier(struct machine *m);
 LLVMValueRef gpu_shared_start(struct machine *m);
 // Shared memory of the group.
 LLVMValueRef gpu_shared(struct cg_lowering *l, uint64_t bytes);
-// Counts one more at the place; true in all threads of the block that counted last, who see what
+// Counts one more in the counter; true in all threads of the block that counted last, who see what
 // all blocks stored before they counted.  The count starts again from 0 then.
 LLVMValueRef gpu_is_last(struct cg_lowering *l, LLVMValueRef counter, int64_t count);
 

@@ -59,7 +59,7 @@ struct cg_element gpu_fold_take(struct cg_lowering *l, const struct cg_accumulat
     return cg_element_load(l, a, false, a->base, cg_int(l->module, 0), lanes_of(a));
 }
 
-// The axes from a place in the sequence, in 32 bits when they do.
+// The axes from a position in the sequence, in 32 bits when they do.
 static void set_axes(struct cg_lowering *l, const struct nest_statement *s, LLVMValueRef at)
 {
     LLVMBuilderRef b = l->m.b;
@@ -149,18 +149,18 @@ static void part(struct cg_lowering *l, const struct gpu_fold *f, LLVMValueRef s
     LLVMBuilderRef b = l->m.b;
     const struct map_row *r = &f->row;
     const struct nest_statement *s = cg_statement(l, f->statement);
-    LLVMValueRef place = LLVMBuildAdd(b, start, gpu_wide(l, in_block), "");
+    LLVMValueRef position = LLVMBuildAdd(b, start, gpu_wide(l, in_block), "");
     struct cg_branch branch = {0};
     if (may_end)
         branch = cg_if_open(
-            l, LLVMBuildICmp(b, LLVMIntSLT, place, cg_int(l->module, r->length), ""));
+            l, LLVMBuildICmp(b, LLVMIntSLT, position, cg_int(l->module, r->length), ""));
     LLVMValueRef positions =
         LLVMBuildAdd(b, cg_splat(&l->m, in_block, r->lanes),
                      cg_sequence(l->module, l->module->i32, r->lanes, 0, 1), "");
     l->vector.axis = r->lanes == 1 ? NEST_NONE : s->axes[s->n_axes - 1];
     l->vector.loop = f->statement;
     l->vector.lanes = r->lanes;
-    gpu_fold_element(l, s, f->accumulators, place, cg_int(l->module, slot), positions);
+    gpu_fold_element(l, s, f->accumulators, position, cg_int(l->module, slot), positions);
     l->vector.axis = NEST_NONE;
     l->vector.lanes = 1;
     if (may_end)
@@ -350,17 +350,17 @@ static void reset_all(struct cg_lowering *l, const struct gpu_fold *f,
                       const struct gpu_member *m)
 {
     const struct map_row *r = &f->row;
-    LLVMValueRef places[64];
+    LLVMValueRef offsets[64];
     for (unsigned q = 0; q < r->parts; q++)
         for (unsigned k = 0; k < r->lanes; k++)
-            places[q * r->lanes + k] =
+            offsets[q * r->lanes + k] =
                 LLVMBuildAdd(l->m.b, m->offset, gpu_i32(l, q * r->team * r->lanes + k), "");
     unsigned n = r->parts * r->lanes;
-    LLVMValueRef all = places[0];
+    LLVMValueRef all = offsets[0];
     if (n > 1) {
         all = LLVMGetPoison(LLVMVectorType(l->module->i32, n));
         for (unsigned i = 0; i < n; i++)
-            all = LLVMBuildInsertElement(l->m.b, all, places[i], gpu_i32(l, i), "");
+            all = LLVMBuildInsertElement(l->m.b, all, offsets[i], gpu_i32(l, i), "");
     }
     for (uint32_t i = 0; i < f->n; i++)
         gpu_fold_reset(l, &f->accumulators[i], all);
@@ -407,7 +407,7 @@ static void fold_round(struct cg_lowering *l, const struct gpu_fold *f,
     struct cg_element *all = arena_array(l->arena, struct cg_element, f->n + 1);
     for (uint32_t i = 0; i < f->n; i++) {
         all[i] = bring_together(l, f, &f->accumulators[i]);
-        cg_element_place(l, &all[i], start);
+        cg_element_to_sequence(l, &all[i], start);
     }
     struct cg_branch one = cg_if_open(l, leads);
     for (uint32_t i = 0; i < f->n; i++)

@@ -7,7 +7,7 @@
 #include "map/gpu.h"
 
 void gpu_fold_together(struct cg_lowering *l, nest_id fold);
-// The axes from a place in the sequence of a fold.
+// The axes from a position in the sequence of a fold.
 void gpu_fold_set(struct cg_lowering *l, nest_id fold, LLVMValueRef at);
 struct gpu_fold {
     nest_id statement;
@@ -24,7 +24,7 @@ void gpu_fold_blocks(struct cg_lowering *l, struct gpu_fold *f, LLVMValueRef fir
 void gpu_fold_define(struct cg_lowering *l, const struct gpu_fold *f,
                      const struct cg_element *results);
 
-// For each combination: with a place for each of `rows` accumulators where the axis is their
+// For each combination: with room for each of `rows` accumulators where the axis is their
 // own.
 struct cg_accumulator *gpu_fold_accumulators(struct cg_lowering *l,
                                              const struct nest_statement *s, bool own_axis,
@@ -33,7 +33,7 @@ struct cg_accumulator *gpu_fold_accumulators(struct cg_lowering *l,
 void gpu_fold_reset(struct cg_lowering *l, const struct cg_accumulator *a,
                     LLVMValueRef position);
 struct cg_element gpu_fold_take(struct cg_lowering *l, const struct cg_accumulator *a);
-// The element(s) at a place of the sequence to accumulator `slot`; in_block: their positions.
+// The element(s) at a position of the sequence to accumulator `slot`; in_block: their positions in the block.
 void gpu_fold_element(struct cg_lowering *l, const struct nest_statement *s,
                       const struct cg_accumulator *all, LLVMValueRef at, LLVMValueRef slot,
                       LLVMValueRef in_block);

@@ -29,14 +29,14 @@ static void fold_short(struct cg_lowering *l, const struct nest_statement *s,
             out[i] = cg_element_combine(l, &all[i], &out[i], &high[i]);
         return;
     }
-    LLVMValueRef place = gpu_i32(l, a), at = cg_int(l->module, a);
+    LLVMValueRef position = gpu_i32(l, a), at = cg_int(l->module, a);
     for (uint32_t i = 0; i < s->n_combines; i++)
-        gpu_fold_reset(l, &all[i], place);
+        gpu_fold_reset(l, &all[i], position);
     if (a < length)
-        gpu_fold_element(l, s, all, at, cg_int(l->module, 0), place);
+        gpu_fold_element(l, s, all, at, cg_int(l->module, 0), position);
     for (uint32_t i = 0; i < s->n_combines; i++) {
         out[i] = gpu_fold_take(l, &all[i]);
-        cg_element_place(l, &out[i], cg_int(l->module, 0));
+        cg_element_to_sequence(l, &out[i], cg_int(l->module, 0));
     }
 }
 
@@ -76,9 +76,9 @@ static void leaf(struct cg_lowering *l, const struct gpu_alone *p, LLVMValueRef 
                  LLVMValueRef a, LLVMValueRef last, struct cg_element *out)
 {
     LLVMBuilderRef b = l->m.b;
-    LLVMValueRef place = LLVMBuildTrunc(b, a, l->module->i32, "");
+    LLVMValueRef position = LLVMBuildTrunc(b, a, l->module->i32, "");
     for (uint32_t i = 0; i < p->s->n_combines; i++)
-        gpu_fold_reset(l, &p->all[i], place);
+        gpu_fold_reset(l, &p->all[i], position);
     LLVMValueRef first = LLVMBuildAdd(b, start, a, "");
     bool are_many =
         p->length >= AT_ONCE * p->rows && map_is_short(l->nest, p->s->body, AT_ONCE);
@@ -93,7 +93,7 @@ static void leaf(struct cg_lowering *l, const struct gpu_alone *p, LLVMValueRef 
     }
     for (uint32_t i = 0; i < p->s->n_combines; i++) {
         out[i] = gpu_fold_take(l, &p->all[i]);
-        cg_element_place(l, &out[i], start);
+        cg_element_to_sequence(l, &out[i], start);
     }
 }
 

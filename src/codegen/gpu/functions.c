@@ -81,8 +81,8 @@ static LLVMValueRef digits(const struct writer *w, LLVMValueRef position, int64_
     LLVMValueRef at = LLVMBuildLShr(b, from, word(w, 6), ""), words[2];
     for (int i = 0; i < 2; i++) {
         LLVMValueRef next = LLVMBuildAdd(b, at, word(w, (uint64_t)i), "");
-        LLVMValueRef place = LLVMBuildGEP2(b, w->i64, table(w->m.module), &next, 1, "");
-        words[i] = LLVMBuildLoad2(b, w->i64, place, "");
+        LLVMValueRef address = LLVMBuildGEP2(b, w->i64, table(w->m.module), &next, 1, "");
+        words[i] = LLVMBuildLoad2(b, w->i64, address, "");
     }
     return shift_pair(w, words[0], words[1], LLVMBuildAnd(b, from, word(w, 63), ""));
 }

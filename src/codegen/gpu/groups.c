@@ -56,9 +56,9 @@ static bool add_terms(const struct nest *n, const struct nest_index *x,
     return true;
 }
 
-// Whether two accesses may be of one place in the same iteration of the loops around both.
-static bool may_be_one_place(const struct nest *n, const struct nest_index *x,
-                             const struct nest_index *y)
+// Whether two accesses may be of one element in the same iteration of the loops around both.
+static bool may_be_one_element(const struct nest *n, const struct nest_index *x,
+                               const struct nest_index *y)
 {
     int64_t low = x->constant - y->constant, high = low, first = low, step = 0;
     if (!add_terms(n, x, y, 1, &low, &high, &step) ||
@@ -75,7 +75,7 @@ static bool passes_on(const struct nest *n)
             continue;
         nest_for_all (t, n)
             if (s != t && is_access(t) && s->buffer == t->buffer &&
-                may_be_one_place(n, &s->index, &t->index))
+                may_be_one_element(n, &s->index, &t->index))
                 return true;
     }
     return false;

@@ -15,7 +15,7 @@ bool gpu_keeps(const struct cg_lowering *l)
     return false;
 }
 
-LLVMValueRef gpu_kept_place(struct cg_lowering *l, nest_id buffer)
+LLVMValueRef gpu_kept_address(struct cg_lowering *l, nest_id buffer)
 {
     const struct cg_gpu *g = l->gpu;
     if (!g->kept.rows || !g->kept.rows[buffer].is_kept)

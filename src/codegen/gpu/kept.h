@@ -14,6 +14,6 @@ struct gpu_kept {
 // Whether threads keep local rows.
 bool gpu_keeps(const struct cg_lowering *l);
 // Of the vector that the thread is at; NULL: the buffer is kept by no thread.
-LLVMValueRef gpu_kept_place(struct cg_lowering *l, nest_id buffer);
+LLVMValueRef gpu_kept_address(struct cg_lowering *l, nest_id buffer);
 
 #endif

@@ -155,7 +155,7 @@ static void by_grid(struct cg_lowering *l, uint32_t at, struct cg_kernel *out)
         gpu_blocks_lower(l, at, out);
 }
 
-// The kernel's last loop, as a place in its body.
+// The number of the kernel's last loop in its body.
 static uint32_t last_loop(const struct cg_lowering *l)
 {
     const struct nest_block *b = &l->nest->blocks.at[0];

@@ -67,7 +67,7 @@ static bool find_layer(struct cg_lowering *l, const struct nest_statement *s, st
     return true;
 }
 
-// Elements from place `at` on, each lane one of the matrix.
+// Elements from number `at` on, each lane one of the matrix.
 static LLVMValueRef load_matrix(struct cg_lowering *l, const struct layer *p, LLVMValueRef at)
 {
     LLVMValueRef v = LLVMBuildLoad2(l->m.b, cg_with_lanes(p->lane, p->width),

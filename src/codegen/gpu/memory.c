@@ -72,7 +72,7 @@ bool gpu_load(struct cg_lowering *l, const struct nest_statement *s, LLVMValueRe
         *out = gpu_load_turned(l, s);
         return true;
     }
-    LLVMValueRef kept = gpu_kept_place(l, s->buffer);
+    LLVMValueRef kept = gpu_kept_address(l, s->buffer);
     if (!kept)
         return gpu_load_neighbours(l, s, guard, out);
     jot_dtype d = l->nest->buffers.at[s->buffer].dtype;
@@ -84,7 +84,7 @@ bool gpu_load(struct cg_lowering *l, const struct nest_statement *s, LLVMValueRe
 
 bool gpu_store(struct cg_lowering *l, const struct nest_statement *s, struct cg_value v)
 {
-    LLVMValueRef kept = gpu_kept_place(l, s->buffer);
+    LLVMValueRef kept = gpu_kept_address(l, s->buffer);
     jot_dtype d = l->nest->buffers.at[s->buffer].dtype;
     if (kept)
         LLVMBuildStore(l->m.b, cg_to_memory(l, cg_wide(l, v.re), d), kept);

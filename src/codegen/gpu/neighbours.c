@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loads a few places beside those that a thread owns: of x[i - 1] for i, ..., i + 3 the vectors are
+// Loads a few elements beside those that a thread owns: of x[i - 1] for i, ..., i + 3 the vectors are
 // read that x[i - 4] and x[i] begin, 16 bytes each, and lanes of both taken.  A vector that no lane
 // counts of may lie outside of the buffer, and is read elsewhere.
 #include "codegen/gpu/neighbours.h"

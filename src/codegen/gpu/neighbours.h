@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loads a few places beside a thread's own elements.
+// Loads a few elements beside a thread's own elements.
 #ifndef CODEGEN_GPU_NEIGHBOURS_H
 #define CODEGEN_GPU_NEIGHBOURS_H
 

@@ -55,7 +55,7 @@ static void add_sum(struct cg_lowering *l, struct gpu_network *w,
         x.kind = SUM_PRODUCT;
         x.width = l->nest->axes.at[map->axes[1]].extent;
         for (int k = 0; k < 2; k++) {
-            nest_id row = map_row_of_place(l->nest, put->in[k], map->axes[k]);
+            nest_id row = map_row_at(l->nest, put->in[k], map->axes[k]);
             if (w->kept[row] < 0)
                 w->kept[row] = add_rows(w, l->nest->buffers.at[row].count);
             x.row[k] = w->kept[row];
@@ -197,7 +197,7 @@ static void lower_point(struct cg_lowering *l, struct gpu_network *w)
     gpu_network_yield(l, w);
 }
 
-static void place_locals(struct cg_lowering *l, struct gpu_network *w)
+static void lay_out_locals(struct cg_lowering *l, struct gpu_network *w)
 {
     struct map_gpu m = gpu_map_of(l);
     uint32_t n = l->nest->buffers.count;
@@ -207,7 +207,7 @@ static void place_locals(struct cg_lowering *l, struct gpu_network *w)
         const struct nest_buffer *x = &l->nest->buffers.at[i];
         bytes[i] = x->role == NEST_LOCAL ? x->count * (int64_t)jot_dtype_size(x->dtype) : 0;
     }
-    int64_t total = map_network_places(&m, w->loop, bytes, at, w->written);
+    int64_t total = map_network_lay_out(&m, w->loop, bytes, at, w->written);
     LLVMValueRef memory = cg_alloca(l, l->module->i8, (uint64_t)(total ? total : 1));
     for (nest_id i = 0; i < n; i++)
         if (bytes[i])
@@ -223,7 +223,7 @@ static void lower_points(struct cg_lowering *l, struct gpu_network *w, uint32_t 
     w->memory = gpu_extra_operand(l, 0);
     g->network = w;
     gpu_lower_list(l, 0, at);
-    place_locals(l, w);
+    lay_out_locals(l, w);
     struct cg_loop chunk = gpu_chunks_open(l, (w->points + g->block - 1) / g->block);
     w->point = LLVMBuildMul(b, chunk.index, cg_int(l->module, g->block), "");
     w->point = LLVMBuildAdd(b, w->point, gpu_wide(l, g->thread), "");

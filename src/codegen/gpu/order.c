@@ -143,7 +143,7 @@ static struct item read_item(struct cg_lowering *l, const struct updates *u, LLV
     updates_lower_turn(l, u, false);
     t.turn = LLVMBuildTrunc(b, turn, l->module->i32, "");
     LLVMValueRef row = cg_index_value(l, &of->row, JOT_I64);
-    // A turn that updates nothing has no place in the order.
+    // A turn that updates nothing is not in the order.
     if (of->put->guard != NEST_NONE)
         t.is_there = LLVMBuildAnd(b, t.is_there, l->values[of->put->guard].re, "");
     t.bin = LLVMBuildTrunc(b, row, l->module->i32, "");
@@ -181,8 +181,8 @@ static void count_item(struct cg_lowering *l, const struct updates *u, LLVMValue
 }
 
 // Where the turns of each bin begin in the chunk, for all and for each warp.
-static void place_bins(struct cg_lowering *l, const struct updates *u, const struct order *o,
-                       LLVMValueRef chunk)
+static void lay_out_bins(struct cg_lowering *l, const struct updates *u, const struct order *o,
+                         LLVMValueRef chunk)
 {
     LLVMBuilderRef b = l->m.b;
     LLVMTypeRef i32 = l->module->i32;
@@ -298,7 +298,7 @@ void order_lower(struct cg_lowering *l, struct updates *u, struct cg_kernel_step
     for (int k = 0; k < each; k++)
         count_item(l, u, counts, &t[k]);
     gpu_sync(l);
-    place_bins(l, u, &o, own.index);
+    lay_out_bins(l, u, &o, own.index);
     for (int k = 0; k < each; k++)
         gather_item(l, u, &o, counts, &t[k]);
     gpu_sync(l);

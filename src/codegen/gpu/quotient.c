@@ -95,7 +95,7 @@ LLVMValueRef gpu_divide_in_range(struct machine *m, LLVMValueRef x, LLVMValueRef
 }
 
 // Of one or two operands, rounded correctly wherever they are: for blocks that are rarely entered.
-// The instruction of PTX becomes dozens in each of its places; those of a function are there once.
+// The instruction of PTX becomes dozens at each of its uses; those of a function are there once.
 static LLVMValueRef anywhere(struct machine *m, unsigned n, LLVMValueRef *in)
 {
     LLVMTypeRef type = LLVMTypeOf(in[0]);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rows of the threads of a warp, far apart in memory: each access is of neighbouring threads to
-// neighbouring places of a few rows, where that of each thread to its own row would be to 32 lines.
+// neighbouring elements of a few rows, where that of each thread to its own row would be to 32 lines.
 // Between, rows are in shared memory, 16 bytes further apart than they are long, so that threads that
 // read their own meet in no bank.
 #include "codegen/gpu/records.h"

@@ -5,7 +5,7 @@
 
 #include "codegen/records.h"
 
-// Rows of all threads of the warp, of so many places each.
+// Rows of all threads of the warp, of so many elements each.
 void gpu_records_load(struct cg_lowering *l, const struct cg_record_row *r, LLVMValueRef *out);
 void gpu_records_store(struct cg_lowering *l, const struct cg_record_row *r, LLVMValueRef *in);
 // The axis of warp_points, whose lanes are threads; NEST_NONE where they are not.

@@ -15,7 +15,7 @@ void gpu_resident_open(struct cg_resident *r);
 // Phases, each with all threads waiting for one another behind it, or those of a block where another one goes on.
 void gpu_resident_kernel(struct cg_resident *r, const struct cg_kernel_step *step,
                          const LLVMValueRef *operands, unsigned n);
-// Elements of so many bytes, a power of two, of n places to as many others, which may be the same
+// Elements of so many bytes, a power of two, of n memories to as many others, which may be the same
 // ones in another order.
 void gpu_resident_copy(struct cg_resident *r, unsigned n, const LLVMValueRef *to,
                        const LLVMValueRef *from, int64_t count, unsigned bytes);

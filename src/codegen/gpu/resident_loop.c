@@ -21,7 +21,7 @@ static bool is_seen(const struct nest_program *p, uint32_t first, uint32_t memor
 }
 
 // The host does not know how many trips there were, so turns that are seen go to where none would
-// have left them, those of a size together, for they may change places.
+// have left them, those of a size together, for they may be exchanged.
 static void return_turns(struct phases *w, uint32_t first, LLVMValueRef trips)
 {
     const struct nest_program *p = w->p;

@@ -134,23 +134,23 @@ static void lower_body(struct cg_lowering *l, const struct scan *p, struct windo
     l->values = outside;
 }
 
-// Reads the thread's elements from place `first` of the scan on; the neutral one behind the end.
+// Reads the thread's elements from position `first` of the scan on; the neutral one behind the end.
 void gpu_scan_read(struct cg_lowering *l, const struct scan *p, struct window *w,
                    LLVMValueRef first, bool may_end)
 {
     LLVMBuilderRef b = l->m.b;
     int64_t lanes = p->lanes;
     LLVMValueRef offset = LLVMBuildMul(b, gpu_wide(l, p->lane), cg_int(l->module, lanes), "");
-    LLVMValueRef place = p->own ? first : LLVMBuildAdd(b, first, offset, "");
+    LLVMValueRef position = p->own ? first : LLVMBuildAdd(b, first, offset, "");
     LLVMValueRef last = cg_int(l->module, p->length - lanes);
-    w->is_inside = may_end ? LLVMBuildICmp(b, LLVMIntSLE, place, last, "") : NULL;
+    w->is_inside = may_end ? LLVMBuildICmp(b, LLVMIntSLE, position, last, "") : NULL;
     if (may_end)
-        place = LLVMBuildSelect(b, w->is_inside, place, p->own ? p->own : last, "");
+        position = LLVMBuildSelect(b, w->is_inside, position, p->own ? p->own : last, "");
     if (p->pass == PASS_OFFSETS) {
-        w->at = place;
-        w->running = load_partial(l, p, place, p->lanes);
+        w->at = position;
+        w->running = load_partial(l, p, position, p->lanes);
     } else {
-        w->at = p->s->reverse ? LLVMBuildSub(b, last, place, "") : place;
+        w->at = p->s->reverse ? LLVMBuildSub(b, last, position, "") : position;
         w->values = arena_copy(l->arena, l->values, l->nest->values.count * sizeof *l->values);
         lower_body(l, p, w, true);
         w->running = w->values[p->combine->value[0]];
@@ -237,7 +237,7 @@ static struct cg_value load_slot(struct cg_lowering *l, const struct cg_value *s
                              like.im ? LLVMBuildLoad2(l->m.b, type, slot->im, "") : NULL};
 }
 
-// From place `first` on so many elements, by the warp; their fold after `carry`.
+// From position `first` on so many elements, by the warp; their fold after `carry`.
 static struct cg_value lower_chunk(struct cg_lowering *l, const struct scan *p,
                                    LLVMValueRef first, int64_t count, struct cg_value carry)
 {
@@ -453,7 +453,7 @@ static struct scan scan_in(struct cg_lowering *l, nest_id id, enum pass pass)
     return p;
 }
 
-// One pass over a scan, whose results of chunks are at the place of the partial memory; where what
+// One pass over a scan, whose results of chunks are in the partial memory at `memory`; where what
 // comes behind them begins.
 static uint64_t lower_pass(struct cg_lowering *l, nest_id id, enum pass pass, uint64_t memory,
                            struct cg_kernel_step *step)

@@ -19,7 +19,7 @@ struct scan {
     unsigned columns; // points side by side, of which a thread has a chunk each; 0: a warp has
     int64_t length, chunk; // elements
     LLVMValueRef partial[2], lane;
-    LLVMValueRef own; // a place of the thread's chunk, of columns
+    LLVMValueRef own; // a position of the thread's chunk, of columns
 };
 
 // A thread's elements of a window.
@@ -40,7 +40,7 @@ struct cg_value gpu_scan_neutral(struct cg_lowering *l, const struct scan *p, un
 // From the thread of the warp whose number is `by` smaller, or from number `by`.
 struct cg_value gpu_scan_shuffled(struct cg_lowering *l, struct cg_value v, bool is_up,
                                   unsigned by);
-// Reads the thread's elements from place `first` of the scan on; the neutral one behind the end.
+// Reads the thread's elements from position `first` of the scan on; the neutral one behind the end.
 void gpu_scan_read(struct cg_lowering *l, const struct scan *p, struct window *w,
                    LLVMValueRef first, bool may_end);
 // The running values of a window that comes after `carry`; the new carry.

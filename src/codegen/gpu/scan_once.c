@@ -52,8 +52,8 @@ static int64_t lag_of(const struct scan *p)
 }
 
 // Where the words of each level are; how many there are.
-static int64_t place_levels(struct cg_lowering *l, const struct scan *p,
-                            LLVMValueRef words[LEVELS])
+static int64_t lay_out_levels(struct cg_lowering *l, const struct scan *p,
+                              LLVMValueRef words[LEVELS])
 {
     int64_t first[LEVELS], count = (int64_t)map_scan_words(l->nest, p->s, first);
     for (int i = 0; i < LEVELS; i++)
@@ -244,7 +244,7 @@ static void lower_tiles(struct cg_lowering *l, const struct scan *p)
     LLVMValueRef is_back = LLVMBuildICmp(b, LLVMIntSGE, front, lag, "");
     LLVMValueRef back = LLVMBuildSub(b, front, lag, "");
     back = LLVMBuildSelect(b, is_back, back, front, ""); // of which nothing is stored
-    place_levels(l, p, words);
+    lay_out_levels(l, p, words);
     struct window w[WINDOWS], ahead[WINDOWS];
     read_tile(l, p, back, warp, w);
     LLVMValueRef is_front =
@@ -300,7 +300,7 @@ void gpu_scan_once(struct cg_lowering *l, struct cg_kernel *out)
     l->gpu->group = 1;
     struct cg_kernel_step *step = gpu_function_open(l, out, "_begin", 0);
     struct scan p = gpu_scan_make(l, scan, PASS_ONCE);
-    int64_t words = place_levels(l, &p, levels);
+    int64_t words = lay_out_levels(l, &p, levels);
     struct cg_loop chunk = gpu_own_chunk_open(l, (words + GPU_BLOCK - 1) / GPU_BLOCK);
     LLVMValueRef i = LLVMBuildMul(b, chunk.index, cg_int(l->module, GPU_BLOCK), "");
     i = LLVMBuildAdd(b, i, gpu_wide(l, l->gpu->thread), "");

@@ -79,7 +79,7 @@ static LLVMValueRef unit_at(struct cg_lowering *l, const struct squads *q, nest_
 {
     l->gpu->kept.vector = i;
     if (!is_common(l, buffer))
-        return gpu_kept_place(l, buffer);
+        return gpu_kept_address(l, buffer);
     return cg_at(l, l->module->f32, cg_buffer_base(l, buffer), unit(l, q, i));
 }
 
@@ -259,7 +259,7 @@ static void load_matrices(struct cg_lowering *l, const struct squads *q)
     gpu_barrier(&l->m);
 }
 
-static void place_rows(struct cg_lowering *l, struct squads *q)
+static void lay_out_rows(struct cg_lowering *l, struct squads *q)
 {
     LLVMBuilderRef b = l->m.b;
     uint32_t n = l->nest->buffers.count;
@@ -301,7 +301,7 @@ void gpu_squads_lower(struct cg_lowering *l, struct gpu_network *w, uint32_t at,
     q->number = LLVMBuildUDiv(b, g->thread, gpu_i32(l, MAP_SQUAD), "");
     gpu_lower_list(l, 0, at);
     load_matrices(l, q);
-    place_rows(l, q);
+    lay_out_rows(l, q);
     struct cg_loop chunk = gpu_chunks_open(l, (w->points + q->points - 1) / q->points);
     w->point = LLVMBuildMul(b, chunk.index, cg_int(l->module, q->points), "");
     w->point = LLVMBuildAdd(b, w->point, gpu_wide(l, q->number), "");

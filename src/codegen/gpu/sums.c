@@ -305,7 +305,7 @@ void gpu_sums_lower(struct cg_lowering *l, struct gpu_network *w, struct cg_kern
 }
 
 // Where element e of the sum is among those of all tasks.
-static LLVMValueRef sum_place(struct cg_lowering *l, const struct gpu_network *w,
+static LLVMValueRef sum_index(struct cg_lowering *l, const struct gpu_network *w,
                               const struct gpu_sum *x, LLVMValueRef e)
 {
     LLVMBuilderRef b = l->m.b;
@@ -332,6 +332,6 @@ LLVMValueRef gpu_sums_load(struct cg_lowering *l, const struct gpu_network *w,
                            const struct gpu_sum *x, LLVMValueRef e)
 {
     LLVMTypeRef lane = cg_memory_type(l->module, w->dtype);
-    LLVMValueRef at = cg_at(l, lane, sums_base(l, w), sum_place(l, w, x, e));
+    LLVMValueRef at = cg_at(l, lane, sums_base(l, w), sum_index(l, w, x, e));
     return LLVMBuildLoad2(l->m.b, lane, at, "");
 }

@@ -95,12 +95,12 @@ LLVMValueRef gpu_tensor_matrix(struct gpu_tensor *t, int64_t pitch, bool is_colu
 
 void gpu_tensor_load(struct gpu_tensor *t, LLVMValueRef at, bool turned, LLVMValueRef out[4])
 {
-    LLVMValueRef place = gpu_tensor_shared_at(t, at);
+    LLVMValueRef address = gpu_tensor_shared_at(t, at);
     LLVMValueRef m =
         gpu_tensor_call(t,
                         turned ? "llvm.nvvm.ldmatrix.sync.aligned.m8n8.x4.trans.b16"
                                : "llvm.nvvm.ldmatrix.sync.aligned.m8n8.x4.b16",
-                        LLVMPointerTypeInContext(t->l->module->context, 3), 1, &place);
+                        LLVMPointerTypeInContext(t->l->module->context, 3), 1, &address);
     for (unsigned i = 0; i < 4; i++)
         out[i] = LLVMBuildExtractValue(t->b, m, i, "");
 }
@@ -209,8 +209,8 @@ static int64_t pieces_of(const struct gpu_tensor_rows *r)
 }
 
 // Of a piece of 16 bytes, in the shared memory of `count` rows.
-static LLVMValueRef piece_place(struct gpu_tensor *t, const struct gpu_tensor_rows *r,
-                                LLVMValueRef row, LLVMValueRef piece, int64_t count)
+static LLVMValueRef piece_offset(struct gpu_tensor *t, const struct gpu_tensor_rows *r,
+                                 LLVMValueRef row, LLVMValueRef piece, int64_t count)
 {
     LLVMBuilderRef b = t->b;
     struct cg_module *m = t->l->module;
@@ -230,7 +230,7 @@ static LLVMValueRef piece_place(struct gpu_tensor *t, const struct gpu_tensor_ro
 }
 
 void gpu_tensor_fetch(struct gpu_tensor *t, const struct gpu_tensor_rows *r, LLVMValueRef first,
-                      int64_t count, LLVMValueRef place)
+                      int64_t count, LLVMValueRef offset)
 {
     int64_t pieces = pieces_of(r), threads = (int64_t)t->warps * GPU_WARP;
     // Where rows are whole rounds of the threads, the row is so many further on from piece to piece.
@@ -248,7 +248,7 @@ void gpu_tensor_fetch(struct gpu_tensor *t, const struct gpu_tensor_rows *r, LLV
             inside = cg_if_open(
                 t->l, LLVMBuildICmp(t->b, LLVMIntSLT, row, cg_int(t->l->module, count), ""));
         LLVMValueRef to = gpu_tensor_shared_at(
-            t, LLVMBuildAdd(t->b, place, piece_place(t, r, row, piece, count), ""));
+            t, LLVMBuildAdd(t->b, offset, piece_offset(t, r, row, piece, count), ""));
         LLVMValueRef column = LLVMBuildMul(t->b, piece, cg_int(t->l->module, 8), "");
         fetch_piece(t, r, LLVMBuildAdd(t->b, first, row, ""), column, is_exact, to);
         if (is_last)

@@ -31,7 +31,7 @@ LLVMValueRef gpu_tensor_at_most(struct gpu_tensor *t, LLVMValueRef x, int64_t mo
 // Where the thread's row of four matrices of 8 by 8 begins, in rows so many bytes apart: two beside
 // one another, then those of 8 more rows; or, where is_column, the other way.
 LLVMValueRef gpu_tensor_matrix(struct gpu_tensor *t, int64_t pitch, bool is_column);
-// Four matrices whose rows begin at a place of the shared memory, or, turned, whose columns do.
+// Four matrices whose rows begin at an offset of the shared memory, or, turned, whose columns do.
 void gpu_tensor_load(struct gpu_tensor *t, LLVMValueRef at, bool turned, LLVMValueRef out[4]);
 // sum += x y, of 16 by 16 and 16 by 8 numbers.
 void gpu_tensor_multiply(struct gpu_tensor *t, LLVMValueRef sum[4], const LLVMValueRef x[4],
@@ -48,7 +48,7 @@ LLVMValueRef gpu_tensor_largest(struct gpu_tensor *t, LLVMValueRef x, LLVMValueR
 // Of the thread whose number differs in the bits of `by`.
 LLVMValueRef gpu_tensor_other(struct gpu_tensor *t, LLVMValueRef x, int by);
 
-// Rows of a matrix in memory, whose place is that of a load.
+// Rows of a matrix in memory, whose index is that of a load.
 struct gpu_tensor_rows {
     const struct nest_statement *load;
     nest_id row, column; // its axes
@@ -62,9 +62,9 @@ int64_t gpu_tensor_pitch(int64_t columns);
 struct gpu_tensor_rows gpu_tensor_rows_of(const struct cg_lowering *l,
                                           const struct nest_statement *load, nest_id row,
                                           nest_id column, bool by_panels);
-// Starts the copies of `count` rows from row `first` on to a place of the shared memory.
+// Starts the copies of `count` rows from row `first` on to an offset of the shared memory.
 void gpu_tensor_fetch(struct gpu_tensor *t, const struct gpu_tensor_rows *r, LLVMValueRef first,
-                      int64_t count, LLVMValueRef place);
+                      int64_t count, LLVMValueRef offset);
 // Starts the copy of 16 bytes.
 void gpu_tensor_copy(struct gpu_tensor *t, LLVMValueRef to, LLVMValueRef from,
                      LLVMValueRef size);

@@ -63,8 +63,8 @@ static void inside_close(struct cg_lowering *l, const struct gpu_tiles *t,
         cg_if_close(l, inside);
 }
 
-static LLVMValueRef place_in_tile(struct cg_lowering *l, const struct nest_statement *s,
-                                  LLVMValueRef memory, LLVMValueRef row, LLVMValueRef column)
+static LLVMValueRef element_in_tile(struct cg_lowering *l, const struct nest_statement *s,
+                                    LLVMValueRef memory, LLVMValueRef row, LLVMValueRef column)
 {
     LLVMBuilderRef b = l->m.b;
     LLVMValueRef at = LLVMBuildMul(b, row, gpu_i32(l, l->gpu->tile.side + 1), "");
@@ -76,7 +76,7 @@ struct cg_value gpu_load_turned(struct cg_lowering *l, const struct nest_stateme
 {
     struct cg_gpu *g = l->gpu;
     nest_id id = nest_id_of(l->nest, s);
-    LLVMValueRef at = place_in_tile(l, s, l->marks[id].staged, g->tile.column, g->tile.line);
+    LLVMValueRef at = element_in_tile(l, s, l->marks[id].staged, g->tile.column, g->tile.line);
     LLVMValueRef v = LLVMBuildLoad2(l->m.b, cg_memory_type(l->module, s->dtype), at, "");
     return (struct cg_value){cg_from_memory(l, v, s->dtype), NULL};
 }
@@ -175,7 +175,7 @@ static void stage(struct cg_lowering *l, const struct gpu_tiles *t, LLVMValueRef
             LLVMValueRef v =
                 same < body->statements.count ? image->early[k][same].re : cg_load(l, s).re;
             LLVMBuildStore(l->m.b, cg_to_memory(l, v, s->dtype),
-                           place_in_tile(l, s, tile->turned[i], row, l->gpu->tile.column));
+                           element_in_tile(l, s, tile->turned[i], row, l->gpu->tile.column));
         }
         inside_close(l, t, &inside);
     }

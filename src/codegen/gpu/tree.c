@@ -150,8 +150,8 @@ struct cg_results gpu_shared_results(struct cg_lowering *l, const struct cg_accu
     return r;
 }
 
-void gpu_place_results(struct cg_lowering *l, uint32_t n, const struct cg_accumulator *a,
-                       int64_t rows, LLVMValueRef memory, struct cg_results **out)
+void gpu_lay_out_results(struct cg_lowering *l, uint32_t n, const struct cg_accumulator *a,
+                         int64_t rows, LLVMValueRef memory, struct cg_results **out)
 {
     uint64_t at = 0, sizes[3];
     *out = arena_array(l->arena, struct cg_results, n + 1);

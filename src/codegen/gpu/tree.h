@@ -9,8 +9,8 @@
 struct cg_results gpu_shared_results(struct cg_lowering *l, const struct cg_accumulator *a,
                                      uint64_t rows);
 // Results of n folds in memory, one after the other.
-void gpu_place_results(struct cg_lowering *l, uint32_t n, const struct cg_accumulator *a,
-                       int64_t rows, LLVMValueRef memory, struct cg_results **out);
+void gpu_lay_out_results(struct cg_lowering *l, uint32_t n, const struct cg_accumulator *a,
+                         int64_t rows, LLVMValueRef memory, struct cg_results **out);
 struct cg_element gpu_row_load(struct cg_lowering *l, const struct cg_accumulator *a,
                                const struct cg_results *rows, LLVMValueRef row);
 void gpu_row_store(struct cg_lowering *l, const struct cg_accumulator *a,

@@ -98,7 +98,7 @@ static LLVMValueRef match(struct cg_lowering *l, LLVMValueRef key)
                     (LLVMValueRef[]){gpu_i32(l, -1), key});
 }
 
-static LLVMValueRef put_place(struct cg_lowering *l, const struct updates *u)
+static LLVMValueRef put_element(struct cg_lowering *l, const struct updates *u)
 {
     LLVMValueRef at = cg_index_value(l, &u->of.put->index, JOT_I64);
     return LLVMBuildTrunc(l->m.b, at, l->module->i32, "");
@@ -158,7 +158,7 @@ static void update(struct cg_lowering *l, const struct updates *u, LLVMValueRef 
                              ? is_there
                              : LLVMBuildAnd(b, is_there, own[u->of.put->guard].re, "");
     LLVMValueRef none = LLVMBuildOr(b, u->lane, gpu_i32(l, INT32_MIN), "");
-    LLVMValueRef peers = match(l, LLVMBuildSelect(b, is_there, put_place(l, u), none, ""));
+    LLVMValueRef peers = match(l, LLVMBuildSelect(b, is_there, put_element(l, u), none, ""));
     LLVMValueRef rank = updates_rank(l, u, peers);
     LLVMValueRef is_first = LLVMBuildICmp(b, LLVMIntEQ, rank, gpu_i32(l, 0), "");
     LLVMValueRef leads = LLVMBuildAnd(b, is_first, is_there, "");

@@ -5,7 +5,7 @@
 // does not keep the registers of a left matrix for the next turn.
 //
 // A matrix in shared memory is by panels of 64 columns, 128 bytes, whose rows follow one another: pieces of 16
-// bytes of row r stand at places p ^ r % 8, the 128-byte swizzle of the ISA. Eight rows are 1024 bytes, on which
+// bytes of row r stand at number p ^ r % 8, the 128-byte swizzle of the ISA. Eight rows are 1024 bytes, on which
 // a panel begins.
 #include "codegen/gpu/warpgroup.h"
 #include "codegen/gpu/device.h"
@@ -17,21 +17,21 @@
 #define EIGHT_ROWS (8 * ROW)
 #define SWIZZLE_128 (1ull << 62)
 
-// The descriptor of a matrix: its place, bytes from panel to panel and from eight rows to the next, each by 16.
+// The descriptor of a matrix: its address, bytes from panel to panel and from eight rows to the next, each by 16.
 static LLVMValueRef descriptor_of(struct gpu_tensor *t, const struct gpu_panels *p)
 {
     LLVMTypeRef i64 = LLVMInt64TypeInContext(t->l->module->context);
-    LLVMValueRef place =
+    LLVMValueRef address =
         LLVMBuildPtrToInt(t->b, gpu_tensor_shared_at(t, p->at), t->l->module->i32, "");
-    place = LLVMBuildAnd(t->b, place, gpu_i32(t->l, 0x3ffff), "");
-    place = LLVMBuildLShr(t->b, place, gpu_i32(t->l, 4), "");
+    address = LLVMBuildAnd(t->b, address, gpu_i32(t->l, 0x3ffff), "");
+    address = LLVMBuildLShr(t->b, address, gpu_i32(t->l, 4), "");
     uint64_t strides = (uint64_t)(EIGHT_ROWS / 16) << 32 | (uint64_t)(p->rows * ROW / 16) << 16;
-    return LLVMBuildOr(t->b, LLVMBuildZExt(t->b, place, i64, ""),
+    return LLVMBuildOr(t->b, LLVMBuildZExt(t->b, address, i64, ""),
                        LLVMConstInt(i64, SWIZZLE_128 | strides, 0), "");
 }
 
 // Bytes from the rows, or columns, of one step of 16 terms to those of the next.
-static int64_t step_place(const struct gpu_panels *p, int step)
+static int64_t step_offset(const struct gpu_panels *p, int step)
 {
     return p->turned ? (int64_t)step * 16 * ROW
                      : step / 4 * p->rows * ROW + (int64_t)step % 4 * 32;
@@ -69,9 +69,9 @@ static void write_text(struct text *t, const struct gpu_panels *x, const struct 
             strbuf_printf(s, "setp.eq.b64 adds, $%d, $%d;\n", t->right, t->right);
         if (x)
             strbuf_printf(s, "add.s64 x, $%d, %lld;\n", t->sums,
-                          (long long)step_place(x, step) / 16);
+                          (long long)step_offset(x, step) / 16);
         strbuf_printf(s, "add.s64 y, $%d, %lld;\n", t->right,
-                      (long long)step_place(y, step) / 16);
+                      (long long)step_offset(y, step) / 16);
         strbuf_printf(s, "wgmma.mma_async.sync.aligned.m64n%dk16.f32.%s.%s ", 2 * t->sums,
                       t->type, t->type);
         write_list(s, 0, t->sums);
