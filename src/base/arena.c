@@ -4,6 +4,7 @@
 #include "base/memory.h"
 #include "base/status.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -30,7 +31,11 @@ jmp_buf *arena_guard_push(struct arena_guard *g)
     return &g->leave;
 }
 
-void arena_guard_close(struct arena_guard *g) { innermost = g->outer; }
+void arena_guard_close(struct arena_guard *g)
+{
+    assert(innermost == g);
+    innermost = g->outer;
+}
 
 struct arena_guard *arena_guard_innermost(void) { return innermost; }
 
@@ -113,6 +118,7 @@ struct arena_mark arena_mark(const struct arena *a)
 
 void arena_rewind(struct arena *a, struct arena_mark mark)
 {
+    assert(!mark.block || a->last); // it is of this arena, and not rewound already
     while (a->last && a->last != mark.block) {
         struct block *b = a->last;
         a->last = b->previous;

@@ -4,6 +4,7 @@
 #ifndef BASE_FOLD_H
 #define BASE_FOLD_H
 
+#include <assert.h>
 #include <stdint.h>
 
 #define FOLD_LANES 64
@@ -16,6 +17,7 @@ static inline int64_t fold_block(int64_t n) { return n <= 32768 ? 512 : 4096; }
 static inline unsigned fold_power_of_two(int64_t n, unsigned limit)
 {
     unsigned p = 1;
+    assert((limit & (limit - 1)) == 0);
     while (p < limit && p < n)
         p *= 2;
     return p;

@@ -15,6 +15,7 @@
 #include "codegen/scalar.h"
 #include "codegen/types.h"
 
+#include <assert.h>
 #include <llvm-c/Target.h>
 
 #define WRITTEN_OUT 16 // vectors of a short fold
@@ -140,6 +141,7 @@ static int64_t padded(const struct cg_accumulator *a)
 
 void cg_accumulator_make(struct cg_lowering *l, struct cg_accumulator *a)
 {
+    assert(a->rows <= CG_FOLD_LANES && (a->rows & (a->rows - 1)) == 0);
     if (a->stride == 0)
         a->stride = padded(a);
     uint64_t lanes = (uint64_t)a->rows * (uint64_t)a->stride * a->lanes;

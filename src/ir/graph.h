@@ -25,6 +25,8 @@
 #include "jot/callback.h"
 #include "jot/status.h"
 
+#include <assert.h>
+
 typedef uint32_t ir_id; // a value of a graph
 #define IR_NONE UINT32_MAX
 
@@ -127,6 +129,7 @@ static inline const ir_id *ir_operands(const struct ir_graph *g, const struct ir
 }
 static inline ir_id ir_operand(const struct ir_graph *g, const struct ir_node *n, uint32_t i)
 {
+    assert(i < n->n_in);
     return g->operands.at[n->in + i];
 }
 // Whether it is a zero, also one that is repeated.

@@ -3,6 +3,8 @@
 
 #include "ir/graph.h"
 
+#include <assert.h>
+
 static uint32_t intern_shape(struct ir_module *m, int rank, const int64_t *dims)
 {
     uint64_t hash = hash_bytes((uint64_t)rank, dims, sizeof *dims * (size_t)rank);
@@ -37,6 +39,7 @@ struct ir_type ir_type_with(struct ir_type t, jot_dtype dtype)
 struct ir_type ir_type_stack(struct ir_module *m, struct ir_type t, int64_t size)
 {
     int64_t dims[IR_MAX_RANK + 1] = {size};
+    assert(t.rank < IR_MAX_RANK);
     memcpy(dims + 1, ir_dims(m, t), sizeof *dims * t.rank);
     struct ir_type stacked = ir_type_make(m, ir_dtype(t), t.rank + 1, dims);
     stacked.varies = t.varies;

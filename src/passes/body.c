@@ -3,6 +3,8 @@
 
 #include "ir/control.h"
 
+#include <assert.h>
+
 struct body body_of(struct ir_module *m, uint32_t f)
 {
     const struct ir_graph *g = ir_function(m, f);
@@ -86,8 +88,10 @@ ir_id *body_operands(struct ir_module *m, const struct ir_graph *g, const struct
                      const ir_id *map)
 {
     ir_id *in = pass_no_values(m, n->n_in + 1);
-    for (uint32_t i = 0; i < n->n_in; i++)
+    for (uint32_t i = 0; i < n->n_in; i++) {
+        assert(n->n_out == 0 || ir_operand(g, n, i) < n->out); // operands come first
         in[i] = map[ir_operand(g, n, i)];
+    }
     return in;
 }
 

@@ -3,6 +3,7 @@
 
 #include "base/dtype.h"
 
+#include <assert.h>
 #include <string.h>
 
 // Bits of the infinity of a float type.
@@ -50,6 +51,7 @@ static struct map map_of(jot_dtype d)
 void sort_encode(const struct sort_key *key, const uint32_t *place, int64_t first, int n,
                  uint64_t *out)
 {
+    assert(n <= SORT_BLOCK);
     for (int i = 0; i < key->n; i++) {
         const struct sort_part *p = &key->part[i];
         struct map m = map_of(p->dtype);

@@ -11,6 +11,8 @@
 #include "ir/cost.h"
 #include "schedule/schedule.h"
 
+#include <assert.h>
+
 #define ALIGNMENT 64
 
 static uint64_t room_of(const struct nest_memory *m)
@@ -167,6 +169,7 @@ static uint64_t take_room(struct planner *q, uint64_t bytes)
 
 static void give_room(struct planner *q, uint64_t offset, uint64_t bytes)
 {
+    assert(offset + bytes <= q->p->arena_bytes);
     uint32_t i = q->gaps.count;
     if (bytes == 0)
         return;
