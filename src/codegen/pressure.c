@@ -55,12 +55,8 @@ static void read_all(struct live *p, uint32_t n, const nest_id *values)
 
 static void read(struct live *p, const struct nest_statement *s)
 {
-    read_all(p, s->n_in, s->in);
-    for (uint32_t i = 0; i < s->index.count; i++)
-        if (s->index.terms[i].is_value)
-            read_all(p, 1, &s->index.terms[i].id);
-    if (s->guard != NEST_NONE)
-        read_all(p, 1, &s->guard);
+    nest_for_uses (v, s)
+        p->last[v] = p->number;
 }
 
 static void bear(struct live *p, nest_id first, uint32_t n)
