@@ -43,7 +43,7 @@ struct constraint {
     bool is_used;         // REDUCE: somebody in the group reads it
     struct atoms kept;    // loops that the value depends on
     struct atoms folded;  // REDUCE
-    struct atoms context; // loops around the place where it is wanted
+    struct atoms context; // loops around where it is wanted
     struct atoms around;  // those of the result or the reduction that it is for
     struct atoms
         stored; // those of the result on the way there, which is made for itself as well
@@ -78,7 +78,7 @@ struct demand {
     uint32_t depth;   // of changes of index
     bool is_repeated; // an element may be wanted several times
     struct view view;
-    struct atoms context; // loops around the place where it is wanted
+    struct atoms context; // loops around where it is wanted
     struct atoms around;  // those of the result or the reduction that it is for
     struct atoms
         stored; // those of the result on the way there, which is made for itself as well
@@ -134,8 +134,8 @@ struct schedule {
     uint8_t *axis_last;    // by value: 1 + the axis that comes last in memory; 0: the last
     uint8_t *last_block;   // by value: so many of its elements do, blocks of which stay; 0: all
     int64_t lane_block;    // lanes that stay together so, of loops that are one kernel; 0: none
-    uint32_t *place;       // by group: in the order of the steps
-    uint32_t *last_reader; // by value: the last place where it is read
+    uint32_t *position;    // by group: in the order of the steps
+    uint32_t *last_reader; // by value: the position of its last reader
     ir_id *stored_as;      // by value: the transpose that is stored instead of it, or IR_NONE
     ir_id *part_of;        // by value: the concatenation in whose memory it is, or IR_NONE
     const struct resident **residents; // by node that is a loop or branch, once asked for

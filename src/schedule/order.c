@@ -84,7 +84,8 @@ bool schedule_may_die(const struct schedule *s, ir_id x)
 
 bool schedule_ends_with(const struct schedule *s, ir_id x, uint32_t group)
 {
-    return schedule_may_die(s, x) && !s->is_output[x] && s->last_reader[x] <= s->place[group];
+    return schedule_may_die(s, x) && !s->is_output[x] &&
+           s->last_reader[x] <= s->position[group];
 }
 
 // ---- The order
@@ -123,7 +124,7 @@ static uint32_t sort_groups(struct schedule *s, uint32_t *order)
         qsort(groups.at, groups.count, sizeof *groups.at, compare_order);
     for (uint32_t i = 0; i < groups.count; i++) {
         order[i] = groups.at[i].group;
-        s->place[order[i]] = i;
+        s->position[order[i]] = i;
     }
     return groups.count;
 }
@@ -174,10 +175,10 @@ static void add_needed(struct ordering *o)
     }
 }
 
-// Has the group, which has a place from `first` on, among those that move.
+// Has the group, which has a position from `first` on, among those that move.
 static void add_earlier(struct ordering *o, uint32_t group, uint32_t first)
 {
-    if (o->s->place[group] < first || o->trial_of[group] == o->trial)
+    if (o->s->position[group] < first || o->trial_of[group] == o->trial)
         return;
     o->trial_of[group] = o->trial;
     vec_push(o->s->scratch, &o->earlier, group);
@@ -188,7 +189,7 @@ static void add_earlier(struct ordering *o, uint32_t group, uint32_t first)
 static bool find_earlier(struct ordering *o, ir_id x, uint32_t group)
 {
     struct schedule *s = o->s;
-    uint32_t first = s->place[group];
+    uint32_t first = s->position[group];
     o->trial++;
     o->earlier.count = 0;
     for (uint32_t d = s->first_demand[x]; d != NONE; d = s->demands.at[d].next)
@@ -204,21 +205,21 @@ static bool find_earlier(struct ordering *o, ir_id x, uint32_t group)
 static void move_before(struct ordering *o, uint32_t group)
 {
     struct schedule *s = o->s;
-    uint32_t first = s->place[group], last = first, to = first;
+    uint32_t first = s->position[group], last = first, to = first;
     for (uint32_t i = 0; i < o->earlier.count; i++)
-        if (s->place[o->earlier.at[i]] > last)
-            last = s->place[o->earlier.at[i]];
+        if (s->position[o->earlier.at[i]] > last)
+            last = s->position[o->earlier.at[i]];
     uint32_t *old = arena_copy(s->scratch, o->order + first, (last + 1 - first) * sizeof *old);
     for (int is_later = 0; is_later < 2; is_later++)
         for (uint32_t i = 0; i <= last - first; i++)
             if ((o->trial_of[old[i]] != o->trial) == is_later) {
-                s->place[old[i]] = to;
+                s->position[old[i]] = to;
                 o->order[to++] = old[i];
             }
 }
 
 // Has all readers of x come before the group that writes it over, if that can be.
-static bool place_last(struct ordering *o, ir_id x, uint32_t group)
+static bool make_last(struct ordering *o, ir_id x, uint32_t group)
 {
     struct schedule *s = o->s;
     if (!find_earlier(o, x, group))
@@ -247,7 +248,7 @@ static void order_overwriters(struct ordering *o)
             continue;
         if (o->edges.count == 0)
             add_needed(o);
-        tried[x] = place_last(o, x, g) ? COST_DEMANDS : tried[x] + 1;
+        tried[x] = make_last(o, x, g) ? COST_DEMANDS : tried[x] + 1;
     }
 }
 
@@ -280,18 +281,18 @@ static void order_early(struct ordering *o)
         qsort(groups, o->n, sizeof *groups, compare_order);
     for (uint32_t i = 0; i < o->n; i++) {
         o->order[i] = groups[i].group;
-        s->place[o->order[i]] = i;
+        s->position[o->order[i]] = i;
     }
 }
 
-// By value: the place of its last reader.
+// By value: the position of its last reader.
 static void find_last_readers(struct schedule *s)
 {
     s->last_reader = arena_array(s->scratch, uint32_t, s->g->values.count);
     for (ir_id v = 0; v < s->g->values.count; v++)
         for (uint32_t d = s->first_demand[v]; d != NONE; d = s->demands.at[d].next)
-            if (s->place[reader_of(s, d)] > s->last_reader[v])
-                s->last_reader[v] = s->place[reader_of(s, d)];
+            if (s->position[reader_of(s, d)] > s->last_reader[v])
+                s->last_reader[v] = s->position[reader_of(s, d)];
 }
 
 const uint32_t *schedule_order(struct schedule *s, uint32_t *n)
@@ -299,7 +300,7 @@ const uint32_t *schedule_order(struct schedule *s, uint32_t *n)
     struct ordering o = {.s = s};
     uint32_t count = s->groups.count + 1;
     o.order = arena_array(s->scratch, uint32_t, count);
-    s->place = arena_array(s->scratch, uint32_t, count);
+    s->position = arena_array(s->scratch, uint32_t, count);
     *n = o.n = sort_groups(s, o.order);
     o.edge_of = arena_array(s->scratch, uint32_t, count);
     memset(o.edge_of, 0xff, count * sizeof *o.edge_of);

@@ -602,7 +602,7 @@ static jot_status schedule_graph(struct arena *arena, const struct ir_graph *g,
                                                : JOT_OK;
 }
 
-// Of a graph, a program whose memory has no places.
+// Of a graph, a program whose memory is not planned.
 static jot_status schedule_steps(struct arena *arena, const struct ir_graph *g,
                                  const struct schedule_options *options,
                                  struct nest_program **out)

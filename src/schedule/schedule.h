@@ -63,7 +63,7 @@ jot_status pass_schedule(struct arena *arena, const struct ir_graph *g,
 // Calls a host (struct ir_host) with the memories and the params of a NEST_STEP_CALLBACK.
 jot_status schedule_call_host(void *host, void *const *buffers, const int64_t *params);
 
-// Places the temporaries and constants of a program and decides which outputs take the memory of
+// Lays out the temporaries and constants of a program and decides which outputs take the memory of
 // donated inputs (donated may be NULL).
 void plan_memory(struct nest_program *p, const bool *donated, bool runs_beside);
 

@@ -114,7 +114,7 @@ MUTANTS = [
      'LLVMBuildICmp(b, LLVMIntSGT, y->v[2], x->v[2], "")'),
     ("a matrix read the wrong way round", "src/schedule/library/gemm.c", ["schedule/schedule", "harness/native"],
      "*transpose = column_stride != 1;", "*transpose = column_stride == 1 && row_stride != 1;"),
-    ("updates that meet run side by side", "src/schedule/write/place.c", ["schedule/schedule", "schedule/memory"],
+    ("updates that meet run side by side", "src/schedule/write/data_index.c", ["schedule/schedule", "schedule/memory"],
      "return v->is_batch[d] || v->component[d] < 0;", "return true;"),
     ("an operand in two memories is one", "src/schedule/schedule.c", ["schedule/control"],
      "s->uses[x] != 1)", "s->uses[x] == 0)"),

@@ -294,7 +294,7 @@ static void turn_slots(struct carries *c, uint32_t n, const uint32_t *slot, cons
     }
 }
 
-static void place_slots(struct carries *c)
+static void lay_out_slots(struct carries *c)
 {
     uint32_t *slot = memory_array(c->s, c->count + 1), *of = memory_array(c->s, c->count + 1);
     bool *is_placed = arena_array(c->s->scratch, bool, c->count + 1);
@@ -334,13 +334,13 @@ static void close_loop(struct carries *c, struct nest_step loop, uint32_t first)
     struct schedule *s = c->s;
     struct nest_program *p = s->program;
     match_slots(c, first);
-    place_slots(c);
+    lay_out_slots(c);
     add_marker(s, NEST_STEP_END, NULL);
     for (uint32_t k = 0; k < c->count; k++)
         if (c->in[k] != c->result[k] && !c->is_counted)
             schedule_add_copy(s, c->result[k], c->in[k], "how often a carry moved is not known",
                               c->n);
-    // The steps before the body go to the end first, and then to their place.
+    // The steps before the body go to the end first, and then in front of the body.
     uint32_t body = p->steps.count - first;
     for (uint32_t k = 0; k < c->count; k++)
         schedule_add_copy(s, first_memory(c, k), c->start[k], "a carry starts as its operand",
@@ -553,17 +553,17 @@ static void join_slots(struct branches *b, const struct ir_graph *f, uint32_t be
     for (uint32_t k = 0; k < b->n->n_out; k++) {
         if (b->taken[k] == IR_NONE)
             continue;
-        uint32_t place = b->out[k]; // of the operand
+        uint32_t to = b->out[k]; // of the operand
         if (plan_may_replace(&uses, slot[k], made[k])) {
             schedule_rename_to(&becomes, made[k], slot[k]);
         } else if (schedule_source(f, f->outputs.at[k]) != IR_NONE) {
             schedule_add_copy(s, slot[k], made[k], "a branch reads what it writes over", b->n);
         } else {
             b->is_refused[k] = true;
-            place = b->taken_from[k];
+            to = b->taken_from[k];
             schedule_rename_to(&becomes, made[k], b->out[k]);
         }
-        schedule_rename_to(&becomes, slot[k], place);
+        schedule_rename_to(&becomes, slot[k], to);
     }
     schedule_replace(p, begin, arena_array(s->scratch, bool, p->steps.count - begin + 1),
                      &becomes);

@@ -15,7 +15,7 @@
 
 #include <stdlib.h>
 
-struct places { // loops, by number
+struct loop_set { // by number
     uint32_t count;
     const uint32_t *at;
 };
@@ -23,25 +23,25 @@ struct places { // loops, by number
 struct loop {
     struct atoms own;
     uint32_t depth; // of reductions for each other; 0: no reduction
-    struct places up;
+    struct loop_set up;
     int64_t runs; // of its body
 };
 
-struct placed { // a value
+struct nested { // a value
     ir_id value;
     uint32_t depth;
     uint32_t inside; // REDUCE: the loop that it is
-    struct places places;
+    struct loop_set loops;
 };
 
 struct nesting {
     struct schedule *s;
     const struct group *g;
     VEC(struct loop) loops; // the points, then the fold of the group if there is one
-    VEC(struct placed) placed;
+    VEC(struct nested) values;
 };
 
-static struct places add_place(struct nesting *n, struct places p, uint32_t loop)
+static struct loop_set add_to_set(struct nesting *n, struct loop_set p, uint32_t loop)
 {
     for (uint32_t i = 0; i < p.count; i++)
         if (p.at[i] == loop)
@@ -50,7 +50,7 @@ static struct places add_place(struct nesting *n, struct places p, uint32_t loop
     if (p.count)
         memcpy(at, p.at, p.count * sizeof *at);
     at[p.count] = loop;
-    return (struct places){p.count + 1, at};
+    return (struct loop_set){p.count + 1, at};
 }
 
 // The loop, or one that is the same.
@@ -68,11 +68,12 @@ static uint32_t add_loop(struct nesting *n, struct loop l)
 }
 
 // Adds the innermost loops that a value of these atoms needs, from `loop` outwards.
-static struct places climb(struct nesting *n, struct places p, uint32_t loop, struct atoms kept)
+static struct loop_set climb(struct nesting *n, struct loop_set p, uint32_t loop,
+                             struct atoms kept)
 {
     struct loop l = n->loops.at[loop];
     if (!l.up.count || axes_intersect(&n->s->axes, kept, l.own).count)
-        return add_place(n, p, loop);
+        return add_to_set(n, p, loop);
     for (uint32_t i = 0; i < l.up.count; i++)
         p = climb(n, p, l.up.at[i], kept);
     return p;
@@ -89,7 +90,7 @@ static uint32_t loop_of_result(struct nesting *n, struct atoms around)
     if (!own.count)
         return up;
     return add_loop(n, (struct loop){.own = own,
-                                     .up = add_place(n, (struct places){0}, up),
+                                     .up = add_to_set(n, (struct loop_set){0}, up),
                                      .runs = count_times(n->loops.at[up].runs,
                                                          axes_product(&n->s->axes, own))});
 }
@@ -97,40 +98,41 @@ static uint32_t loop_of_result(struct nesting *n, struct atoms around)
 // The loop that a reduction is: that of the group, unless it is wanted in there.  All of it that is
 // written out is in one.
 static uint32_t loop_of_reduction(struct nesting *n, const struct constraint *c,
-                                  const struct placed *p)
+                                  const struct nested *p)
 {
     if (n->g->fold.count && !c->is_inside && axes_equal(&n->s->axes, c->folded, n->g->fold))
         return loop_of_result(n, axes_concat(&n->s->axes, c->kept, c->folded));
-    struct loop l = {.own = c->folded, .depth = p->depth, .up = p->places};
-    for (uint32_t i = 0; i < p->places.count; i++)
-        l.runs = count_plus(l.runs, n->loops.at[p->places.at[i]].runs);
+    struct loop l = {.own = c->folded, .depth = p->depth, .up = p->loops};
+    for (uint32_t i = 0; i < p->loops.count; i++)
+        l.runs = count_plus(l.runs, n->loops.at[p->loops.at[i]].runs);
     l.runs = count_times(l.runs, axes_product(&n->s->axes, c->folded));
     return add_loop(n, l);
 }
 
-static const struct placed *find_placed(const struct nesting *n, ir_id v)
+static const struct nested *find_nested(const struct nesting *n, ir_id v)
 {
-    for (uint32_t i = 0; i < n->placed.count; i++)
-        if (n->placed.at[i].value == v)
-            return &n->placed.at[i];
+    for (uint32_t i = 0; i < n->values.count; i++)
+        if (n->values.at[i].value == v)
+            return &n->values.at[i];
     return NULL;
 }
 
-// Places a value by all its constraints; what it is wanted for has been placed.
-static struct placed place(struct nesting *n, uint32_t count, const struct constraint *const *c)
+// Finds the loops of a value by all its constraints; those of what it is wanted for are known.
+static struct nested find_loops(struct nesting *n, uint32_t count,
+                                const struct constraint *const *c)
 {
-    struct placed p = {.value = c[0]->value, .inside = NONE};
+    struct nested p = {.value = c[0]->value, .inside = NONE};
     const struct constraint *reduce = NULL;
     for (uint32_t i = 0; i < count; i++) {
-        const struct placed *outer =
-            c[i]->outer == IR_NONE ? NULL : find_placed(n, c[i]->outer);
+        const struct nested *outer =
+            c[i]->outer == IR_NONE ? NULL : find_nested(n, c[i]->outer);
         bool is_inside = outer && outer->inside != NONE;
         uint32_t from = is_inside ? outer->inside : loop_of_result(n, c[i]->around);
         uint32_t depth = is_inside ? outer->depth + 1 : 1;
         p.depth = depth > p.depth ? depth : p.depth;
-        p.places = climb(n, p.places, from, c[i]->kept);
+        p.loops = climb(n, p.loops, from, c[i]->kept);
         if (c[i]->stored.count)
-            p.places = climb(n, p.places, loop_of_result(n, c[i]->stored), c[i]->kept);
+            p.loops = climb(n, p.loops, loop_of_result(n, c[i]->stored), c[i]->kept);
         reduce = c[i]->kind == CONSTRAINT_REDUCE ? c[i] : reduce;
     }
     if (reduce)
@@ -140,14 +142,14 @@ static struct placed place(struct nesting *n, uint32_t count, const struct const
 
 // Elements that are computed.  Where a row keeps what a loop has computed, the next takes it from
 // there (write/row.c).
-static int64_t runs_of(struct nesting *n, const struct placed *p, struct atoms kept)
+static int64_t runs_of(struct nesting *n, const struct nested *p, struct atoms kept)
 {
     int64_t runs = 0, elements = axes_product(&n->s->axes, kept);
     int64_t written_out =
         axes_product(&n->s->axes, axes_intersect(&n->s->axes, n->g->unrolled, kept));
     bool has_row = false;
-    for (uint32_t i = 0; i < p->places.count; i++) {
-        int64_t r = count_times(n->loops.at[p->places.at[i]].runs, written_out);
+    for (uint32_t i = 0; i < p->loops.count; i++) {
+        int64_t r = count_times(n->loops.at[p->loops.at[i]].runs, written_out);
         bool fills = r == elements && !n->g->fold.count;
         if (!fills || !has_row)
             runs = count_plus(runs, r);
@@ -173,7 +175,7 @@ static int64_t work_of_element(const struct schedule *s, ir_id v, int *visits)
 
 // Whether loops of a GPU compute again what one of them stores for all of its elements, for no row of it has room in the
 // memory of a block of threads: to read it takes less time where it is made of what is dear.
-static bool is_stored_and_made_again(const struct nesting *n, const struct placed *p,
+static bool is_stored_and_made_again(const struct nesting *n, const struct nested *p,
                                      uint32_t count, const struct constraint *const *c)
 {
     enum { VISITS = 64 }; // of values that it is made of
@@ -186,8 +188,8 @@ static bool is_stored_and_made_again(const struct nesting *n, const struct place
         is_stored |= c[i]->kind == CONSTRAINT_ROOT && c[i]->around.count &&
                      !axes_contain(&n->s->axes, axes_leaves(&n->s->axes, n->g->points),
                                    c[i]->around.at[c[i]->around.count - 1]);
-    for (uint32_t i = 0; i < p->places.count; i++)
-        loops += n->loops.at[p->places.at[i]].runs == elements;
+    for (uint32_t i = 0; i < p->loops.count; i++)
+        loops += n->loops.at[p->loops.at[i]].runs == elements;
     return is_stored && loops > 1 && n->s->options->no_accumulation && !n->g->fold.count &&
            elements >= COST_OF_KERNEL &&
            row > COST_SHARED_BYTES / dtype_get(ir_dtype_of(n->s->g, p->value))->bytes &&
@@ -218,7 +220,7 @@ static const struct constraint **in_order(struct schedule *s, const struct group
     return c;
 }
 
-// Elements that are wanted, each once: not more than there are, where several places want one, as those
+// Elements that are wanted, each once: not more than there are, where several loops want one, as those
 // of windows do.
 static int64_t elements_of(const struct schedule *s, const struct constraint *c)
 {
@@ -243,8 +245,8 @@ bool group_repeats(struct schedule *s, const struct group *g)
         for (end = i + 1; end < count && c[end]->value == c[i]->value;)
             end++;
         ir_id v = c[i]->value;
-        struct placed p = place(&n, end - i, c + i);
-        vec_push(s->scratch, &n.placed, p);
+        struct nested p = find_loops(&n, end - i, c + i);
+        vec_push(s->scratch, &n.values, p);
         if (is_stored_and_made_again(&n, &p, end - i, c + i))
             return true;
         int64_t price = cost_of_op((enum ir_op)ir_node_of(s->g, v)->op, ir_dtype_of(s->g, v));

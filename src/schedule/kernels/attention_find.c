@@ -42,7 +42,7 @@ static bool is_fold_of(const struct nest_statement *s, enum ir_op op)
            s->combines[0].op == op;
 }
 
-// The put of a local that loads read at the place they are at, or NULL.
+// The put of a local that loads read at the index of the put, or NULL.
 const struct nest_statement *attention_put_of(const struct nest *n, nest_id buffer)
 {
     const struct nest_statement *put = NULL;
@@ -152,7 +152,7 @@ static bool find_scores(struct finder *f, struct attention *a)
            nest_index_factor(&a->k->index, a->query) == 0;
 }
 
-// Only scalars, puts of rows, and the yield; no place of a load is a value.
+// Only scalars, puts of rows, and the yield; no index of a load is a value.
 bool attention_is_straight(const struct nest *n, const struct nest_statement *loop)
 {
     nest_for_each (s, n, loop->body) {
@@ -165,7 +165,7 @@ bool attention_is_straight(const struct nest *n, const struct nest_statement *lo
     return true;
 }
 
-// Of locals the fold of the largest reads the scores alone, at their place.
+// Of locals the fold of the largest reads the scores alone, at their index.
 bool attention_reads_scores_only(const struct nest *n, const struct attention *a)
 {
     nest_for_each (s, n, a->largest->body)

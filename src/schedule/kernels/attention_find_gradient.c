@@ -233,7 +233,7 @@ static bool is_given(const struct finder *f, struct attention_named v)
     return false;
 }
 
-// Whether a number is made, one by one, of numbers of memory, places, and, if it is f, a score, or else
+// Whether a number is made, one by one, of numbers of memory, indices, and, if it is f, a score, or else
 // of what is given.
 static bool is_made_of(const struct finder *f, struct attention_named v, bool is_f, int depth)
 {

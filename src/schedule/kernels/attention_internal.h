@@ -39,7 +39,7 @@ bool attention_rows_make(struct nest_program *p, uint32_t step, const struct nes
                          struct nest_builder *b, struct attention_rows *out);
 // The buffer that stands for a memory, or NEST_NONE.
 nest_id attention_rows_buffer(const struct attention_rows *r, uint32_t memory);
-// Whether every access of a buffer is at the place of the point: a number of each row where width
+// Whether every access of a buffer is at the index of the point: a number of each row where width
 // is 1, else all numbers along one axis, rows one behind the other.
 bool attention_rows_walks(const struct attention_rows *r, nest_id buffer, int64_t width);
 // An access of the buffer.
@@ -55,7 +55,7 @@ void attention_rows_body(struct attention_rows *r);
 struct nest_index attention_matrix(struct attention_rows *r, const struct nest_gemm *g,
                                    const int64_t stride[4], const struct nest_index *of_s,
                                    int64_t matrix, struct nest_term row, nest_id column);
-// Writes map across { fold along { x y } put } of what two places have and where it goes.
+// Writes map across { fold along { x y } put } of what two elements have and where it goes.
 struct attention_product {
     nest_id across, along; // axes
     nest_id buffers[2];
@@ -85,9 +85,9 @@ const struct nest_statement *attention_put_of(const struct nest *n, nest_id buff
 // fold { a[...] * b[...] }, from half types that are contiguous along an axis.
 bool attention_find_product(const struct nest *n, const struct nest_statement *fold,
                             const struct nest_statement *loads[2]);
-// Whether a loop's body is scalars, puts of rows and the yield; no place of a load is a value.
+// Whether a loop's body is scalars, puts of rows and the yield; no index of a load is a value.
 bool attention_is_straight(const struct nest *n, const struct nest_statement *loop);
-// Whether of locals the fold of the largest reads the scores alone, at their place.
+// Whether of locals the fold of the largest reads the scores alone, at their index.
 bool attention_reads_scores_only(const struct nest *n, const struct attention *a);
 // exp(f - largest) along the axis.
 bool attention_is_term(const struct nest *n, const struct attention *a,

@@ -58,7 +58,7 @@ static nest_id key_of(const struct nest_index *x)
     return NEST_NONE;
 }
 
-static struct nest_index place_in(struct attention_rows *r, const struct attention_part *part,
+static struct nest_index index_in(struct attention_rows *r, const struct attention_part *part,
                                   const struct nest_index *x)
 {
     nest_id key = key_of(x);
@@ -80,7 +80,7 @@ static nest_id copy_load(struct attention_rows *r, const struct nest_statement *
     if (part->kind == ATTENTION_VALUE)
         return part->value;
     if (part->kind == ATTENTION_ROWS) {
-        nest_id x = nest_load(r->b, part->local, place_in(r, part, &s->index), NEST_NONE);
+        nest_id x = nest_load(r->b, part->local, index_in(r, part, &s->index), NEST_NONE);
         return dtype_is_half(part->dtype) ? convert(r, x, JOT_F32) : x;
     }
     nest_id x = nest_load(r->b, r->buffers[s->buffer], moved(r, &s->index), NEST_NONE);
@@ -117,7 +117,7 @@ static void copy_put(struct attention_rows *r, const struct nest_statement *s)
     case ATTENTION_ROWS:
         if (dtype_is_half(part->dtype))
             value = convert(r, value, part->dtype);
-        nest_put(r->b, part->local, place_in(r, part, &s->index), value, NEST_NONE);
+        nest_put(r->b, part->local, index_in(r, part, &s->index), value, NEST_NONE);
         break;
     default:
         nest_put(r->b, r->buffers[s->buffer], moved(r, &s->index), value, NEST_NONE);

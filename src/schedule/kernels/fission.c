@@ -103,7 +103,7 @@ static void give_memory(struct fission *f, nest_id buffer)
 {
     struct nest_buffer *b = &f->n->buffers.at[buffer];
     int64_t size = b->count, points, step = 1;
-    struct nest_index point = fission_place_in(f, f->par, 0, NULL, &points);
+    struct nest_index point = fission_index_in(f, f->par, 0, NULL, &points);
     if (f->par != NEST_NONE) {
         struct nest_lines lines = nest_lines_in(f->n, fission_statement(f, f->par));
         step = nest_lies_along(lines) ? points : 1;
@@ -137,16 +137,16 @@ static void find_parts(struct fission *f)
     bool is_behind_map = false, is_behind_put = false; // of a point: in front of all loops
     for (uint32_t i = 0; i < b->statements.count; i++) {
         const struct nest_statement *s = fission_statement(f, b->statements.at[i]);
-        bool has_place = fission_is_loop(s) || fission_is_anchored(f, s);
+        bool has_part = fission_is_loop(s) || fission_is_anchored(f, s);
         // What is dear is not made again for each element of a map.
-        has_place |= f->n_parts && f->par != NEST_NONE && s->kind == NEST_OP &&
-                     cost_is_expensive((enum ir_op)s->op, s->dtype);
-        f->n_parts += fission_is_loop(s) || (has_place && is_behind_map);
+        has_part |= f->n_parts && f->par != NEST_NONE && s->kind == NEST_OP &&
+                    cost_is_expensive((enum ir_op)s->op, s->dtype);
+        f->n_parts += fission_is_loop(s) || (has_part && is_behind_map);
         f->n_parts += s->kind == NEST_MAP && f->n_parts == 1 && is_behind_put;
         is_behind_put |= !f->n_parts && f->par != NEST_NONE && s->kind == NEST_PUT;
-        if (has_place)
+        if (has_part)
             is_behind_map = f->par != NEST_NONE && s->kind == NEST_MAP;
-        f->part[i] = has_place ? f->n_parts - (f->n_parts > 0) : NO_PART;
+        f->part[i] = has_part ? f->n_parts - (f->n_parts > 0) : NO_PART;
     }
     for (nest_id i = 0; i < f->n->buffers.count; i++) {
         bool is_local = f->n->buffers.at[i].role == NEST_LOCAL;
@@ -229,7 +229,7 @@ static void find_crossing(struct fission *f)
         find_statements(f, part, has, f->is_crossing);
     f->memory_of = arena_array(f->arena, nest_id, f->n->values.count + 1);
     int64_t count;
-    fission_place_in(f, f->par, 0, NULL, &count);
+    fission_index_in(f, f->par, 0, NULL, &count);
     for (nest_id v = 0; v < f->n->values.count; v++)
         if (f->is_crossing[v])
             f->memory_of[v] = fission_add_buffer(f, f->n->values.at[v].dtype, count);
@@ -243,7 +243,7 @@ static uint32_t write_body(struct fission *f, uint32_t part)
     bool *wants = arena_array(f->arena, bool, f->n->values.count + 1);
     uint32_t body = fission_new_block(f);
     int64_t count;
-    struct nest_index at = fission_place_in(f, f->par, 0, NULL, &count);
+    struct nest_index at = fission_index_in(f, f->par, 0, NULL, &count);
     find_statements(f, part, has, wants);
     for (nest_id v = 0; v < f->n->values.count; v++)
         if (wants[v])

@@ -41,7 +41,7 @@ static inline bool fission_is_loop(const struct nest_statement *s)
     return s->body != NEST_NONE;
 }
 
-// Whether it has its place among the loops.
+// Whether it belongs among the loops.
 bool fission_is_anchored(const struct fission *f, const struct nest_statement *s);
 // The kernel has nothing but what is known here.
 bool fission_is_plain(const struct fission *f);
@@ -89,8 +89,8 @@ void fission_append_put(struct fission *f, uint32_t block, nest_id buffer, struc
 // Makes the value again.
 void fission_append_load_of(struct fission *f, uint32_t block, nest_id buffer,
                             struct nest_index at, nest_id value);
-// The place among all points of the loops, and how many there are.
-struct nest_index fission_place_in(struct fission *f, nest_id outer, uint32_t n,
+// The index among all points of the loops, and how many there are.
+struct nest_index fission_index_in(struct fission *f, nest_id outer, uint32_t n,
                                    const nest_id *axes, int64_t *count);
 // Folds whose terms are loops of their own, or whose sums go apart, become several loops.
 void fission_split_folds(struct fission *f);

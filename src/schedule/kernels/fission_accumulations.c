@@ -115,7 +115,7 @@ static void move_before(struct fission *f, uint32_t block, uint32_t count, nest_
     memcpy(b->statements.at + to, moved, count * sizeof *moved);
 }
 
-// The place of an access with other axes.
+// The index of an access with other axes.
 static struct nest_index with_axes(struct fission *f, const struct nest_index *x, uint32_t n,
                                    const nest_id *from, const nest_id *to)
 {
@@ -127,7 +127,7 @@ static struct nest_index with_axes(struct fission *f, const struct nest_index *x
     return nest_index_make(f->arena, x->constant, (int)x->count, terms);
 }
 
-// What a map reads is stored by a map in front of it, along those of its axes alone that the place has; axes: of the
+// What a map reads is stored by a map in front of it, along those of its axes alone that the index has; axes: of the
 // fold and of the map.
 static nest_id store_read(struct fission *f, const struct accumulation *a,
                           const struct nest_statement *load, uint32_t of_fold, uint32_t n,
@@ -146,14 +146,14 @@ static nest_id store_read(struct fission *f, const struct accumulation *a,
         own[i] = f->n->axes.count - 1;
     }
     int64_t count;
-    *at = fission_place_in(f, f->par, k, old, &count);
+    *at = fission_index_in(f, f->par, k, old, &count);
     nest_id source = load->buffer, buffer = fission_add_buffer(f, load->dtype, count);
     uint32_t before = f->n->blocks.at[block].statements.count;
     struct nest_builder b = fission_builder_in(f, block);
     if (k > of_fold)
         nest_open(&b, NEST_MAP, (int)(k - of_fold), own + of_fold);
     nest_id value = nest_load(&b, source, with_axes(f, &from, k, old, own), NEST_NONE);
-    nest_put(&b, buffer, fission_place_in(f, f->par, k, own, &count), value, NEST_NONE);
+    nest_put(&b, buffer, fission_index_in(f, f->par, k, own, &count), value, NEST_NONE);
     if (k > of_fold)
         nest_close(&b, 0, NULL);
     move_before(f, block, f->n->blocks.at[block].statements.count - before, a->maps[0]);
@@ -178,7 +178,7 @@ static void make_again(struct fission *f, nest_id fold, const struct accumulatio
     nest_id *axes, buffer;
     int64_t count;
     uint32_t n = axes_of(f, fold, a, depth, &axes);
-    struct nest_index at = fission_place_in(f, f->par, n, axes, &count);
+    struct nest_index at = fission_index_in(f, f->par, n, axes, &count);
     if (is_read && depth) {
         buffer = store_read(f, a, s, fission_statement(f, fold)->n_axes, n, axes, &at);
     } else {

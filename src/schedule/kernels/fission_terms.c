@@ -43,8 +43,8 @@ nest_id fission_add_buffer(struct fission *f, jot_dtype dtype, int64_t count)
     return f->n->buffers.count - 1;
 }
 
-// The place among all points of the loops, and how many there are.
-struct nest_index fission_place_in(struct fission *f, nest_id outer, uint32_t n,
+// The index among all points of the loops, and how many there are.
+struct nest_index fission_index_in(struct fission *f, nest_id outer, uint32_t n,
                                    const nest_id *axes, int64_t *count)
 {
     const struct nest_statement *par = outer == NEST_NONE ? NULL : fission_statement(f, outer);
@@ -111,8 +111,8 @@ static nest_id make_terms(struct fission *f, nest_id fold)
         axes[i] = f->n->axes.count - 1;
     }
     int64_t count;
-    struct nest_index to = fission_place_in(f, f->par, s.n_axes, s.axes, &count);
-    struct nest_index from = fission_place_in(f, f->par, s.n_axes, axes, &count);
+    struct nest_index to = fission_index_in(f, f->par, s.n_axes, s.axes, &count);
+    struct nest_index from = fission_index_in(f, f->par, s.n_axes, axes, &count);
     struct nest_combine *combines =
         arena_copy(f->arena, s.combines, s.n_combines * sizeof *combines);
     s.body = fission_new_block(f);
@@ -158,15 +158,15 @@ static uint32_t block_for(struct fission *f, uint32_t block, uint32_t n,
     return out;
 }
 
-// The place of an element of the running fold among those of all points; points stand side by side where what the loop
+// The index of an element of the running fold among those of all points; points stand side by side where what the loop
 // reads and puts does so.
-static struct nest_index place_of_term(struct fission *f, const struct nest_statement *scan,
+static struct nest_index index_of_term(struct fission *f, const struct nest_statement *scan,
                                        int64_t *count)
 {
-    struct nest_index place = fission_place_in(f, f->par, scan->n_axes, scan->axes, count);
+    struct nest_index index = fission_index_in(f, f->par, scan->n_axes, scan->axes, count);
     struct nest_lines all = {0};
     if (f->par == NEST_NONE)
-        return place;
+        return index;
     const struct nest_statement *par = fission_statement(f, f->par);
     nest_for_each (s, f->n, scan->body) {
         if (s->kind != NEST_LOAD && s->kind != NEST_PUT)
@@ -176,15 +176,15 @@ static struct nest_index place_of_term(struct fission *f, const struct nest_stat
         all.of_inner += one.of_inner;
     }
     if (!nest_lies_along(all))
-        return place;
+        return index;
     int64_t points = nest_extent(f->n, par), length = nest_extent(f->n, scan);
     struct nest_term *terms =
-        arena_copy(f->arena, place.terms, place.count * sizeof *place.terms);
-    for (uint32_t i = 0; i < place.count; i++) {
+        arena_copy(f->arena, index.terms, index.count * sizeof *index.terms);
+    for (uint32_t i = 0; i < index.count; i++) {
         bool is_inner = terms[i].factor < length;
         terms[i].factor = is_inner ? terms[i].factor * points : terms[i].factor / length;
     }
-    return nest_index_make(f->arena, 0, (int)place.count, terms);
+    return nest_index_make(f->arena, 0, (int)index.count, terms);
 }
 
 // The same of a running fold, which has its own axes and what it does with the running values.
@@ -197,15 +197,15 @@ static nest_id make_scan_terms(struct fission *f, nest_id scan)
     struct nest_combine *combines =
         arena_copy(f->arena, yield.combines, yield.n_combines * sizeof *combines);
     int64_t count;
-    struct nest_index place = place_of_term(f, &s, &count);
+    struct nest_index index = index_of_term(f, &s, &count);
     terms.body = block_for(f, s.body, yield.n_combines, yield.combines, at);
     s.body = fission_new_block(f);
     for (uint32_t i = 0; i < yield.n_combines; i++)
         for (uint32_t k = 0; k < combines[i].n; k++) {
             nest_id value = combines[i].value[k];
             nest_id buffer = fission_add_buffer(f, f->n->values.at[value].dtype, count);
-            fission_append_put(f, terms.body, buffer, place, value);
-            combines[i].value[k] = append_load(f, s.body, buffer, place);
+            fission_append_put(f, terms.body, buffer, index, value);
+            combines[i].value[k] = append_load(f, s.body, buffer, index);
         }
     yield.combines = combines;
     nest_id made = fission_add_statement(f, yield);

@@ -8,7 +8,7 @@
 //
 // The kernel of a loop over time writes each value of a lane's arrays as a map of its own, and threads of a GPU would
 // wait for one another behind each.  A processor has more of a short loop at once: its maps stay.  Two maps are one
-// where an element is of one turn alone: what one of them puts the other reads and puts at the same place.
+// where an element is of one turn alone: what one of them puts the other reads and puts at the same index.
 #include "schedule/internal.h"
 
 // Whether the map makes elements alone, each by itself.
@@ -47,7 +47,7 @@ static struct nest_index renamed(const struct nest *n, const struct nest_index *
     return nest_index_make(n->arena, x->constant, (int)x->count, terms);
 }
 
-// Whether what the two maps do to one buffer, if one of them puts it, is at one place.
+// Whether what the two maps do to one buffer, if one of them puts it, is at one index.
 static bool are_apart(const struct nest *n, const struct nest_statement *a,
                       const struct nest_statement *b)
 {
@@ -57,8 +57,8 @@ static bool are_apart(const struct nest *n, const struct nest_statement *a,
                         (s->kind == NEST_PUT || t->kind == NEST_PUT);
             if (!meet)
                 continue;
-            struct nest_index place = renamed(n, &t->index, b, a);
-            if (!nest_index_equal(&s->index, &place))
+            struct nest_index index = renamed(n, &t->index, b, a);
+            if (!nest_index_equal(&s->index, &index))
                 return false;
         }
     return true;

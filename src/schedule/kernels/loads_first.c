@@ -13,7 +13,7 @@
 
 #define MOST_AHEAD 32 // values that registers have room for
 
-// Whether the statement reads what no statement of the kernel writes, at a place that is known before what is late.
+// Whether the statement reads what no statement of the kernel writes, at an index that is known before what is late.
 static bool may_go(const struct nest *n, const struct nest_statement *s, const bool *is_late)
 {
     return s->kind == NEST_LOAD && n->buffers.at[s->buffer].role == NEST_IN &&

@@ -108,13 +108,13 @@ static void note_uses(const struct nest_statement *s, bool *is_taken)
 static void put_fold_first(const struct points *p, struct nest *n, const struct points_step *t)
 {
     struct nest_block *column = &n->blocks.at[n->statements.at[t->loop].body];
-    uint32_t place = points_fold_place(t), kept = 0, moved = 0;
+    uint32_t at = points_fold_at(t), kept = 0, moved = 0;
     bool *is_taken = arena_array(p->scratch, bool, n->values.count + 1);
-    nest_id *behind = arena_array(p->scratch, nest_id, place + 1);
+    nest_id *behind = arena_array(p->scratch, nest_id, at + 1);
     note_uses(&n->statements.at[t->fold], is_taken);
     nest_for_each (s, n, n->statements.at[t->fold].body)
         note_uses(s, is_taken);
-    for (uint32_t i = place; i-- > 0;) {
+    for (uint32_t i = at; i-- > 0;) {
         const struct nest_statement *s = &n->statements.at[column->statements.at[i]];
         bool stays = !nest_is_scalar(s) || is_taken[s->result];
         if (stays)
@@ -122,7 +122,7 @@ static void put_fold_first(const struct points *p, struct nest *n, const struct 
         else
             behind[moved++] = column->statements.at[i];
     }
-    for (uint32_t i = 0; i < place; i++) {
+    for (uint32_t i = 0; i < at; i++) {
         nest_id id = column->statements.at[i];
         bool moves =
             nest_is_scalar(&n->statements.at[id]) && !is_taken[n->statements.at[id].result];
@@ -273,7 +273,7 @@ static bool columns_stay_own(const struct points *p, uint32_t step, const struct
 {
     const struct points_step *t = &p->steps[step];
     uint32_t block = t->nest->statements.at[t->loop].body;
-    return reads_nothing_made(p, step, block, 0, points_fold_place(t), of) &&
+    return reads_nothing_made(p, step, block, 0, points_fold_at(t), of) &&
            stays_own(p, step, t->nest->statements.at[t->fold].body, of);
 }
 
@@ -342,9 +342,9 @@ static bool overwrites(const struct points *p, const struct nest_step *s, uint32
     return reads;
 }
 
-// Whether a step that has a place other than its own order may still have it: what it reads must be
-// there, and what it writes must not be wanted any more as it was.
-static enum points_place place_of(const struct points *p, uint32_t step, const struct sets *of)
+// The side of the kernel that the step stands on.  It is in it if what it reads is there, and what it writes is not
+// wanted any more as it was.
+static enum points_side side_of(const struct points *p, uint32_t step, const struct sets *of)
 {
     const struct nest_step *s = &p->program->steps.at[step];
     bool is_late = false, needs = false, clashes = false;
@@ -362,7 +362,7 @@ static enum points_place place_of(const struct points *p, uint32_t step, const s
 }
 
 // Steps, and the memories that are of points; those in `outside` others know too.
-static void choose_places(struct points *p, const bool *outside)
+static void choose_sides(struct points *p, const bool *outside)
 {
     struct nest_program *m = p->program;
     uint32_t n = m->memories.count;
@@ -373,17 +373,17 @@ static void choose_places(struct points *p, const bool *outside)
     bool *exported = arena_copy(p->scratch, outside, n * sizeof *outside);
     for (uint32_t i = 0; i < m->steps.count; i++) {
         const struct nest_step *s = &m->steps.at[i];
-        enum points_place place = p->steps[i].place = place_of(p, i, &of);
+        enum points_side side = p->steps[i].side = side_of(p, i, &of);
         for (uint32_t k = 0; k < s->n_memories; k++) {
             uint32_t memory = s->memories[k];
             bool is_written = plan_is_written(p->program, &p->program->steps.at[i], k);
-            if (place == POINTS_IN)
+            if (side == POINTS_IN)
                 (is_written ? of.made : of.is_read)[memory] = true;
-            if (place == POINTS_AFTER)
+            if (side == POINTS_AFTER)
                 (is_written ? of.late : of.is_read_late)[memory] = true;
-            exported[memory] = exported[memory] || place != POINTS_IN;
+            exported[memory] = exported[memory] || side != POINTS_IN;
         }
-        if (place == POINTS_IN)
+        if (side == POINTS_IN)
             find_shared(p, i, &of);
     }
     p->is_local = arena_array(p->scratch, bool, n + 1);
@@ -411,7 +411,7 @@ static int64_t kept_bytes(const struct points *p)
     bool *seen = arena_array(p->scratch, bool, m->memories.count + 1);
     int64_t bytes = 0;
     for (uint32_t i = 0; i < m->steps.count; i++) {
-        if (p->steps[i].place != POINTS_IN)
+        if (p->steps[i].side != POINTS_IN)
             continue;
         bytes += points_product_bytes(p, &p->steps[i]);
         for (int k = 0; k < 2 && p->steps[i].kind == POINTS_GRADIENT; k++) {
@@ -435,10 +435,10 @@ static bool fuse(struct nest_program *m, struct arena *scratch, int64_t n, int64
     p.steps = arena_array(scratch, struct points_step, m->steps.count + 1);
     for (uint32_t i = 0; i < m->steps.count; i++)
         p.steps[i] = classify(&p, &m->steps.at[i]);
-    choose_places(&p, outside);
+    choose_sides(&p, outside);
     uint32_t layers = 0, sums = 0;
     for (uint32_t i = 0; i < m->steps.count; i++)
-        if (p.steps[i].place == POINTS_IN) {
+        if (p.steps[i].side == POINTS_IN) {
             layers += p.steps[i].kind == POINTS_LAYER;
             sums += p.steps[i].kind == POINTS_GRADIENT || p.steps[i].kind == POINTS_FOLD;
         }

@@ -18,17 +18,17 @@ enum points_kind {
     POINTS_GRADIENT, // a product [k, N] [N, m]
 };
 
-enum points_place { POINTS_BEFORE, POINTS_IN, POINTS_AFTER };
+enum points_side { POINTS_BEFORE, POINTS_IN, POINTS_AFTER };
 
 struct points_step {
     enum points_kind kind;
-    enum points_place place;
+    enum points_side side;
     const struct nest *nest;
     uint32_t at;   // MAP, FOLD, COLUMNS: where the loop stands in the body of the kernel
     nest_id loop;  // and its statement
     nest_id fold;  // COLUMNS: the loop over points
     nest_id axis;  // whose points they are
-    int64_t width; // and so many places of it are one point
+    int64_t width; // and so many indices of it are one point
 };
 
 struct points {
@@ -41,7 +41,7 @@ struct points {
 };
 
 // COLUMNS: where the fold over points stands in its loop.
-static inline uint32_t points_fold_place(const struct points_step *t)
+static inline uint32_t points_fold_at(const struct points_step *t)
 {
     const struct nest_statement *loop = &t->nest->statements.at[t->loop];
     const struct nest_block *body = &t->nest->blocks.at[loop->body];

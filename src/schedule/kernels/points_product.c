@@ -93,12 +93,12 @@ static void copy_value(struct points_copy *c, const struct points_step *t, nest_
             points_copy_statement(c, all.at[i]);
 }
 
-static struct nest_index place(struct points_copy *c, nest_id axis)
+static struct nest_index index_of(struct points_copy *c, nest_id axis)
 {
     return nest_index_make(c->b->nest->arena, 0, 1, (struct nest_term[]){{1, axis, false}});
 }
 
-// The local that the value is an element of, at the place of its axis in all; NEST_NONE for others.
+// The local that the value is an element of, at the index of its axis in all; NEST_NONE for others.
 static nest_id local_of(const struct points_copy *c, const struct points_step *t, nest_id value,
                         nest_id axis)
 {
@@ -125,7 +125,7 @@ static nest_id write_factor(struct points_copy *c, const struct points_step *t, 
     nest_id i = points_copy_axis(c, from);
     nest_open(c->b, NEST_MAP, 1, &i);
     copy_value(c, t, value);
-    nest_put(c->b, near, place(c, i), c->values[value], NEST_NONE);
+    nest_put(c->b, near, index_of(c, i), c->values[value], NEST_NONE);
     nest_close(c->b, 0, NULL);
     return near;
 }
@@ -151,7 +151,8 @@ void points_write_products(struct points_copy *c, const struct points_step *t,
         for (int k = 0; k < 2; k++) {
             nest_id value = f->combines[i].value[k];
             int side = sides[value] == 2;
-            x.value[side] = nest_load(c->b, near[value] - 1, place(c, axes[side]), NEST_NONE);
+            x.value[side] =
+                nest_load(c->b, near[value] - 1, index_of(c, axes[side]), NEST_NONE);
         }
         nest_put_combine(
             c->b, results[i],

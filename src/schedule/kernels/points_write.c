@@ -185,7 +185,7 @@ static void write_fold(struct writer *w, uint32_t step)
         vec_push(w->p->scratch, &w->combines, points_combine(c, &s->combines[i]));
 }
 
-// The place in row-major order of the axes of a loop.
+// The number in row-major order of the axes of a loop.
 static struct nest_index linear(const struct points_copy *c, const struct nest_statement *s)
 {
     struct nest_term *terms = arena_array(c->p->scratch, struct nest_term, s->n_axes + 1);
@@ -223,7 +223,7 @@ static void write_columns(struct writer *w, uint32_t step)
         return;
     }
     open_columns(c, s, NEST_MAP);
-    points_copy_range(c, s->body, 0, points_fold_place(t));
+    points_copy_range(c, s->body, 0, points_fold_at(t));
     points_copy_block(c, f->body);
     for (uint32_t i = 0; i < f->n_combines; i++) {
         struct nest_combine x = points_combine(c, &f->combines[i]);
@@ -238,7 +238,7 @@ static void add_sums(struct writer *w)
 {
     for (uint32_t i = 0; i < w->p->program->steps.count; i++) {
         const struct points_step *t = &w->p->steps[i];
-        if (t->place != POINTS_IN || t->kind != POINTS_COLUMNS)
+        if (t->side != POINTS_IN || t->kind != POINTS_COLUMNS)
             continue;
         const struct nest_statement *s = &t->nest->statements.at[t->loop];
         const struct nest_statement *f = &t->nest->statements.at[t->fold];
@@ -282,7 +282,7 @@ static struct nest_step finish_columns(struct writer *w, uint32_t step)
     struct nest_builder b = nest_builder_make(m->arena, from->name);
     struct points_copy c = points_copier(w->p, &b, from, NEST_NONE);
     bool *used = arena_array(w->p->scratch, bool, from->buffers.count + 1);
-    uint32_t at = points_fold_place(t);
+    uint32_t at = points_fold_at(t);
     VEC(uint32_t) memories = {0};
     for (uint32_t i = 0; i < t->at + inner->statements.count; i++) {
         nest_id id =
@@ -363,7 +363,7 @@ static void write_step(struct writer *w, uint32_t step)
 static bool has_sums(const struct points *p)
 {
     for (uint32_t i = 0; i < p->program->steps.count; i++)
-        if (p->steps[i].place == POINTS_IN && p->steps[i].kind != POINTS_MAP &&
+        if (p->steps[i].side == POINTS_IN && p->steps[i].kind != POINTS_MAP &&
             p->steps[i].kind != POINTS_LAYER)
             return true;
     return false;
@@ -378,21 +378,21 @@ static struct nest_step write_kernel(struct writer *w)
     w->b = nest_builder_make(p->program->arena, name);
     w->points = nest_axis(&w->b, "n", p->n);
     for (uint32_t i = 0; i < n; i++) {
-        if (p->steps[i].place != POINTS_IN || !p->steps[i].nest)
+        if (p->steps[i].side != POINTS_IN || !p->steps[i].nest)
             continue;
         open_copy(w, i);
         points_copy_range(&w->copies[i], 0, 0, p->steps[i].at);
     }
     w->loop = nest_open(&w->b, has_sums(p) ? NEST_FOLD : NEST_PAR, 1, &w->points);
     for (uint32_t i = 0; i < n; i++)
-        if (p->steps[i].place == POINTS_IN) {
+        if (p->steps[i].side == POINTS_IN) {
             write_step(w, i);
             write_exports(w, i);
         }
     nest_id result = nest_close(&w->b, (int)w->combines.count, w->combines.at);
     for (uint32_t i = 0; i < n; i++) {
         const struct points_step *t = &p->steps[i];
-        if (t->place != POINTS_IN || t->kind != POINTS_FOLD)
+        if (t->side != POINTS_IN || t->kind != POINTS_FOLD)
             continue;
         const struct nest_statement *s = &t->nest->statements.at[t->loop];
         for (uint32_t k = 0; k < s->n_results; k++)
@@ -423,14 +423,14 @@ void points_write(struct points *p)
 
     VEC(struct nest_step) steps = {0};
     for (uint32_t i = 0; i < n; i++)
-        if (p->steps[i].place == POINTS_BEFORE)
+        if (p->steps[i].side == POINTS_BEFORE)
             vec_push(m->arena, &steps, m->steps.at[i]);
     vec_push(m->arena, &steps, write_kernel(&w));
     for (uint32_t i = 0; i < n; i++)
-        if (p->steps[i].place == POINTS_IN && p->steps[i].kind == POINTS_COLUMNS)
+        if (p->steps[i].side == POINTS_IN && p->steps[i].kind == POINTS_COLUMNS)
             vec_push(m->arena, &steps, finish_columns(&w, i));
     for (uint32_t i = 0; i < n; i++)
-        if (p->steps[i].place == POINTS_AFTER)
+        if (p->steps[i].side == POINTS_AFTER)
             vec_push(m->arena, &steps, m->steps.at[i]);
     m->steps.count = 0;
     for (uint32_t i = 0; i < steps.count; i++)

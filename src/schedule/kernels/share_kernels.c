@@ -6,7 +6,7 @@
 //
 // A program of many layers, terms or loops that a C loop writes has such kernels, and compiling is
 // nearly all that they cost.  Of few the numbers stay in the code, where they cost nothing.  Integers
-// stay too: what is known of a place may follow from them.
+// stay too: what is known of an index may follow from them.
 #include "schedule/internal.h"
 
 #include <string.h>

@@ -34,22 +34,22 @@ static struct strided strided_of(const struct schedule *s, ir_id v, jot_dtype op
 {
     struct strided x = {.dims = ir_dims_of(s->g, v)};
     v = narrowed(s, v, operands);
-    int rank = ir_rank_of(s->g, v), place[IR_MAX_RANK];
+    int rank = ir_rank_of(s->g, v), axis_of[IR_MAX_RANK];
     for (int i = 0; i < rank; i++)
-        place[i] = i; // axis of v that axis i of the value looked at is
+        axis_of[i] = i; // axis of v that axis i of the value looked at is
     const struct ir_node *n = ir_node_of(s->g, v);
     while (n->op == IR_transpose && !has_own_memory(s, v)) {
         int count, before[IR_MAX_RANK];
         const int64_t *axes = ir_attr_ints(n->attrs, IR_KEY_axes, &count);
-        memcpy(before, place, sizeof before);
+        memcpy(before, axis_of, sizeof before);
         for (int i = 0; i < rank; i++)
-            place[axes[i]] = before[i];
+            axis_of[axes[i]] = before[i];
         v = narrowed(s, ir_operand(s->g, n, 0), operands);
         n = ir_node_of(s->g, v);
     }
     int64_t stride = 1;
     for (int i = rank; i-- > 0;) {
-        x.strides[place[i]] = stride;
+        x.strides[axis_of[i]] = stride;
         stride *= ir_dims_of(s->g, v)[i];
     }
     while (n->op == IR_reshape && !has_own_memory(s, v)) {
@@ -81,8 +81,8 @@ static bool merge_axes(const struct strided *x, int n, const int64_t *axes, int6
 }
 
 // Rows and columns of a matrix: the leading dimension, and whether it lies transposed.
-static bool place_matrix(int64_t rows, int64_t row_stride, int64_t columns,
-                         int64_t column_stride, bool *transpose, int64_t *leading)
+static bool fits_matrix(int64_t rows, int64_t row_stride, int64_t columns,
+                        int64_t column_stride, bool *transpose, int64_t *leading)
 {
     *transpose = column_stride != 1;
     *leading = *transpose ? column_stride : row_stride;
@@ -90,8 +90,8 @@ static bool place_matrix(int64_t rows, int64_t row_stride, int64_t columns,
            *leading >= (*transpose ? rows : columns);
 }
 
-static bool place_batch(const struct strided x[2], const struct dot_shape *d,
-                        struct nest_gemm *out)
+static bool fits_batch(const struct strided x[2], const struct dot_shape *d,
+                       struct nest_gemm *out)
 {
     int n = 0;
     int64_t stride = out->m * out->n;
@@ -181,7 +181,7 @@ static bool is_symmetric(const struct schedule *s, const struct ir_node *n,
     return base[0] == base[1] && axis[0] == axis[1];
 }
 
-// Operand i as a matrix of free and summed places, which is transposed when it is the second.
+// Operand i as a matrix of free and summed axes, which is transposed when it is the second.
 static bool find_matrix(const struct schedule *s, const struct ir_node *n,
                         const struct dot_shape *d, uint32_t i, struct strided *x,
                         struct nest_gemm *g)
@@ -194,8 +194,8 @@ static bool find_matrix(const struct schedule *s, const struct ir_node *n,
         return false;
     *(i ? &g->n : &g->m) = free_extent;
     g->k = k;
-    return i ? place_matrix(k, k_stride, free_extent, free_stride, &g->transpose_b, &g->ldb)
-             : place_matrix(free_extent, free_stride, k, k_stride, &g->transpose_a, &g->lda);
+    return i ? fits_matrix(k, k_stride, free_extent, free_stride, &g->transpose_b, &g->ldb)
+             : fits_matrix(free_extent, free_stride, k, k_stride, &g->transpose_a, &g->lda);
 }
 
 static jot_dtype before_widening(const struct schedule *s, ir_id v)
@@ -240,8 +240,7 @@ static bool gemm_of_operands(const struct schedule *s, const struct ir_node *n,
     }
     g.ldc = g.n;
     if (!dtype_multiplies(operands, g.dtype) ||
-        !cost_is_gemm(operands, s->options->rich_gemm, g.m, g.n, g.k) ||
-        !place_batch(x, &d, &g))
+        !cost_is_gemm(operands, s->options->rich_gemm, g.m, g.n, g.k) || !fits_batch(x, &d, &g))
         return false;
     for (int i = 0; i < 4; i++)
         if (g.batch[i] == 0)

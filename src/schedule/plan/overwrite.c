@@ -74,7 +74,7 @@ struct access {
     nest_id statement;
     uint32_t depth;
     uint32_t path[MAX_DEPTH];      // loops around it
-    uint32_t order[MAX_DEPTH + 1]; // places in the blocks
+    uint32_t order[MAX_DEPTH + 1]; // numbers in the blocks
 };
 
 // Looks for the put first, and then at every load in the light of it.
@@ -236,7 +236,7 @@ static bool is_read_elsewhen(const struct nest *n, uint32_t block, nest_id buffe
 }
 
 // Whether memory of buffer `to` may be that of buffer `from`.  Elements of both must be as long: an
-// index is then the same place.
+// index is then the same element.
 static bool may_overwrite(const struct nest *n, nest_id from, nest_id to)
 {
     struct overwrite o = {.n = n, .from = from, .to = to, .fits = true};

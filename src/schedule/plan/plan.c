@@ -237,7 +237,7 @@ static void end_lives(struct planner *q, uint32_t step)
     }
 }
 
-static void place_constants(struct nest_program *p)
+static void lay_out_constants(struct nest_program *p)
 {
     for (uint32_t i = 0; i < p->memories.count; i++) {
         struct nest_memory *m = &p->memories.at[i];
@@ -268,7 +268,7 @@ static bool may_donate(const struct planner *q, const struct plan_uses *uses, ui
            plan_may_replace(uses, input, output);
 }
 
-static void place_donated(struct planner *q, const bool *donated)
+static void give_donated(struct planner *q, const bool *donated)
 {
     struct nest_program *p = q->p;
     bool *is_used = arena_array(p->arena, bool, p->n_inputs + 1);
@@ -302,8 +302,8 @@ void plan_memory(struct nest_program *p, const bool *donated, bool runs_beside)
         begin_lives(&q, i);
         end_lives(&q, i);
     }
-    place_constants(p);
-    place_donated(&q, donated);
+    lay_out_constants(p);
+    give_donated(&q, donated);
 }
 
 // Whether the copy is from an input to the output that takes its memory, so that there is none to

@@ -16,7 +16,7 @@ bool plan_is_updated(const struct nest_program *p, const struct nest_step *t, ui
 // Whether it writes a part of it, and other steps write the rest.
 bool plan_is_part(const struct nest_program *p, const struct nest_step *t, uint32_t i);
 
-// Whether two memories have places in common that they do not have by what they are.
+// Whether two memories have elements in common that they do not have by what they are.
 bool plan_overlap(const struct nest_program *p, uint32_t a, uint32_t b);
 
 // The memory of an input, UINT32_MAX for none.

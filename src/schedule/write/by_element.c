@@ -12,8 +12,8 @@
 //                                         put y[m]
 //                                       }}
 //
-// Window after window (write/place.c) is one thread's where windows may meet, or, of many updates, a sort of all their
-// elements.  The order of the updates of an element is the same.
+// Window after window (write/data_index.c) is one thread's where windows may meet, or, of many updates, a sort of all
+// their elements.  The order of the updates of an element is the same.
 #include "ir/cost.h"
 #include "schedule/write/write.h"
 
@@ -57,15 +57,15 @@ static void find_update(struct writer *w, const struct ir_node *n, const struct 
             at[v->along[d]] = to[d];
     write_find_start(w, n, v, at, NEST_NONE, start, inside);
     for (int d = 0; d < v->rank; d++) {
-        form_id place = emit_form_add(e, start[d], -1, to[d]);
+        form_id index = emit_form_add(e, start[d], -1, to[d]);
         if (v->is_batch[d])
             continue;
         if (v->size[d] < dims[d]) {
-            *inside = emit_both(e, *inside, emit_not_less(e, place, 0));
-            *inside = emit_both(e, *inside, emit_less(e, place, v->size[d]));
+            *inside = emit_both(e, *inside, emit_not_less(e, index, 0));
+            *inside = emit_both(e, *inside, emit_less(e, index, v->size[d]));
         }
         if (v->along[d] >= 0)
-            at[v->along[d]] = v->size[d] == 1 ? 0 : place;
+            at[v->along[d]] = v->size[d] == 1 ? 0 : index;
     }
 }
 
@@ -87,8 +87,8 @@ void write_by_element(struct writer *w, ir_id v)
     w->point = emit_open(e, back, NEST_PAR, window.rank, axes);
     for (int d = 0; d < window.rank; d++)
         to[d] = emit_form_axis(e, axes[d]);
-    form_id place = write_linear_of(w, v, to);
-    nest_id value = emit_load_here(e, buffer, place), inside;
+    form_id index = write_linear_of(w, v, to);
+    nest_id value = emit_load_here(e, buffer, index), inside;
     uint32_t counts = write_counting_axes(&window);
     for (int d = 0; d < window.rank; d++)
         if (window.is_batch[d])
@@ -109,7 +109,7 @@ void write_by_element(struct writer *w, ir_id v)
             emit_op(e, IR_select, ir_dtype_of(g, v), 3, (nest_id[]){inside, next, value}, NULL);
     while (depth--)
         next = emit_close_values(e, scopes[depth], 1, &next);
-    emit_put(e, buffer, place, next);
+    emit_put(e, buffer, index, next);
     emit_close(e, back, 0, NULL);
     e->at = back;
 }

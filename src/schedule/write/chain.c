@@ -84,13 +84,14 @@ static nest_id is_nan(struct writer *w, nest_id x, bool is)
 }
 
 // The first of the best; a NaN is better than any number.
-static nest_id place_of_best(struct writer *w, ir_id v, const form_id *at, nest_id guard)
+static nest_id position_of_best(struct writer *w, ir_id v, const form_id *at, nest_id guard)
 {
     const struct ir_node *n = ir_node_of(w->s->g, v);
     jot_dtype d = ir_dtype_of(w->s->g, v);
     enum ir_op wins = ir_op_get((enum ir_op)n->op)->pair;
     int64_t count = folded_count(w->s->g, n), zero = 0;
-    nest_id best = term(w, v, at, guard, 0).value[0], place = emit_const(&w->e, JOT_I64, &zero);
+    nest_id best = term(w, v, at, guard, 0).value[0],
+            position = emit_const(&w->e, JOT_I64, &zero);
     jot_dtype of = w->e.b.nest->values.at[best].dtype;
     for (int64_t i = 1; i < count; i++) {
         nest_id x = term(w, v, at, guard, i).value[0];
@@ -100,13 +101,13 @@ static nest_id place_of_best(struct writer *w, ir_id v, const form_id *at, nest_
                 emit_op2(&w->e, IR_and, JOT_BOOL, is_nan(w, x, true), is_nan(w, best, false));
             better = emit_op2(&w->e, IR_or, JOT_BOOL, better, first);
         }
-        nest_id in[3] = {better, emit_const(&w->e, JOT_I64, &i), place};
-        place = emit_op(&w->e, IR_select, JOT_I64, 3, in, NULL);
+        nest_id in[3] = {better, emit_const(&w->e, JOT_I64, &i), position};
+        position = emit_op(&w->e, IR_select, JOT_I64, 3, in, NULL);
         in[1] = x;
         in[2] = best;
         best = emit_op(&w->e, IR_select, of, 3, in, NULL);
     }
-    return d == JOT_I64 ? place : emit_op(&w->e, IR_convert, d, 1, &place, NULL);
+    return d == JOT_I64 ? position : emit_op(&w->e, IR_convert, d, 1, &position, NULL);
 }
 
 // The element of a prefix fold: the one before it, combined with its own.
@@ -114,15 +115,15 @@ static nest_id running(struct writer *w, ir_id v, const form_id *at, nest_id gua
 {
     const struct ir_node *n = ir_node_of(w->s->g, v);
     jot_dtype d = ir_dtype_of(w->s->g, v);
-    int64_t axis = ir_attr_int(n->attrs, IR_KEY_axis), place;
+    int64_t axis = ir_attr_int(n->attrs, IR_KEY_axis), index;
     bool reverse = ir_attr_int_or(n->attrs, IR_KEY_reverse, 0);
     int64_t first = reverse ? ir_dims_of(w->s->g, v)[axis] - 1 : 0;
     form_id before[IR_MAX_RANK];
     nest_id own = write_at_operand(w, n, 0, at, guard);
-    if (!emit_form_is_constant(&w->e, at[axis], &place) || place == first)
+    if (!emit_form_is_constant(&w->e, at[axis], &index) || index == first)
         return own;
     memcpy(before, at, (size_t)ir_rank_of(w->s->g, v) * sizeof *at);
-    before[axis] = emit_form_constant(&w->e, reverse ? place + 1 : place - 1);
+    before[axis] = emit_form_constant(&w->e, reverse ? index + 1 : index - 1);
     return emit_op2(&w->e, write_pair_of(n, d), d, write_value_at(w, v, before, guard), own);
 }
 
@@ -130,7 +131,7 @@ nest_id write_chain(struct writer *w, ir_id v, const form_id *at, nest_id guard)
 {
     switch (ir_op_class((enum ir_op)ir_node_of(w->s->g, v)->op)) {
     case IR_CLASS_ARG:
-        return place_of_best(w, v, at, guard);
+        return position_of_best(w, v, at, guard);
     case IR_CLASS_CUMULATIVE:
         return running(w, v, at, guard);
     default:

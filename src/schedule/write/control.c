@@ -265,7 +265,7 @@ static nest_id any_holds(struct writer *w, const struct lane_graph *test)
     nest_id any = NEST_NONE;
     form_id at[IR_MAX_RANK];
     for (int64_t i = 0; i < count; i++) {
-        write_forms_of_place(w, test->view[v], i, at);
+        write_forms_of_element(w, test->view[v], i, at);
         nest_id in[2] = {any, write_value_at(w, v, at, NEST_NONE)};
         any = i ? emit_op(&w->e, IR_or, JOT_BOOL, 2, in, NULL) : in[1];
     }
@@ -280,7 +280,7 @@ static void keep_done(struct writer *w, struct carries *c, struct frame *test)
     for (uint32_t k = 0; k < c->n; k++)
         for (int64_t i = 0; i < count_of(w, c->view[k]); i++) {
             form_id at[IR_MAX_RANK];
-            write_forms_of_place(w, c->view[k], i, at);
+            write_forms_of_element(w, c->view[k], i, at);
             write_enter(w, test);
             nest_id *next = &c->scalars[c->first[k] + i];
             nest_id in[3] = {write_value_at(w, v, at, NEST_NONE), *next,

@@ -411,7 +411,7 @@ nest_id emit_load(struct emitter *e, nest_id buffer, form_id x, nest_id guard)
     return add_known(e, &k, h, nest_load(&e->b, buffer, e->forms.at[x].index, guard));
 }
 
-// A buffer without elements has no place to put anything, however its loops are shared.
+// A buffer without elements has no element to put, however its loops are shared.
 static bool is_empty(const struct emitter *e, nest_id buffer)
 {
     return e->b.nest->buffers.at[buffer].count == 0;

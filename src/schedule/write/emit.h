@@ -71,7 +71,7 @@ form_id emit_form_axis(struct emitter *e, nest_id axis);
 // x * factor + offset
 form_id emit_form_affine(struct emitter *e, form_id x, int64_t factor, int64_t offset);
 form_id emit_form_add(struct emitter *e, form_id x, int64_t factor, form_id y);
-// Place in row-major order.
+// The number of an element in row-major order.
 form_id emit_form_linear(struct emitter *e, int rank, const int64_t *dims, const form_id *at);
 // x / divisor and x mod divisor; statements where no index form can say it.
 void emit_form_divide(struct emitter *e, form_id x, int64_t divisor, form_id *out_quotient,
@@ -80,7 +80,7 @@ bool emit_form_is_constant(const struct emitter *e, form_id x, int64_t *out);
 
 // The scope in which both are known.
 scope_id emit_deeper(const struct emitter *e, scope_id a, scope_id b);
-// Whether code at the current place sees what is in the scope.
+// Whether code of the current scope sees what is in `scope`.
 bool emit_sees(const struct emitter *e, scope_id scope);
 bool emit_sees_from(const struct emitter *e, scope_id from, scope_id scope);
 // A loop in the scope `parent`; becomes the current scope.

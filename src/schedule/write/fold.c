@@ -29,7 +29,7 @@ struct fold_part {
     const form_id *at;
     nest_id guard;
     struct atoms leaves; // of its folded axes, none when v is not computed at its own view
-    uint32_t place;      // of the loops that are written out, NONE: where they are bound
+    uint32_t iteration;  // of the loops that are written out, NONE: where they are bound
 };
 
 scope_id write_scope_of(const struct writer *w, ir_id v, const form_id *at, nest_id guard)
@@ -87,9 +87,9 @@ static bool is_part(const struct writer *w, const fold_parts *parts, ir_id v, co
     return false;
 }
 
-// Adds reduction v at its own place to the fold loop that is to be opened in the scope.
+// Adds reduction v at its own coordinates to the fold loop that is to be opened in the scope.
 static void add_sibling(struct writer *w, fold_parts *parts, scope_id scope, ir_id v,
-                        uint32_t place)
+                        uint32_t iteration)
 {
     struct schedule *s = w->s;
     struct atoms leaves = axes_leaves(&s->axes, s->folded_of[v]);
@@ -101,7 +101,7 @@ static void add_sibling(struct writer *w, fold_parts *parts, scope_id scope, ir_
         !write_is_home(w, v, at, scope) || is_part(w, parts, v, at) ||
         write_find_value(w, v, at, NEST_NONE) != NEST_NONE || write_filled_row(w, v, at))
         return;
-    vec_push(s->scratch, parts, (struct fold_part){v, at, NEST_NONE, leaves, place});
+    vec_push(s->scratch, parts, (struct fold_part){v, at, NEST_NONE, leaves, iteration});
 }
 
 // The other reductions of the group that can be done in the same loop, and the same one for all
@@ -113,10 +113,10 @@ static void add_siblings(struct writer *w, fold_parts *parts, scope_id scope)
         if (write_is_terminal(w, v) || folds_one(w, v) ||
             write_stage_of(w, v) != write_stage_of(w, parts->at[0].v))
             continue;
-        for (uint32_t place = 0; place < write_unrolled_places(w); place++) {
+        for (uint32_t iteration = 0; iteration < write_unrolled_iterations(w); iteration++) {
             struct binding undo[COST_THREAD_UNROLL];
-            write_bind_unrolled(w, place, undo);
-            add_sibling(w, parts, scope, v, place);
+            write_bind_unrolled(w, iteration, undo);
+            add_sibling(w, parts, scope, v, iteration);
             write_unbind(w, w->g->unrolled.count, undo);
         }
     }
@@ -323,13 +323,13 @@ nest_id write_fold(struct writer *w, ir_id v, const form_id *at, nest_id guard)
     for (uint32_t i = 0; i < parts.count; i++) {
         struct fold_part *p = &parts.at[i];
         form_id folded[IR_MAX_RANK];
-        struct binding undo_place[COST_THREAD_UNROLL];
+        struct binding undo_iteration[COST_THREAD_UNROLL];
         write_deal_axes(w, ir_node_of(s->g, p->v), n_axes, axes, folded);
-        if (p->place != NONE)
-            write_bind_unrolled(w, p->place, undo_place);
+        if (p->iteration != NONE)
+            write_bind_unrolled(w, p->iteration, undo_iteration);
         combines[i] = write_combine_of(w, p->v, p->at, p->guard, folded);
-        if (p->place != NONE)
-            write_unbind(w, w->g->unrolled.count, undo_place);
+        if (p->iteration != NONE)
+            write_unbind(w, w->g->unrolled.count, undo_iteration);
     }
     write_unbind(w, leaves.count * parts.count, undo);
     nest_id result = emit_close(&w->e, back, (int)parts.count, combines), mine = NEST_NONE;

@@ -232,23 +232,23 @@ static struct atoms inner_of(struct writer *w, struct view view)
     return lanes_inner(w->lanes, axes_of_view(space(w), view));
 }
 
-void write_forms_of_place(struct writer *w, struct view view, int64_t place, form_id *at)
+void write_forms_of_element(struct writer *w, struct view view, int64_t element, form_id *at)
 {
     struct axes *s = space(w);
     struct atoms inner = inner_of(w, view);
     form_id *forms = arena_array(s->scratch, form_id, inner.count + 1);
     for (uint32_t i = inner.count; i-- > 0;) {
         int64_t extent = s->atoms.at[inner.at[i]].extent;
-        forms[i] = emit_form_constant(&w->e, place % extent);
-        place /= extent;
+        forms[i] = emit_form_constant(&w->e, element % extent);
+        element /= extent;
     }
     join_forms(w, view, forms, at);
 }
 
-form_id write_inner_place(struct writer *w, struct view view, const form_id *at)
+form_id write_inner_index(struct writer *w, struct view view, const form_id *at)
 {
     struct axes *s = space(w);
-    form_id place = 0;
+    form_id element = 0;
     for (uint32_t d = 0; d < view.rank; d++) {
         struct atoms a = axes_leaves(s, view.dims[d]);
         form_id *parts = arena_array(s->scratch, form_id, a.count + 1), rest = at[d];
@@ -260,12 +260,12 @@ form_id write_inner_place(struct writer *w, struct view view, const form_id *at)
         for (uint32_t i = 0; i < a.count; i++) {
             form_id lane = lane_form(w, a.at[i]);
             if (lane == NONE)
-                place = emit_form_add(&w->e, place, s->atoms.at[a.at[i]].extent, parts[i]);
+                element = emit_form_add(&w->e, element, s->atoms.at[a.at[i]].extent, parts[i]);
             else if (lane != parts[i])
                 w->fault = "a lane reads another one";
         }
     }
-    return place;
+    return element;
 }
 
 bool write_is_looped(struct writer *w, struct view view)
@@ -277,9 +277,9 @@ bool write_is_looped(struct writer *w, struct view view)
 
 // Which of the elements it is is only known when the kernel runs.
 static nest_id choose_element(struct writer *w, const nest_id *elements, int64_t count,
-                              form_id place)
+                              form_id element)
 {
-    nest_id result = elements[0], at = emit_index(&w->e, place, JOT_I64);
+    nest_id result = elements[0], at = emit_index(&w->e, element, JOT_I64);
     jot_dtype d = w->e.b.nest->values.at[result].dtype;
     for (int64_t i = 1; i < count; i++) {
         nest_id in[3] = {at, emit_const(&w->e, JOT_I64, &i)};
@@ -294,12 +294,12 @@ static nest_id choose_element(struct writer *w, const nest_id *elements, int64_t
 static nest_id read_held(struct writer *w, const struct held *h, struct view view,
                          const form_id *at, nest_id guard)
 {
-    form_id place = write_inner_place(w, view, at);
+    form_id element = write_inner_index(w, view, at);
     int64_t count = lanes_inner_count(w->lanes, view), known;
     if (!h->elements)
-        return emit_load(&w->e, h->local, place, guard);
-    if (!emit_form_is_constant(&w->e, place, &known))
-        return choose_element(w, h->elements, count, place);
+        return emit_load(&w->e, h->local, element, guard);
+    if (!emit_form_is_constant(&w->e, element, &known))
+        return choose_element(w, h->elements, count, element);
     // Outside of the value, where a guard is false, any element will do.
     return h->elements[known < 0 || known >= count ? 0 : known];
 }
@@ -307,24 +307,24 @@ static nest_id read_held(struct writer *w, const struct held *h, struct view vie
 // ---- All elements
 
 static void put_element(struct writer *w, ir_id v, const struct sink *to, const form_id *at,
-                        form_id place, int64_t number)
+                        form_id element, int64_t number)
 {
     nest_id value = write_value_at(w, v, at, NEST_NONE);
     if (to->elements) {
         to->elements[number] = value;
         return;
     }
-    form_id full[IR_MAX_RANK], index = place;
+    form_id full[IR_MAX_RANK], index = element;
     if (to->is_memory) {
         int first = to->time != NONE;
         for (int i = 0; i < ir_rank_of(w->outer->g, to->as); i++) {
             int axis = to->axes ? (int)to->axes[i] : i;
             full[i] = axis < first ? to->time : at[axis - first];
         }
-        index = write_place(w, w->outer, to->as, full);
+        index = write_memory_index(w, w->outer, to->as, full);
     } else if (to->time != NONE) {
         index = emit_form_add(&w->e, to->time, lanes_inner_count(w->lanes, write_view(w, v)),
-                              place);
+                              element);
     }
     emit_put_guarded(&w->e, to->buffer, index, value, to->guard);
 }
@@ -334,7 +334,7 @@ form_id write_open_inner(struct writer *w, struct view view, enum nest_kind kind
     struct axes *s = space(w);
     struct atoms inner = inner_of(w, view);
     nest_id *axes = arena_array(s->scratch, nest_id, inner.count + 1);
-    form_id *forms = arena_array(s->scratch, form_id, inner.count + 1), place = 0;
+    form_id *forms = arena_array(s->scratch, form_id, inner.count + 1), element = 0;
     bool is_one = kind == NEST_SEQ; // which has one axis
     int64_t count = axes_product(s, inner);
     for (uint32_t i = 0; i < (is_one ? 1 : inner.count); i++)
@@ -347,9 +347,9 @@ form_id write_open_inner(struct writer *w, struct view view, enum nest_kind kind
             emit_form_divide(&w->e, rest, s->atoms.at[inner.at[i]].extent, &rest, &forms[i]);
     }
     for (uint32_t i = 0; i < inner.count; i++)
-        place = emit_form_add(&w->e, place, s->atoms.at[inner.at[i]].extent, forms[i]);
+        element = emit_form_add(&w->e, element, s->atoms.at[inner.at[i]].extent, forms[i]);
     join_forms(w, view, forms, at);
-    return place;
+    return element;
 }
 
 void write_elements(struct writer *w, ir_id v, struct view view, const struct sink *to)
@@ -360,14 +360,14 @@ void write_elements(struct writer *w, ir_id v, struct view view, const struct si
     bool are_many = count > (is_lane ? COST_EXPANDED_ROW : COST_EXPANDED_STATE);
     if (to->elements || (!are_many && !write_is_looped(w, view))) {
         for (int64_t i = 0; i < count; i++) {
-            write_forms_of_place(w, view, i, at);
+            write_forms_of_element(w, view, i, at);
             put_element(w, v, to, at, emit_form_constant(&w->e, i), i);
         }
         return;
     }
     scope_id back = w->e.at;
-    form_id place = write_open_inner(w, view, NEST_MAP, at);
-    put_element(w, v, to, at, place, 0);
+    form_id element = write_open_inner(w, view, NEST_MAP, at);
+    put_element(w, v, to, at, element, 0);
     emit_close(&w->e, back, 0, NULL);
 }
 
@@ -381,14 +381,14 @@ void write_copy_local(struct writer *w, nest_id to, nest_id from)
     nest_id axis = emit_axis(&w->e, w->e.b.nest->buffers.at[to].count);
     scope_id back = w->e.at;
     emit_open(&w->e, back, NEST_MAP, 1, &axis);
-    form_id place = emit_form_axis(&w->e, axis);
-    emit_put(&w->e, to, place, emit_load_here(&w->e, from, place));
+    form_id element = emit_form_axis(&w->e, axis);
+    emit_put(&w->e, to, element, emit_load_here(&w->e, from, element));
     emit_close(&w->e, back, 0, NULL);
 }
 
 // ---- Values
 
-// A prefix fold into a local: a loop along its axis inside of those over the others.  Atoms are told by their places
+// A prefix fold into a local: a loop along its axis inside of those over the others.  Atoms are told by their numbers
 // in the view, for one atom may be several axes.
 static void write_prefix(struct writer *w, ir_id v, nest_id local)
 {
@@ -411,7 +411,7 @@ static void write_prefix(struct writer *w, ir_id v, nest_id local)
     scope_id outside = w->e.at;
     nest_id scan = emit_axis(&w->e, axes_product(s, along));
     write_open_scan(w, n, scan);
-    form_id rest = emit_form_axis(&w->e, scan), place = 0;
+    form_id rest = emit_form_axis(&w->e, scan), element = 0;
     for (uint32_t i = inner.count; i-- > 0;) {
         if (i < first || i >= last)
             forms[i] = emit_form_axis(&w->e, axes[i < first ? i : i - along.count]);
@@ -421,9 +421,9 @@ static void write_prefix(struct writer *w, ir_id v, nest_id local)
             forms[i] = rest;
     }
     for (uint32_t i = 0; i < inner.count; i++)
-        place = emit_form_add(&w->e, place, s->atoms.at[inner.at[i]].extent, forms[i]);
+        element = emit_form_add(&w->e, element, s->atoms.at[inner.at[i]].extent, forms[i]);
     join_forms(w, view, forms, at);
-    emit_put(&w->e, local, place, write_running(w, n, at));
+    emit_put(&w->e, local, element, write_running(w, n, at));
     emit_close(&w->e, outside, 0, NULL);
     if (around.count)
         emit_close(&w->e, back, 0, NULL);

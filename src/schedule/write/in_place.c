@@ -54,7 +54,7 @@ static nest_id copy_to_local(struct writer *w, ir_id v)
 static struct updated only_update(struct writer *w, const struct ir_node *n)
 {
     form_id at[IR_MAX_RANK];
-    write_forms_of_place(w, write_view(w, write_updates_of(w->s->g, n)), 0, at);
+    write_forms_of_element(w, write_view(w, write_updates_of(w->s->g, n)), 0, at);
     return write_updated(w, n, at);
 }
 
@@ -148,7 +148,7 @@ static void settle(struct writer *w, ir_id v)
         w->frame->held[v] = (struct held){.is_set = true, .local = copy_to_local(w, v)};
         return;
     }
-    write_forms_of_place(w, write_view(w, v), 0, at);
+    write_forms_of_element(w, write_view(w, v), 0, at);
     write_value_at(w, v, at, NEST_NONE);
 }
 

@@ -51,9 +51,9 @@ nest_id write_reshape(struct writer *w, const struct ir_node *n, const form_id *
 // Whether no element of the axis, spread out by `step`, is ever at the coordinate.
 static bool is_outside(const struct emitter *e, form_id f, int64_t extent, int64_t step)
 {
-    int64_t place;
+    int64_t index;
     return e->forms.at[f].high < 0 || e->forms.at[f].low > (extent - 1) * step ||
-           (emit_form_is_constant(e, f, &place) && place % step != 0);
+           (emit_form_is_constant(e, f, &index) && index % step != 0);
 }
 
 static form_id form_of(struct emitter *e, const struct ir_index_axis *a, const form_id *at)
@@ -171,11 +171,11 @@ nest_id write_constant(struct writer *w, const struct ir_node *n, const form_id 
     size_t size = dtype_get(d)->bytes;
     const struct ir_field *data = ir_field_find(n->attrs, IR_KEY_data);
     const unsigned char *bytes = data->bytes;
-    int64_t place;
+    int64_t index;
     if (is_repeated(bytes, data->count, size))
         return emit_const(&w->e, d, bytes);
-    if (emit_form_is_constant(&w->e, write_linear_of(w, n->out, at), &place) && place >= 0 &&
-        place < value_count(s, n->out))
-        return emit_const(&w->e, d, bytes + (size_t)place * size);
+    if (emit_form_is_constant(&w->e, write_linear_of(w, n->out, at), &index) && index >= 0 &&
+        index < value_count(s, n->out))
+        return emit_const(&w->e, d, bytes + (size_t)index * size);
     return write_load_value(w, n->out, at, guard);
 }

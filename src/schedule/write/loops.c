@@ -16,12 +16,13 @@ nest_id write_buffer_of(struct writer *w, uint32_t memory, enum nest_role role)
     return b;
 }
 
-form_id write_place(struct writer *w, const struct schedule *s, ir_id v, const form_id *at)
+form_id write_memory_index(struct writer *w, const struct schedule *s, ir_id v,
+                           const form_id *at)
 {
     int rank = ir_rank_of(s->g, v), last = s->axis_last ? s->axis_last[v] - 1 : -1, n = 0;
     int64_t block = last >= 0 ? s->last_block[v] : 0;
     int64_t dims[IR_MAX_RANK + 1];
-    form_id place[IR_MAX_RANK + 1], end = 0;
+    form_id index[IR_MAX_RANK + 1], end = 0;
     for (int i = 0; i < rank; i++) {
         int64_t extent = ir_dims_of(s->g, v)[i];
         if (i == last && !block) {
@@ -29,23 +30,23 @@ form_id write_place(struct writer *w, const struct schedule *s, ir_id v, const f
             continue;
         }
         dims[n] = extent;
-        place[n] = at[i];
+        index[n] = at[i];
         if (i == last) {
             dims[n] = extent / block;
-            emit_form_divide(&w->e, at[i], block, &place[n], &end);
+            emit_form_divide(&w->e, at[i], block, &index[n], &end);
         }
         n++;
     }
     if (last >= 0) {
         dims[n] = block ? block : ir_dims_of(s->g, v)[last];
-        place[n++] = end;
+        index[n++] = end;
     }
-    return emit_form_linear(&w->e, n, dims, place);
+    return emit_form_linear(&w->e, n, dims, index);
 }
 
 form_id write_linear_of(struct writer *w, ir_id v, const form_id *at)
 {
-    return write_place(w, w->s, v, at);
+    return write_memory_index(w, w->s, v, at);
 }
 
 nest_id write_load_value(struct writer *w, ir_id v, const form_id *at, nest_id guard)
@@ -132,32 +133,32 @@ void write_open_scan(struct writer *w, const struct ir_node *n, nest_id axis)
         ir_attr_int_or(n->attrs, IR_KEY_reverse, 0);
 }
 
-// Places of the loops that are written out, counted in row-major order.
-uint32_t write_unrolled_places(const struct writer *w)
+// Iterations of the loops that are written out, counted in row-major order.
+uint32_t write_unrolled_iterations(const struct writer *w)
 {
     return (uint32_t)axes_product(&w->s->axes, w->g->unrolled);
 }
 
-void write_bind_unrolled(struct writer *w, uint32_t place, struct binding *undo)
+void write_bind_unrolled(struct writer *w, uint32_t iteration, struct binding *undo)
 {
     struct atoms a = w->g->unrolled;
     form_id forms[COST_THREAD_UNROLL];
     for (uint32_t i = a.count; i-- > 0;) {
         int64_t extent = w->s->axes.atoms.at[a.at[i]].extent;
-        forms[i] = emit_form_constant(&w->e, place % extent);
-        place /= (uint32_t)extent;
+        forms[i] = emit_form_constant(&w->e, iteration % extent);
+        iteration /= (uint32_t)extent;
     }
     write_bind(w, a, forms, undo);
 }
 
-bool write_is_first_place(const struct writer *w, struct atoms own, uint32_t place)
+bool write_is_first_iteration(const struct writer *w, struct atoms own, uint32_t iteration)
 {
     struct atoms a = w->g->unrolled;
     for (uint32_t i = a.count; i-- > 0;) {
         uint32_t extent = (uint32_t)w->s->axes.atoms.at[a.at[i]].extent;
-        if (place % extent && !axes_contain(&w->s->axes, own, a.at[i]))
+        if (iteration % extent && !axes_contain(&w->s->axes, own, a.at[i]))
             return false;
-        place /= extent;
+        iteration /= extent;
     }
     return true;
 }

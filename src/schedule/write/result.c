@@ -9,7 +9,7 @@ nest_id write_output_of(struct writer *w, ir_id v)
 }
 
 // Coordinates in the part v of a concatenation as those in the whole.
-static void move_to_place(struct writer *w, ir_id v, ir_id whole, form_id *at)
+static void move_into_whole(struct writer *w, ir_id v, ir_id whole, form_id *at)
 {
     const struct ir_graph *g = w->s->g;
     const struct ir_node *n = ir_node_of(g, whole);
@@ -20,20 +20,20 @@ static void move_to_place(struct writer *w, ir_id v, ir_id whole, form_id *at)
 }
 
 // Where the element of the result lies.
-static form_id place_of(struct writer *w, ir_id v, const form_id *at)
+static form_id index_of(struct writer *w, ir_id v, const form_id *at)
 {
     ir_id whole = w->s->part_of[v];
     form_id moved[IR_MAX_RANK] = {0};
     for (int i = 0; i < ir_rank_of(w->s->g, v); i++)
         moved[i] = at[i];
     if (whole != IR_NONE)
-        move_to_place(w, v, whole, moved);
+        move_into_whole(w, v, whole, moved);
     return write_linear_of(w, whole != IR_NONE ? whole : v, moved);
 }
 
 void write_put_result(struct writer *w, ir_id v, const form_id *at, nest_id value)
 {
-    emit_put(&w->e, write_output_of(w, v), place_of(w, v, at), value);
+    emit_put(&w->e, write_output_of(w, v), index_of(w, v, at), value);
 }
 
 bool write_is_put(const struct writer *w, ir_id v)
@@ -45,13 +45,13 @@ bool write_is_put(const struct writer *w, ir_id v)
 }
 
 // Whether neighbours in memory are neighbours in a loop around, as lanes want them.
-static bool runs_along_memory(struct writer *w, form_id place, scope_id scope)
+static bool runs_along_memory(struct writer *w, form_id index, scope_id scope)
 {
     const struct nest *n = w->e.b.nest;
     for (; scope; scope = w->e.scopes.at[scope].parent) {
         const struct nest_statement *loop = &n->statements.at[w->e.scopes.at[scope].loop];
         if (loop->n_axes &&
-            nest_index_factor(&w->e.forms.at[place].index, loop->axes[loop->n_axes - 1]) == 1)
+            nest_index_factor(&w->e.forms.at[index].index, loop->axes[loop->n_axes - 1]) == 1)
             return true;
     }
     return false;
@@ -79,9 +79,9 @@ void write_put_where_computed(struct writer *w, ir_id v, const form_id *at, nest
         !is_in_fold(w, scope) || node_is_scan(ir_node_of(s->g, v)) || write_is_put(w, v))
         return;
     w->e.at = scope;
-    form_id place = place_of(w, v, at);
-    if (runs_along_memory(w, place, scope)) {
-        emit_put(&w->e, write_output_of(w, v), place, value);
+    form_id index = index_of(w, v, at);
+    if (runs_along_memory(w, index, scope)) {
+        emit_put(&w->e, write_output_of(w, v), index, value);
         vec_push(s->scratch, &w->put, v);
     }
     w->e.at = here;

@@ -131,7 +131,7 @@ struct row *write_filled_row(struct writer *w, ir_id v, const form_id *at)
     return r;
 }
 
-form_id write_place_in_row(struct writer *w, ir_id v)
+form_id write_index_in_row(struct writer *w, ir_id v)
 {
     form_id f = 0;
     write_form_of_atoms(w, inner_atoms(w, v), &f);
@@ -153,6 +153,6 @@ void write_fill_row(struct writer *w, ir_id v, const form_id *at, nest_id guard,
     r->loop = w->e.value_scope.at[value];
     r->at = arena_copy(s->scratch, at, (size_t)ir_rank_of(s->g, v) * sizeof *at);
     w->e.at = r->loop;
-    emit_put(&w->e, r->local, write_place_in_row(w, v), value);
+    emit_put(&w->e, r->local, write_index_in_row(w, v), value);
     w->e.at = here;
 }

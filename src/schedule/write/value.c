@@ -177,13 +177,13 @@ nest_id write_value_at(struct writer *w, ir_id v, const form_id *at, nest_id gua
     nest_id framed;
     if (w->frame && write_in_frame(w, v, at, guard, &framed))
         return framed;
-    // A number in all places is written rather than read from memory that it has too.
+    // A number in all elements is written rather than read from memory that it has too.
     if (s->is_stored[v] && !write_is_member(w, v) && !ir_filling(s->g, v))
         return write_load_value(w, v, at, guard);
     struct row *row = write_filled_row(w, v, at);
     if (row) {
         row->is_read = true;
-        return emit_load(&w->e, row->local, write_place_in_row(w, v), NEST_NONE);
+        return emit_load(&w->e, row->local, write_index_in_row(w, v), NEST_NONE);
     }
     nest_id result = computed(w, v, at, guard);
     // Reductions that share a loop have been noted with it.

@@ -74,21 +74,21 @@ static void put_roots(struct writer *w, uint32_t n, const ir_id *roots, nest_id 
         write_bind(w, own, loop, undo + n_bound);
         n_bound += own.count;
     }
-    for (uint32_t place = 0; place < write_unrolled_places(w); place++) {
-        struct binding undo_place[COST_THREAD_UNROLL];
-        write_bind_unrolled(w, place, undo_place);
+    for (uint32_t iteration = 0; iteration < write_unrolled_iterations(w); iteration++) {
+        struct binding undo_iteration[COST_THREAD_UNROLL];
+        write_bind_unrolled(w, iteration, undo_iteration);
         for (uint32_t i = 0; i < n; i++) {
             const struct ir_node *node = ir_node_of(s->g, roots[i]);
             struct atoms view = axes_of_view(&s->axes, s->view_of[roots[i]]);
             struct atoms own = axes_concat(&s->axes, view, axes_dependence(&s->axes, view));
-            if (!write_is_first_place(w, own, place))
+            if (!write_is_first_iteration(w, own, iteration))
                 continue;
             if (fold != NEST_NONE && node_is_folding(node) && write_is_terminal(w, roots[i]))
                 put_terminal(w, roots[i], fold);
             else
                 put_root(w, roots[i]);
         }
-        write_unbind(w, w->g->unrolled.count, undo_place);
+        write_unbind(w, w->g->unrolled.count, undo_iteration);
     }
     write_unbind(w, n_bound, undo);
     if (inner.count)
@@ -229,13 +229,13 @@ static void emit_scan(struct writer *w, ir_id v)
     nest_id scan = emit_axis(&w->e, ir_dims_of(s->g, v)[axis]);
     scope_id outside = w->e.at;
     write_open_scan(w, n, scan);
-    form_id along_forms[MAX_LEAVES], place = emit_form_axis(&w->e, scan);
+    form_id along_forms[MAX_LEAVES], index = emit_form_axis(&w->e, scan);
     struct binding undo_scan[MAX_LEAVES];
     // The loop is one axis, whatever atoms it is seen as.
     for (uint32_t i = along.count; i-- > 0;) {
-        along_forms[i] = place;
+        along_forms[i] = index;
         if (i)
-            emit_form_divide(&w->e, place, s->axes.atoms.at[along.at[i]].extent, &place,
+            emit_form_divide(&w->e, index, s->axes.atoms.at[along.at[i]].extent, &index,
                              &along_forms[i]);
     }
     write_bind(w, along, along_forms, undo_scan);

@@ -82,7 +82,8 @@ struct binding {
 // write/loops.c
 nest_id write_buffer_of(struct writer *w, uint32_t memory, enum nest_role role);
 // Where in memory the element of the value is, of the schedule or of the current one.
-form_id write_place(struct writer *w, const struct schedule *s, ir_id v, const form_id *at);
+form_id write_memory_index(struct writer *w, const struct schedule *s, ir_id v,
+                           const form_id *at);
 form_id write_linear_of(struct writer *w, ir_id v, const form_id *at);
 nest_id write_load_value(struct writer *w, ir_id v, const form_id *at, nest_id guard);
 nest_id write_zero_of(struct writer *w, jot_dtype d);
@@ -97,10 +98,10 @@ void write_open_map(struct writer *w, const struct axes *s, struct atoms a, nest
 // The loop of a prefix fold.
 void write_open_scan(struct writer *w, const struct ir_node *n, nest_id axis);
 void write_unbind(struct writer *w, uint32_t n, const struct binding *undo);
-uint32_t write_unrolled_places(const struct writer *w);
-void write_bind_unrolled(struct writer *w, uint32_t place, struct binding *undo);
-// Whether the place is the first of those with its coordinates along the atoms `own`.
-bool write_is_first_place(const struct writer *w, struct atoms own, uint32_t place);
+uint32_t write_unrolled_iterations(const struct writer *w);
+void write_bind_unrolled(struct writer *w, uint32_t iteration, struct binding *undo);
+// Whether the iteration is the first of those with its coordinates along the atoms `own`.
+bool write_is_first_iteration(const struct writer *w, struct atoms own, uint32_t iteration);
 
 // write/index.c
 nest_id write_at_operand(struct writer *w, const struct ir_node *n, uint32_t i,
@@ -116,7 +117,7 @@ nest_id write_iota(struct writer *w, const struct ir_node *n, const form_id *at)
 nest_id write_constant(struct writer *w, const struct ir_node *n, const form_id *at,
                        nest_id guard);
 
-// write/place.c
+// write/data_index.c
 nest_id write_dynamic_slice(struct writer *w, const struct ir_node *n, const form_id *at,
                             nest_id guard);
 nest_id write_dynamic_update_slice(struct writer *w, const struct ir_node *n, const form_id *at,
@@ -130,7 +131,7 @@ nest_id write_scatter(struct writer *w, const struct ir_node *n, const form_id *
 void write_update(struct writer *w, ir_id v);
 // What an update puts for the element `at` of its updates, and where.
 struct updated {
-    form_id place;
+    form_id index;
     nest_id value, inside;
 };
 ir_id write_updates_of(const struct ir_graph *g, const struct ir_node *n);
@@ -206,7 +207,7 @@ void write_choose_rows(struct writer *w, struct writer *again);
 // Of the rows of a kernel that is written those that are read.
 void write_read_rows(struct writer *w, struct writer *again);
 struct row *write_filled_row(struct writer *w, ir_id v, const form_id *at);
-form_id write_place_in_row(struct writer *w, ir_id v);
+form_id write_index_in_row(struct writer *w, ir_id v);
 void write_fill_row(struct writer *w, ir_id v, const form_id *at, nest_id guard, nest_id value);
 
 // write/frame.c
@@ -219,14 +220,14 @@ struct frame *write_results(struct writer *w);
 // The value in the current frame, if that knows more of it than how to compute it.
 bool write_in_frame(struct writer *w, ir_id v, const form_id *at, nest_id guard, nest_id *out);
 struct view write_view(const struct writer *w, ir_id v);
-// Coordinates of element `place` of those that a lane has.
-void write_forms_of_place(struct writer *w, struct view view, int64_t place, form_id *at);
+// Coordinates of element `element` of those that a lane has.
+void write_forms_of_element(struct writer *w, struct view view, int64_t element, form_id *at);
 // The coordinate along an axis that is lanes of the kernel, or NONE.
 form_id write_form_of_lanes(struct writer *w, struct atoms a);
 bool write_is_looped(struct writer *w, struct view view);
-// The place of an element among those that the lane has.
-form_id write_inner_place(struct writer *w, struct view view, const form_id *at);
-// Loops of the kind (map, seq) over what a lane has of a value; the coordinates there and the place.
+// The number of an element among those that the lane has.
+form_id write_inner_index(struct writer *w, struct view view, const form_id *at);
+// Loops of the kind (map, seq) over what a lane has of a value; the coordinates there and the number.
 // The current scope is to be closed after.
 form_id write_open_inner(struct writer *w, struct view view, enum nest_kind kind, form_id *at);
 // Makes all elements of a value that is kept, or the loop or branch that it is a result of.
@@ -239,7 +240,7 @@ void write_loop(struct writer *w, const struct ir_node *n);
 
 // Where all elements of a value that a lane has go.
 struct sink {
-    nest_id *elements;   // here, by place; NULL: into
+    nest_id *elements;   // here, by number; NULL: into
     nest_id buffer;      // this,
     bool is_memory;      // with the lanes,
     ir_id as;            // as this value of the schedule,

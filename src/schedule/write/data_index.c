@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Places that are data: elements read there, and kernels that update an operand there.
+// Indices that are data: elements read there, and kernels that update an operand there.
 //
 //     y = scatter_add(x, i, u)        kernel (i: i32[N], u: f32[W N], y: inout f32[W M]) {
 //                                       par w < W {
@@ -16,7 +16,7 @@
 static nest_id number(struct writer *w, int64_t x) { return emit_const(&w->e, JOT_I64, &x); }
 
 // An integer of any type as an i64; what no i64 holds is the largest.
-static nest_id widened_place(struct writer *w, nest_id x)
+static nest_id widened_index(struct writer *w, nest_id x)
 {
     jot_dtype d = w->e.b.nest->values.at[x].dtype;
     int64_t most = INT64_MAX;
@@ -26,7 +26,7 @@ static nest_id widened_place(struct writer *w, nest_id x)
 }
 
 // The integer, 0 to last, as a coordinate.
-static form_id place_form(struct writer *w, nest_id x, int64_t last)
+static form_id index_form(struct writer *w, nest_id x, int64_t last)
 {
     x = emit_op2(&w->e, IR_min, JOT_I64, emit_op2(&w->e, IR_max, JOT_I64, x, number(w, 0)),
                  number(w, last));
@@ -40,8 +40,8 @@ static form_id slice_start(struct writer *w, const struct ir_node *n, uint32_t f
 {
     if (last == 0)
         return 0;
-    return place_form(
-        w, widened_place(w, write_at_operand(w, n, first + (uint32_t)axis, NULL, guard)), last);
+    return index_form(
+        w, widened_index(w, write_at_operand(w, n, first + (uint32_t)axis, NULL, guard)), last);
 }
 
 nest_id write_dynamic_slice(struct writer *w, const struct ir_node *n, const form_id *at,
@@ -103,23 +103,23 @@ void write_find_start(struct writer *w, const struct ir_node *n, const struct ir
     struct emitter *e = &w->e;
     bool moves = ir_mode_moves(ir_gather_of(n->attrs).mode);
     const int64_t *dims = ir_dims_of(w->s->g, ir_operand(w->s->g, n, 0));
-    form_id place[IR_MAX_RANK];
+    form_id indices[IR_MAX_RANK];
     *inside = NEST_NONE;
     for (int a = 0; a < v->index_rank; a++)
-        place[a] = at[v->index_axis[a]];
+        indices[a] = at[v->index_axis[a]];
     for (int d = 0; d < v->rank; d++) {
         int64_t last = dims[d] - v->size[d];
         start[d] = 0;
         if (v->component[d] < 0 || (!last && moves))
             continue;
-        place[v->index_rank] = emit_form_constant(e, v->component[d]);
-        nest_id x = widened_place(w, write_at_operand(w, n, 1, place, guard));
+        indices[v->index_rank] = emit_form_constant(e, v->component[d]);
+        nest_id x = widened_index(w, write_at_operand(w, n, 1, indices, guard));
         if (!moves) {
             nest_id low = emit_op2(&w->e, IR_ge, JOT_BOOL, x, number(w, 0));
             nest_id high = emit_op2(&w->e, IR_le, JOT_BOOL, x, number(w, last));
             *inside = emit_both(e, *inside, emit_both(e, low, high));
         }
-        start[d] = last ? place_form(w, x, last) : 0;
+        start[d] = last ? index_form(w, x, last) : 0;
     }
 }
 
@@ -231,7 +231,7 @@ struct updated write_updated(struct writer *w, const struct ir_node *n, const fo
         find_element(w, n, &v, at, NEST_NONE, to, &u.inside);
     }
     u.value = write_value_at(w, write_updates_of(w->s->g, n), at, NEST_NONE);
-    u.place = w->frame ? write_inner_place(w, write_view(w, n->out), to)
+    u.index = w->frame ? write_inner_index(w, write_view(w, n->out), to)
                        : write_linear_of(w, n->out, to);
     return u;
 }
@@ -241,8 +241,8 @@ void write_put_updated(struct writer *w, const struct ir_node *n, nest_id buffer
 {
     nest_id value = u->value;
     if (ir_is_fold((enum ir_op)n->op))
-        value = write_combined(w, n, emit_load_here(&w->e, buffer, u->place), value);
-    emit_put_guarded(&w->e, buffer, u->place, value, u->inside);
+        value = write_combined(w, n, emit_load_here(&w->e, buffer, u->index), value);
+    emit_put_guarded(&w->e, buffer, u->index, value, u->inside);
 }
 
 void write_update(struct writer *w, ir_id v)
@@ -254,7 +254,7 @@ void write_update(struct writer *w, ir_id v)
         write_by_element(w, v);
         return;
     }
-    // On a GPU the elements of windows are turns of one loop, which threads share by places (gpu/updates.c).
+    // On a GPU the elements of windows are turns of one loop, which threads share by elements (gpu/updates.c).
     bool is_sequence = s->options->one_loop && f.order.count;
     struct atoms inner = axes_concat(&s->axes, f.order, f.window);
     scope_id back = w->e.at, scopes[MAX_LEAVES];
@@ -287,9 +287,9 @@ void write_update(struct writer *w, ir_id v)
 
 // ---- Updates of what a lane has
 
-// Whether the elements at the two places are the same: NEST_NONE and *never for a sure answer.
-static nest_id is_same_place(struct writer *w, int rank, const form_id *a, const form_id *b,
-                             bool *never)
+// Whether the elements at the two indices are the same: NEST_NONE and *never for a sure answer.
+static nest_id is_same_element(struct writer *w, int rank, const form_id *a, const form_id *b,
+                               bool *never)
 {
     nest_id same = NEST_NONE;
     int64_t distance, zero = 0;
@@ -346,10 +346,11 @@ nest_id write_scatter(struct writer *w, const struct ir_node *n, const form_id *
         form_id ordered[IR_MAX_RANK], of[IR_MAX_RANK], to[IR_MAX_RANK];
         nest_id inside;
         bool never = false;
-        write_forms_of_place(w, order.view, i, ordered);
+        write_forms_of_element(w, order.view, i, ordered);
         write_unorder(&order, ordered, of);
         find_element(w, n, &window, of, NEST_NONE, to, &inside);
-        nest_id hits = emit_both(&w->e, inside, is_same_place(w, window.rank, to, at, &never));
+        nest_id hits =
+            emit_both(&w->e, inside, is_same_element(w, window.rank, to, at, &never));
         if (never)
             continue;
         nest_id next = write_value_at(w, updates, of, NEST_NONE);
