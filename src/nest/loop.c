@@ -67,9 +67,8 @@ static double reads_in_turn(const struct nest *n, uint32_t block, double *of)
 // Whether all that the block reads lies side by side, as what a thread reads at once does.
 static bool reads_vectors(const struct nest *n, uint32_t block)
 {
-    nest_for_each (s, n, block)
-        if ((s->kind == NEST_LOAD && nest_index_has_values(&s->index)) ||
-            !reads_vectors(n, s->body) || !reads_vectors(n, s->other))
+    nest_for_below (s, n, block)
+        if (s->kind == NEST_LOAD && nest_index_has_values(&s->index))
             return false;
     return true;
 }

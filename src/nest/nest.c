@@ -405,6 +405,43 @@ uint32_t nest_body_yields(const struct nest_statement *s)
     return s->other == NEST_NONE ? s->n_yields : s->n_yields / 2;
 }
 
+// --- walks
+
+// Blocks that are deeper than those of any nest are left out.
+static void descend(struct nest_descent *d, uint32_t block)
+{
+    if (block >= d->nest->blocks.count || d->n_open == sizeof d->open / sizeof *d->open)
+        return;
+    d->open[d->n_open].block = block;
+    d->open[d->n_open++].next = 0;
+}
+
+struct nest_descent nest_descent_make(const struct nest *n, uint32_t block)
+{
+    struct nest_descent d;
+    d.nest = n;
+    d.is_inside = false;
+    d.n_open = 0;
+    descend(&d, block);
+    return d;
+}
+
+const struct nest_statement *nest_descent_enter(struct nest_descent *d)
+{
+    for (; d->n_open; d->n_open--) {
+        uint32_t block = d->open[d->n_open - 1].block, next = d->open[d->n_open - 1].next++;
+        if (next >= d->nest->blocks.at[block].statements.count)
+            continue;
+        const struct nest_statement *s =
+            nest_statement_at(d->nest, d->nest->blocks.at[block].statements.at[next]);
+        descend(d, s->other);
+        descend(d, s->body);
+        d->is_inside = true;
+        return s;
+    }
+    return NULL;
+}
+
 // --- uses
 
 // Value number *k of an index, whose values stand last; else takes their number from *k.

@@ -397,7 +397,19 @@ static inline const struct nest_statement *nest_walk_leave(struct nest_walk *w)
     w->is_inside = false;
     return NULL;
 }
-// Each statement s of the nest, and of a block; NEST_NONE is an empty one.
+#define NEST_DEPTH 200 // blocks in one another, at most
+struct nest_descent {
+    const struct nest *nest;
+    bool is_inside; // the body of nest_for_below
+    uint32_t n_open;
+    struct {
+        uint32_t block, next;
+    } open[2 * NEST_DEPTH]; // the second body of a statement lies under the first
+};
+struct nest_descent nest_descent_make(const struct nest *n, uint32_t block);
+const struct nest_statement *nest_descent_enter(struct nest_descent *d);
+// Each statement s of the nest, of a block, and of a block and the blocks in it, in the order of the text; NEST_NONE
+// is an empty block.
 #define nest_for_all(s, n)                                                                     \
     for (const struct nest_statement *s = (n)->statements.at,                                  \
                                      *s##_end = s + (n)->statements.count;                     \
@@ -407,6 +419,11 @@ static inline const struct nest_statement *nest_walk_leave(struct nest_walk *w)
          nest_walk_goes_on(&s##_walk);)                                                        \
         for (const struct nest_statement *s = nest_walk_enter(&s##_walk); s;                   \
              s = nest_walk_leave(&s##_walk))
+#define nest_for_below(s, n, block)                                                            \
+    for (struct nest_descent s##_walk = nest_descent_make((n), (block));                       \
+         s##_walk.n_open && !s##_walk.is_inside;)                                              \
+        for (const struct nest_statement *s = nest_descent_enter(&s##_walk); s;                \
+             s = NULL, s##_walk.is_inside = false)
 // Whether it makes a value and does nothing else.
 static inline bool nest_is_scalar(const struct nest_statement *s)
 {

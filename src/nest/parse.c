@@ -3,8 +3,6 @@
 // nest_verify.  Bodies are read by recursion, to a fixed depth.
 #include "nest/parse.h"
 
-#define MAX_DEPTH 200
-
 struct ids {
     VEC(nest_id) ids;
 };
@@ -407,8 +405,8 @@ static bool parse_statement(struct nest_parser *p)
 // Statements up to the closing brace or the yield that ends the block.
 static bool parse_block(struct nest_parser *p, bool is_scan)
 {
-    if (++p->depth > MAX_DEPTH)
-        return lex_fail(p->l, "blocks nest more than %d deep", MAX_DEPTH);
+    if (++p->depth > NEST_DEPTH)
+        return lex_fail(p->l, "blocks nest more than %d deep", NEST_DEPTH);
     while (lex_peek(p->l) != '}' && (is_scan || !lex_equal(lex_peek_word(p->l), "yield")))
         if (lex_keyword(p->l, "local") ? !nest_parse_buffer(p, true) : !parse_statement(p))
             return false;

@@ -435,6 +435,10 @@ static void check_block(struct verifier *v, uint32_t block,
         nest_fault(v, "block %u is missing or that of another statement", block);
         return;
     }
+    if (v->path.count + 1 >= NEST_DEPTH) {
+        nest_fault(v, "blocks nest more than %d deep", NEST_DEPTH);
+        return;
+    }
     v->block_seen[block] = 1;
     if (owner != NEST_NONE)
         vec_push(v->arena, &v->path, owner);

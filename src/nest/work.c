@@ -84,9 +84,8 @@ struct nest_time nest_time_of(const struct nest *n, const struct nest_statement 
 
 bool nest_has_time(const struct nest *n, uint32_t block)
 {
-    nest_for_each (s, n, block)
-        if (s->kind == NEST_SEQ || s->kind == NEST_WHILE || nest_has_time(n, s->body) ||
-            nest_has_time(n, s->other))
+    nest_for_below (s, n, block)
+        if (s->kind == NEST_SEQ || s->kind == NEST_WHILE)
             return true;
     return false;
 }

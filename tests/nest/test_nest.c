@@ -376,6 +376,44 @@ START_TEST(messages_have_places)
 }
 END_TEST
 
+START_TEST(statements_below_a_block)
+{
+    struct nest *n = parse_nest(arena, read_nest_file(arena, nest_files[_i]));
+    uint32_t next = 0;
+    nest_for_below (s, n, 0)
+        ck_assert_uint_eq(nest_id_of(n, s), next++);
+    ck_assert_uint_eq(next, n->statements.count);
+    next = 0;
+    nest_for_below (s, n, 0)
+        if (++next == 2)
+            break;
+    ck_assert_uint_eq(next, 2);
+    nest_for_below (s, n, NEST_NONE)
+        ck_abort();
+}
+END_TEST
+
+// A kernel of so many blocks in one another.
+static struct nest *build_deep(uint32_t depth)
+{
+    struct nest_builder b = nest_builder_make(arena, "f");
+    for (uint32_t i = 1; i < depth; i++)
+        nest_open(&b, NEST_MAP, 0, NULL);
+    return b.nest;
+}
+
+START_TEST(deepest_nest)
+{
+    struct nest *n = build_deep(NEST_DEPTH);
+    uint32_t count = 0;
+    check_faultless(arena, n);
+    nest_for_below (s, n, 0)
+        count++;
+    ck_assert_uint_eq(count, NEST_DEPTH - 1);
+    ck_assert_int_gt(nest_verify(build_deep(NEST_DEPTH + 1), NULL), 0);
+}
+END_TEST
+
 START_TEST(deep_nesting_is_an_error)
 {
     struct strbuf s = strbuf_make(arena);
@@ -604,6 +642,8 @@ int main(void)
     tcase_add_test(t, names_are_made_unique);
     tcase_add_test(t, extreme_numbers);
     tcase_add_test(t, messages_have_places);
+    tcase_add_loop_test(t, statements_below_a_block, 0, NEST_FILES);
+    tcase_add_test(t, deepest_nest);
     tcase_add_test(t, deep_nesting_is_an_error);
     tcase_add_loop_test(t, mutated_texts, 0, NEST_FILES);
     tcase_add_test(t, schedules_tell_of_collectives);
