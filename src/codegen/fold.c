@@ -30,18 +30,6 @@
 #define GROUP_BYTES 24576
 #define WIDE 256 // bytes of lanes that have enough to do with one winner each
 
-static void collect_puts(const struct cg_lowering *l, uint32_t block, nest_id fold,
-                         nest_id *puts, uint32_t *n)
-{
-    nest_for_each (s, l->nest, block) {
-        nest_id id = nest_id_of(l->nest, s);
-        if (s->kind == NEST_PUT && s->op != 0 && s->fold == fold)
-            puts[(*n)++] = id;
-        collect_puts(l, s->body, fold, puts, n);
-        collect_puts(l, s->other, fold, puts, n);
-    }
-}
-
 // The loops between the fold and one of its puts, outermost first; false when it is not below.
 static bool path_to(const struct cg_lowering *l, uint32_t block, nest_id put, nest_id *path,
                     int *n)
@@ -184,7 +172,9 @@ static void make_accumulators(struct cg_lowering *l, struct cg_fold_plan *p, uns
     const struct nest_statement *s = cg_statement(l, p->statement);
     struct cg_fold *f = &p->state;
     nest_id *puts = arena_array(l->arena, nest_id, l->nest->statements.count);
-    collect_puts(l, s->body, p->statement, puts, &f->n_puts);
+    nest_for_below (t, l->nest, s->body)
+        if (t->kind == NEST_PUT && t->op && t->fold == p->statement)
+            puts[f->n_puts++] = nest_id_of(l->nest, t);
     f->puts = puts;
     f->n_combines = s->n_combines;
     f->accumulators =

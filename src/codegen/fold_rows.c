@@ -57,9 +57,8 @@ static enum stage of_block(const struct cg_lowering *l, const struct staged *t, 
 // Memory that elements of the tile would share.
 static bool writes_locals(const struct cg_lowering *l, uint32_t block)
 {
-    nest_for_each (s, l->nest, block)
-        if ((s->kind == NEST_PUT && s->op == 0) || s->kind == NEST_IF ||
-            writes_locals(l, s->body) || writes_locals(l, s->other))
+    nest_for_below (s, l->nest, block)
+        if ((s->kind == NEST_PUT && s->op == 0) || s->kind == NEST_IF)
             return true;
     return false;
 }

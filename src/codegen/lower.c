@@ -511,13 +511,10 @@ static void lower_tiled(struct cg_lowering *l, const struct nest_statement *s, n
 
 static int64_t count_statements(const struct cg_lowering *l, uint32_t block)
 {
-    if (block == NEST_NONE)
-        return 0;
-    const struct nest_block *b = &l->nest->blocks.at[block];
-    int64_t n = b->statements.count;
-    nest_for_each (s, l->nest, block)
-        n += count_statements(l, s->body) + count_statements(l, s->other);
-    return n;
+    int64_t count = 0;
+    nest_for_below (s, l->nest, block)
+        count++;
+    return count;
 }
 
 // A short loop of every lane is written out.  The elements of locals that it touches are registers then; where it

@@ -31,20 +31,18 @@ static void cut(struct cuts *c, int64_t at)
 
 static void find_cuts(const struct cg_lowering *l, uint32_t block, struct cuts *c)
 {
-    nest_for_each (s, l->nest, block) {
+    nest_for_below (s, l->nest, block) {
         struct nest_comparison x;
         c->statements++;
-        if (nest_compares(l->nest, s, &x) && x.axis == c->axis) {
-            int64_t edge = (x.number - x.constant) * x.factor;
-            bool is_equality = s->op == IR_eq || s->op == IR_ne;
-            bool is_below = (s->op == IR_lt || s->op == IR_ge) == (x.factor == 1);
-            if (is_equality || is_below)
-                cut(c, edge);
-            if (is_equality || !is_below)
-                cut(c, edge + 1);
-        }
-        find_cuts(l, s->body, c);
-        find_cuts(l, s->other, c);
+        if (!nest_compares(l->nest, s, &x) || x.axis != c->axis)
+            continue;
+        int64_t edge = (x.number - x.constant) * x.factor;
+        bool is_equality = s->op == IR_eq || s->op == IR_ne;
+        bool is_below = (s->op == IR_lt || s->op == IR_ge) == (x.factor == 1);
+        if (is_equality || is_below)
+            cut(c, edge);
+        if (is_equality || !is_below)
+            cut(c, edge + 1);
     }
 }
 

@@ -22,9 +22,8 @@
 static uint32_t count_buffer_uses(const struct cg_lowering *l, uint32_t block, nest_id buffer)
 {
     uint32_t n = 0;
-    nest_for_each (s, l->nest, block)
-        n += (s->buffer == buffer) + count_buffer_uses(l, s->body, buffer) +
-             count_buffer_uses(l, s->other, buffer);
+    nest_for_below (s, l->nest, block)
+        n += s->buffer == buffer;
     return n;
 }
 

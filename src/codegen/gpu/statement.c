@@ -51,12 +51,9 @@ static void sync_to_write(struct cg_lowering *l, nest_id buffer)
 
 void gpu_sync_to_put(struct cg_lowering *l, uint32_t block)
 {
-    nest_for_each (s, l->nest, block) {
+    nest_for_below (s, l->nest, block)
         if (s->kind == NEST_PUT)
             sync_to_write(l, s->buffer);
-        gpu_sync_to_put(l, s->body);
-        gpu_sync_to_put(l, s->other);
-    }
 }
 
 static void note_load(struct cg_lowering *l, nest_id buffer)
