@@ -4,36 +4,25 @@
 #include "map/map.h"
 
 // A value that the body of the loop makes differs from lane to lane, but for constants.
-static bool is_of_body(const struct nest *n, const struct nest_block *body, nest_id value)
+static bool is_of_body(const struct nest *n, uint32_t body, nest_id value)
 {
-    nest_id by = n->values.at[value].statement;
-    for (uint32_t i = 0; i < body->statements.count; i++)
-        if (body->statements.at[i] == by)
-            return n->statements.at[by].kind != NEST_CONST;
-    return false;
-}
-
-static bool writes(const struct nest *n, const struct nest_block *b, nest_id buffer)
-{
-    for (uint32_t i = 0; i < b->statements.count; i++) {
-        const struct nest_statement *s = &n->statements.at[b->statements.at[i]];
-        const uint32_t inside[] = {s->body, s->other};
-        if ((s->kind == NEST_PUT || s->kind == NEST_CONTRACT) && s->buffer == buffer)
-            return true;
-        for (int k = 0; k < 2; k++)
-            if (inside[k] < n->blocks.count && writes(n, &n->blocks.at[inside[k]], buffer))
-                return true;
-    }
+    nest_for_each (s, n, body)
+        if (s == nest_maker_of(n, value))
+            return s->kind != NEST_CONST;
     return false;
 }
 
 // A local that the body of the loop writes: each lane has its own, between those of the others.
-static bool is_own_of_lanes(const struct nest *n, const struct nest_block *body, nest_id buffer)
+static bool is_own_of_lanes(const struct nest *n, uint32_t body, nest_id buffer)
 {
-    return n->buffers.at[buffer].role == NEST_LOCAL && writes(n, body, buffer);
+    if (n->buffers.at[buffer].role == NEST_LOCAL)
+        nest_for_below (s, n, body)
+            if (s->kind != NEST_LOAD && s->buffer == buffer)
+                return true;
+    return false;
 }
 
-static bool uses_body(const struct nest *n, const struct nest_block *body, uint32_t block)
+static bool uses_body(const struct nest *n, uint32_t body, uint32_t block)
 {
     nest_for_each (s, n, block) {
         // Anything else is not looked into.
@@ -46,7 +35,7 @@ static bool uses_body(const struct nest *n, const struct nest_block *body, uint3
     return false;
 }
 
-bool map_may_fold_by_lane(const struct nest *n, const struct nest_block *body,
+bool map_may_fold_by_lane(const struct nest *n, uint32_t body,
                           const struct nest_statement *fold)
 {
     for (uint32_t i = 0; i < fold->n_combines; i++) {

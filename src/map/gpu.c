@@ -158,12 +158,9 @@ static void set_level(struct nest *n, nest_id loop, enum nest_level level)
 // All loops of the block are done by who is there, one element after the other.
 static void do_serially(struct nest *n, uint32_t block)
 {
-    nest_for_each (s, n, block) {
+    nest_for_below (s, n, block)
         if (s->n_axes && s->kind != NEST_CONTRACT)
             set_level(n, nest_id_of(n, s), NEST_SERIALLY);
-        do_serially(n, s->body);
-        do_serially(n, s->other);
-    }
 }
 
 // A thread has so many neighbouring elements.
@@ -241,7 +238,7 @@ static void share_block(const struct map_gpu *m, struct nest *n, uint32_t block,
 static void share(const struct map_gpu *m, struct nest *n, uint32_t block)
 {
     struct map_gpu asked = map_gpu_of_group(m);
-    nest_id widest = map_longest_loop(n, block, NEST_NONE);
+    nest_id widest = map_longest_loop(n, block);
     struct map_row row = {0};
     if (widest != NEST_NONE && nest_fold_is_leaf(n, widest) && !n->threads[NEST_COLUMNS])
         row =
@@ -473,7 +470,7 @@ static void choose_points(const struct map_gpu *m, struct nest *n, nest_id loop)
 // One block of threads, or all, if the only loop is a fold that has blocks enough.
 static void choose_one(const struct map_gpu *m, struct nest *n, nest_id only)
 {
-    nest_id widest = map_longest_loop(n, 0, NEST_NONE);
+    nest_id widest = map_longest_loop(n, 0);
     n->threads[NEST_BLOCK_THREADS] = n->threads[NEST_GROUP_THREADS] = 1;
     n->threads[NEST_BLOCKS] = 1;
     if (widest == NEST_NONE || map_has_updates(n) || map_has_kind(n, NEST_CONTRACT)) {

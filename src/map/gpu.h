@@ -153,8 +153,8 @@ bool map_fold_is_written_out(const struct nest *n, nest_id fold, int64_t most);
 
 // gpu_groups.c: points that threads share.
 bool map_is_loop(enum nest_kind kind);
-// The longest loop in the block that threads can share, which decides how many they are; or `best`.
-nest_id map_longest_loop(const struct nest *n, uint32_t block, nest_id best);
+// The longest loop in the block that threads can share, which decides how many they are; NEST_NONE for none.
+nest_id map_longest_loop(const struct nest *n, uint32_t block);
 // Whether it reads what it writes, which is for one thread at a time.
 bool map_has_updates(const struct nest *n);
 bool map_has_kind(const struct nest *n, enum nest_kind kind);

@@ -72,22 +72,17 @@ static unsigned row_threads(const struct map_gpu *m, const struct nest_statement
     return threads < GPU_WARP ? GPU_WARP : threads;
 }
 
-// The longest loop in the block that threads can share, which decides how many they are.
-nest_id map_longest_loop(const struct nest *n, uint32_t block, nest_id best)
+nest_id map_longest_loop(const struct nest *n, uint32_t block)
 {
-    nest_for_each (s, n, block) {
-        nest_id id = nest_id_of(n, s);
-        if (s->kind == NEST_MAP || s->kind == NEST_PAR || s->kind == NEST_FOLD) {
-            bool is_better = best == NEST_NONE ||
-                             nest_extent(n, s) > nest_extent(n, nest_statement_at(n, best)) ||
-                             (nest_extent(n, s) == nest_extent(n, nest_statement_at(n, best)) &&
-                              nest_fold_is_leaf(n, id));
-            best = is_better ? id : best;
-        }
-        best = map_longest_loop(n, s->body, best);
-        best = map_longest_loop(n, s->other, best);
+    const struct nest_statement *best = NULL;
+    nest_for_below (s, n, block) {
+        if (s->kind != NEST_MAP && s->kind != NEST_PAR && s->kind != NEST_FOLD)
+            continue;
+        int64_t longer = best ? nest_extent(n, s) - nest_extent(n, best) : 1;
+        if (longer > 0 || (longer == 0 && nest_fold_is_leaf(n, nest_id_of(n, s))))
+            best = s;
     }
-    return best;
+    return best ? nest_id_of(n, best) : NEST_NONE;
 }
 
 // Arrays that are read and written are for one thread at a time.
@@ -169,7 +164,7 @@ bool map_has_locals(const struct nest *nest)
 int64_t map_columns_of(const struct map_gpu *m, const struct nest_statement *s)
 {
     int64_t columns = GPU_WARP;
-    nest_id inner = map_longest_loop(m->nest, s->body, NEST_NONE);
+    nest_id inner = map_longest_loop(m->nest, s->body);
     if (inner == NEST_NONE || map_has_updates(m->nest) ||
         map_has_kind(m->nest, NEST_CONTRACT) || map_has_locals(m->nest) ||
         !nest_fold_is_leaf(m->nest, inner))
@@ -187,7 +182,7 @@ int64_t map_columns_of(const struct map_gpu *m, const struct nest_statement *s)
 
 bool map_groups_wanted(const struct map_gpu *m, const struct nest_statement *s)
 {
-    nest_id inner = map_longest_loop(m->nest, s->body, NEST_NONE);
+    nest_id inner = map_longest_loop(m->nest, s->body);
     if (inner == NEST_NONE || map_has_updates(m->nest) || map_has_kind(m->nest, NEST_CONTRACT))
         return false;
     if (are_for_threads(m, s))
@@ -359,7 +354,7 @@ static void keep_rows(const struct map_gpu *m, struct nest *n, nest_id loop,
 void map_groups_choose(const struct map_gpu *m, struct nest *n, nest_id loop)
 {
     struct map_gpu asked = map_gpu_of_group(m);
-    nest_id widest = map_longest_loop(n, nest_statement_at(n, loop)->body, NEST_NONE);
+    nest_id widest = map_longest_loop(n, nest_statement_at(n, loop)->body);
     const struct nest_statement *s = nest_statement_at(n, widest);
     struct map_group g = map_group_of(m, widest, MOST_GROUP);
     widen(m, loop, widest, &g);
@@ -382,7 +377,7 @@ bool map_columns_choose(const struct map_gpu *m, struct nest *n, nest_id loop)
     int64_t columns = map_columns_of(m, s), group = GPU_WARP;
     if (!columns)
         return false;
-    nest_id inner = map_longest_loop(n, s->body, NEST_NONE);
+    nest_id inner = map_longest_loop(n, s->body);
     int64_t length = nest_extent(n, nest_statement_at(n, inner));
     while (group / 2 * fold_block(length) >= length)
         group /= 2;

@@ -32,10 +32,8 @@
 double map_turn_work(const struct nest *n, uint32_t block)
 {
     double work = 0;
-    nest_for_each (s, n, block) {
+    nest_for_below (s, n, block)
         work += s->kind == NEST_OP ? cost_of_op(s->op, s->dtype) : 1;
-        work += map_turn_work(n, s->body) + map_turn_work(n, s->other);
-    }
     return work;
 }
 

@@ -21,9 +21,8 @@ static const char *reason(const struct nest *n, const struct nest_statement *s)
 // Whether threads share a loop in the block.
 static bool has_shared_loop(const struct nest *n, uint32_t block)
 {
-    nest_for_each (s, n, block)
-        if (nest_is_of_threads(s) || has_shared_loop(n, s->body) ||
-            has_shared_loop(n, s->other))
+    nest_for_below (s, n, block)
+        if (nest_is_of_threads(s))
             return true;
     return false;
 }

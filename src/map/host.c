@@ -13,7 +13,7 @@
 static void measure(const struct nest *n, uint32_t block, unsigned *bytes, double *ops,
                     double *expensive)
 {
-    nest_for_each (s, n, block) {
+    nest_for_below (s, n, block) {
         if (s->kind == NEST_OP || s->kind == NEST_LOAD || s->kind == NEST_CONST) {
             unsigned wide = dtype_get(dtype_real(s->dtype))->bytes;
             *bytes = wide > *bytes ? wide : *bytes;
@@ -21,8 +21,6 @@ static void measure(const struct nest *n, uint32_t block, unsigned *bytes, doubl
         int cost = s->kind == NEST_OP ? cost_of_op(s->op, s->dtype) : 1;
         *ops += cost;
         *expensive += cost > COST_EXPENSIVE ? cost : 0;
-        measure(n, s->body, bytes, ops, expensive);
-        measure(n, s->other, bytes, ops, expensive);
     }
 }
 

@@ -434,20 +434,18 @@ static struct nest *jammed(const struct nest *n, const struct choice *choices)
 }
 
 // Whether it has nothing but points, folds and plain statements.
-static bool may_be_copied(const struct nest *n, uint32_t block)
+static bool may_be_copied(const struct nest *n)
 {
-    nest_for_each (s, n, block) {
-        bool is_loop = s->kind == NEST_PAR || s->kind == NEST_MAP || s->kind == NEST_FOLD;
-        if (is_loop ? !may_be_copied(n, s->body) : s->kind > NEST_PUT || s->fold != NEST_NONE)
+    nest_for_below (s, n, 0)
+        if (s->kind > NEST_FOLD || s->fold != NEST_NONE)
             return false;
-    }
     return true;
 }
 
 bool map_jam(struct nest *n)
 {
     struct choice *choices = arena_array(n->arena, struct choice, n->statements.count + 1);
-    if (n->choices & NEST_NO_JAM || !may_be_copied(n, 0) || !choose_jams(n, 0, choices))
+    if (n->choices & NEST_NO_JAM || !may_be_copied(n) || !choose_jams(n, 0, choices))
         return false;
     *n = *jammed(n, choices);
     return true;

@@ -75,7 +75,7 @@ double map_cores(const struct nest *n);
 // Whether a fold in the body of the loop s costs less for one lane of the axis after the other.
 bool map_folds_by_lane(const struct nest *n, const struct nest_statement *s,
                        const struct nest_statement *fold, nest_id axis, struct map_time time);
-bool map_may_fold_by_lane(const struct nest *n, const struct nest_block *body,
+bool map_may_fold_by_lane(const struct nest *n, uint32_t body,
                           const struct nest_statement *fold);
 
 // By value, the axes with which it differs, as bits; NULL where no place is data.

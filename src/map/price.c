@@ -32,13 +32,11 @@ static int64_t bytes_of(const struct nest *n, const struct nest_statement *s)
 static int64_t widest(const struct nest *n, uint32_t block)
 {
     int64_t bytes = COST_VECTOR_BYTES / (int64_t)COST_VECTOR;
-    nest_for_each (s, n, block) {
+    nest_for_below (s, n, block) {
         int64_t own = s->kind == NEST_OP || s->kind == NEST_LOAD
                           ? dtype_get(dtype_real(s->dtype))->bytes
                           : 0;
-        int64_t inside[] = {own, widest(n, s->body), widest(n, s->other)};
-        for (int i = 0; i < 3; i++)
-            bytes = inside[i] > bytes ? inside[i] : bytes;
+        bytes = own > bytes ? own : bytes;
     }
     return bytes;
 }
@@ -245,9 +243,8 @@ static bool is_loop(enum nest_kind kind)
 
 static bool has_loops(const struct nest *n, uint32_t block)
 {
-    nest_for_each (s, n, block)
-        if (is_loop(s->kind) ||
-            (s->kind == NEST_IF && (has_loops(n, s->body) || has_loops(n, s->other))))
+    nest_for_below (s, n, block)
+        if (is_loop(s->kind))
             return true;
     return false;
 }
@@ -265,8 +262,7 @@ static bool folds_by_lane(const struct pricing *p, const struct nest_statement *
                           const struct nest_statement *fold, nest_id axis)
 {
     return fold->kind == NEST_FOLD && (s->kind == NEST_PAR || s->kind == NEST_MAP) &&
-           !has_loops(p->n, fold->body) &&
-           map_may_fold_by_lane(p->n, &p->n->blocks.at[s->body], fold) &&
+           !has_loops(p->n, fold->body) && map_may_fold_by_lane(p->n, s->body, fold) &&
            best_cost(p, fold, NULL) + COST_OF_LANE < across_cost(p, fold, axis);
 }
 

@@ -53,9 +53,8 @@ static void search_block(struct search *s, uint32_t block)
 
 static bool has_places(const struct nest *n, uint32_t block)
 {
-    nest_for_each (s, n, block)
-        if (nest_index_has_values(&s->index) || has_places(n, s->body) ||
-            has_places(n, s->other))
+    nest_for_below (s, n, block)
+        if (nest_index_has_values(&s->index))
             return true;
     return false;
 }

@@ -84,12 +84,10 @@ static void search_block(struct search *s, uint32_t block)
 // behind.
 static void add_uses(const struct nest *n, uint32_t block, nest_id loop, uint32_t *uses)
 {
-    nest_for_each (s, n, block) {
+    nest_for_below (s, n, block) {
         bool accumulates = s->kind == NEST_PUT && s->op && s->fold == loop;
         nest_for_buffers (b, s)
             uses[b] += !accumulates;
-        add_uses(n, s->body, loop, uses);
-        add_uses(n, s->other, loop, uses);
     }
 }
 
