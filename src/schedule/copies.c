@@ -105,13 +105,11 @@ void schedule_forward_copies(struct schedule *s, uint32_t first, uint32_t first_
 #define MOST_PUTS 32
 
 // Whether the kernel makes elements one by one, without loops inside of its points.
-static bool is_elementwise(const struct nest *n, uint32_t block)
+static bool is_elementwise(const struct nest *n)
 {
-    nest_for_each (s, n, block) {
-        bool is_plain = nest_is_scalar(s) || (s->kind == NEST_PUT && !s->op);
-        if (!is_plain && (s->kind != NEST_PAR || !is_elementwise(n, s->body)))
+    nest_for_below (s, n, 0)
+        if (!nest_is_scalar(s) && s->kind != NEST_PAR && (s->kind != NEST_PUT || s->op))
             return false;
-    }
     return true;
 }
 
@@ -218,7 +216,7 @@ static uint32_t find_maker(const struct touches *r, uint32_t i)
     if (maker <= r->first || maker <= last_step(r, r->last_touch, to, to))
         return NONE;
     const struct nest_step *t = &p->steps.at[--maker];
-    bool is_elements = t->kind == NEST_STEP_KERNEL && is_elementwise(p->nests.at[t->nest], 0);
+    bool is_elements = t->kind == NEST_STEP_KERNEL && is_elementwise(p->nests.at[t->nest]);
     return is_elements ? maker : NONE;
 }
 

@@ -231,8 +231,8 @@ static void append_fold(struct fission *f, nest_id fold, const struct accumulati
 
 static bool puts_anything(const struct fission *f, uint32_t block)
 {
-    nest_for_each (s, f->n, block)
-        if (s->kind == NEST_PUT || puts_anything(f, s->body) || puts_anything(f, s->other))
+    nest_for_below (s, f->n, block)
+        if (s->kind == NEST_PUT)
             return true;
     return false;
 }

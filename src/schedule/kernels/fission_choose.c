@@ -179,11 +179,9 @@ bool fission_wants_loop_last(const struct fission *f, uint32_t block)
 
 static bool reads_written(const struct fission *f, uint32_t block)
 {
-    nest_for_each (s, f->n, block) {
-        bool reads = s->kind == NEST_LOAD && fission_is_anchored(f, s);
-        if (reads || reads_written(f, s->body) || reads_written(f, s->other))
+    nest_for_below (s, f->n, block)
+        if (s->kind == NEST_LOAD && fission_is_anchored(f, s))
             return true;
-    }
     return false;
 }
 

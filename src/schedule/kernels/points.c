@@ -27,14 +27,12 @@
 
 static bool is_plain(const struct nest *n, uint32_t block)
 {
-    nest_for_each (s, n, block) {
-        bool is_loop = s->kind == NEST_MAP || s->kind == NEST_FOLD;
-        if (s->kind > NEST_FOLD || s->kind == NEST_PAR || (is_loop && !is_plain(n, s->body)))
+    nest_for_below (s, n, block) {
+        if (s->kind > NEST_FOLD || s->kind == NEST_PAR)
             return false;
-        if (s->kind == NEST_FOLD)
-            for (uint32_t k = 0; k < s->n_combines; k++)
-                if (nest_combine_results(s->combines[k].op) != 1)
-                    return false;
+        for (uint32_t k = 0; k < s->n_combines; k++)
+            if (nest_combine_results(s->combines[k].op) != 1)
+                return false;
     }
     return true;
 }
@@ -224,12 +222,7 @@ static bool stays_own(const struct points *p, uint32_t step, uint32_t block,
                       const struct sets *of)
 {
     const struct points_step *t = &p->steps[step];
-    nest_for_each (s, t->nest, block) {
-        if (s->kind == NEST_MAP || s->kind == NEST_FOLD || s->kind == NEST_PAR) {
-            if (!stays_own(p, step, s->body, of))
-                return false;
-            continue;
-        }
+    nest_for_below (s, t->nest, block) {
         uint32_t m = s->kind == NEST_LOAD ? memory_of(p, step, s->buffer) : NEST_NONE;
         if (m != NEST_NONE && of->made[m] && (of->shared[m] || !is_own(p, t, &s->index, m)))
             return false;

@@ -27,16 +27,6 @@ struct sharing {
     id_list *numbers; // by kernel: its constants that are no integers, in the order of the text
 };
 
-static void find_numbers(const struct nest *n, struct arena *a, uint32_t block, id_list *out)
-{
-    nest_for_each (s, n, block) {
-        if (nest_is_number(s))
-            vec_push(a, out, nest_id_of(n, s));
-        find_numbers(n, a, s->body, out);
-        find_numbers(n, a, s->other, out);
-    }
-}
-
 // The class of kernel i, in the table by what is alike.
 static uint32_t find_class(struct sharing *f, struct hash_table *classes, uint32_t i)
 {
@@ -64,7 +54,10 @@ static void find_alike(struct sharing *f)
     f->class_of = arena_array(p->arena, uint32_t, p->nests.count + 1);
     f->numbers = arena_array(p->arena, id_list, p->nests.count + 1);
     for (uint32_t i = 0; i < p->nests.count; i++) {
-        find_numbers(p->nests.at[i], p->arena, 0, &f->numbers[i]);
+        const struct nest *n = p->nests.at[i];
+        nest_for_below (s, n, 0)
+            if (nest_is_number(s))
+                vec_push(p->arena, &f->numbers[i], nest_id_of(n, s));
         f->class_of[i] = find_class(f, &classes, i);
         struct alike *c = &f->classes.at[f->class_of[i]];
         c->count++;
