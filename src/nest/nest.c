@@ -21,15 +21,13 @@ const char *const nest_kind_names[NEST_KIND_COUNT] = {
 #include "nest/statements.def"
 };
 
-bool nest_has(enum nest_kind kind, unsigned parts)
-{
-#define HAS(part) | NEST_HAS_##part
-#define STATEMENT(kind, word, parts) 0 parts,
-    static const unsigned has[NEST_KIND_COUNT] = {
+#define HAS(part) [NEST_PART_##part] = NEST_ANY,
+#define ONE(part) [NEST_PART_##part] = NEST_ONE,
+#define SOME(part) [NEST_PART_##part] = NEST_SOME,
+const uint8_t nest_numbers[NEST_KIND_COUNT][NEST_PARTS] = {
+#define STATEMENT(kind, word, parts) {parts},
 #include "nest/statements.def"
-    };
-    return has[kind] & parts;
-}
+};
 
 struct nest *nest_copy(struct arena *arena, const struct nest *n)
 {
@@ -118,7 +116,8 @@ static void add_result(struct nest *n, nest_id statement, jot_dtype dtype)
 nest_id nest_append(struct nest_builder *b, struct nest_statement s)
 {
     struct nest *n = b->nest;
-    bool opens = nest_has(s.kind, NEST_HAS_body), carries = nest_has(s.kind, NEST_HAS_carries);
+    bool opens = nest_has(s.kind, NEST_PART_body),
+         carries = nest_has(s.kind, NEST_PART_carries);
     s.where = b->where;
     s.result = s.other = NEST_NONE;
     s.n_results = s.n_combines = s.n_yields = 0;
@@ -132,7 +131,7 @@ nest_id nest_append(struct nest_builder *b, struct nest_statement s)
     for (uint32_t i = 0; carries && i < s.n_in; i++)
         add_value(n, id, n->values.at[s.in[i]].dtype);
     int out = s.kind == NEST_OP ? ir_op_get((enum ir_op)s.op)->out : 1;
-    for (int i = 0; nest_has(s.kind, NEST_HAS_type) && i < (out > 1 ? out : 1); i++)
+    for (int i = 0; nest_has(s.kind, NEST_PART_type) && i < (out > 1 ? out : 1); i++)
         add_result(n, id, s.dtype);
     return id;
 }

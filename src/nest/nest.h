@@ -116,13 +116,14 @@ enum nest_part {
 #include "nest/statements.def"
     NEST_PARTS,
 };
-enum {
-#define PART(name) NEST_HAS_##name = 1 << NEST_PART_##name,
-#include "nest/statements.def"
-};
+// How many of a part a statement has: none, any number, one, or one or more.
+enum nest_number { NEST_NO, NEST_ANY, NEST_ONE, NEST_SOME };
+extern const uint8_t nest_numbers[NEST_KIND_COUNT][NEST_PARTS];
 extern const char *const nest_kind_names[NEST_KIND_COUNT]; // "load"; "" of an op
-// Whether statements of the kind have any of the parts NEST_HAS_a | NEST_HAS_b.
-bool nest_has(enum nest_kind kind, unsigned parts);
+static inline bool nest_has(enum nest_kind kind, enum nest_part part)
+{
+    return nest_numbers[kind][part] != NEST_NO;
+}
 
 enum nest_role {
     NEST_IN,

@@ -346,7 +346,7 @@ static bool end_statement(struct nest_parser *p, struct text *t)
 {
     struct nest_builder *b = &p->b;
     int combines = (int)t->combines.count;
-    if (!nest_has(t->s.kind, NEST_HAS_body)) {
+    if (!nest_has(t->s.kind, NEST_PART_body)) {
         if (!nest_parse_where(p))
             return false;
         t->id = b->nest->statements.count;
@@ -369,7 +369,7 @@ static bool end_statement(struct nest_parser *p, struct text *t)
 static bool parse_kind(struct nest_parser *p, bool is_value, enum nest_kind *out)
 {
     for (int kind = NEST_OP + 1; kind < NEST_KIND_COUNT; kind++)
-        if (nest_has((enum nest_kind)kind, NEST_HAS_type) == is_value &&
+        if (nest_has((enum nest_kind)kind, NEST_PART_type) == is_value &&
             lex_keyword(p->l, nest_kind_names[kind])) {
             *out = (enum nest_kind)kind;
             return true;
@@ -395,8 +395,8 @@ static bool parse_statement(struct nest_parser *p)
     if (!parse_kind(p, is_value, &kind))
         return false;
     t.s = nest_blank(kind);
-    for (int part = 0; part < NEST_PARTS; part++)
-        if (nest_has(kind, 1u << part) && !parse[part](p, &t))
+    for (enum nest_part part = 0; part < NEST_PARTS; part++)
+        if (nest_has(kind, part) && !parse[part](p, &t))
             return false;
     p->open.count = open;
     return end_statement(p, &t);

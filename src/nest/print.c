@@ -479,10 +479,10 @@ static void print_statement(struct printer *p, const struct nest_statement *t)
         add(p, " = ");
     }
     add(p, nest_kind_names[t->kind]);
-    for (int part = 0; part < NEST_PARTS; part++)
-        if (nest_has(t->kind, 1u << part))
+    for (enum nest_part part = 0; part < NEST_PARTS; part++)
+        if (nest_has(t->kind, part))
             print[part](p, t);
-    if (!nest_has(t->kind, NEST_HAS_body))
+    if (!nest_has(t->kind, NEST_PART_body))
         add_where(p, t);
     add(p, "\n");
     p->open.count = open;

@@ -99,8 +99,7 @@ static void check_load(struct verifier *v, const struct nest_statement *s)
         nest_fault(v, "the elements are %s, not %s",
                    verify_dtype_text((int)v->nest->buffers.at[s->buffer].dtype),
                    verify_dtype_text((int)s->dtype));
-    if (verify_results(v, s, 1))
-        verify_define(v, s->result, (int)s->dtype);
+    verify_define(v, s->result, (int)s->dtype);
 }
 
 static void check_put(struct verifier *v, const struct nest_statement *s)
@@ -190,8 +189,8 @@ static void check_scan(struct verifier *v, const struct nest_statement *s)
             yields += b->statements.at[i] < v->nest->statements.count &&
                       v->nest->statements.at[b->statements.at[i]].kind == NEST_YIELD;
     }
-    if (yields != 1 || s->n_axes != 1)
-        nest_fault(v, "a scan has one axis and one yield, not %u and %u", s->n_axes, yields);
+    if (yields != 1)
+        nest_fault(v, "a scan has one yield, not %u", yields);
 }
 
 static void check_loop(struct verifier *v, const struct nest_statement *s)
@@ -203,8 +202,6 @@ static void check_loop(struct verifier *v, const struct nest_statement *s)
         nest_fault(v, "a par is not inside an inner loop");
     if (s->kind == NEST_SCAN)
         check_scan(v, s);
-    if (s->kind == NEST_FOLD && s->n_axes == 0)
-        nest_fault(v, "a fold has an axis");
     if (s->kind == NEST_FOLD)
         check_fold_extent(v, s);
     check_block(v, s->body, s->kind == NEST_FOLD ? end_fold : NULL, id);
@@ -264,16 +261,15 @@ static void check_carry_loop(struct verifier *v, const struct nest_statement *s)
     for (uint32_t i = 0; i < s->n_in; i++)
         if (!verify_use(v, s->in[i]))
             return;
-    if (s->n_yields != s->n_in + is_while || s->n_axes != !is_while) {
-        nest_fault(v, "it has %u carries, %u yields and %u axes", s->n_in, s->n_yields,
-                   s->n_axes);
+    if (s->n_yields != s->n_in + is_while) {
+        nest_fault(v, "it has %u carries, %u yields", s->n_in, s->n_yields);
         return;
     }
     if (!open_axes(v, s))
         return;
     define_carried(v, s, s->first_carry);
     check_block(v, s->body, is_while ? end_test : end_seq, id);
-    if (is_while)
+    if (s->other != NEST_NONE)
         check_block(v, s->other, end_seq, id);
     hide(v, s->first_carry, s->n_in);
     close_axes(v, s);
@@ -299,10 +295,7 @@ static void end_second_branch(struct verifier *v, nest_id id)
 static void check_if(struct verifier *v, const struct nest_statement *s)
 {
     nest_id id = v->statement;
-    if (s->n_in == 1)
-        verify_type(v, s->in[0], JOT_BOOL, "its predicate");
-    else
-        nest_fault(v, "it has %u predicates", s->n_in);
+    verify_type(v, s->in[0], JOT_BOOL, "its predicate");
     bool both = s->other != NEST_NONE;
     if (s->n_yields != (both ? 2 : 0) * s->n_results || (!both && s->n_results)) {
         nest_fault(v, "it has %u results and yields %u values in %d branches", s->n_results,
@@ -319,8 +312,6 @@ static void check_if(struct verifier *v, const struct nest_statement *s)
 static void check_contract(struct verifier *v, const struct nest_statement *s)
 {
     const struct nest *n = v->nest;
-    if (s->n_axes == 0)
-        nest_fault(v, "it has no axis to sum over");
     if (!open_axes(v, s))
         return;
     bool known = add_access(v, s, s->source[0], &s->source_index[0], false) &&
@@ -337,42 +328,59 @@ static void check_contract(struct verifier *v, const struct nest_statement *s)
 
 // --- the walk
 
-// That the statement has nothing but what its kind has (statements.def): walks look at all fields alike.
+#define IN(part) (1u << NEST_PART_##part)
+
+// How many of any of the parts.
+static enum nest_number number_of(enum nest_kind kind, unsigned parts)
+{
+    for (enum nest_part part = 0; part < NEST_PARTS; part++)
+        if (parts >> part & 1 && nest_has(kind, part))
+            return (enum nest_number)nest_numbers[kind][part];
+    return NEST_NO;
+}
+
+// That the statement has as many of everything as its kind has (statements.def): walks look at all fields alike.
 static bool has_its_own(struct verifier *v, const struct nest_statement *s)
 {
-    bool has_index = s->index.count || s->index.constant;
-    bool has_source = s->source[0] != NEST_NONE || s->source[1] != NEST_NONE;
+    bool has_buffer = s->buffer != NEST_NONE;
+    bool has_index = has_buffer || s->index.count || s->index.constant;
     const struct {
-        bool is;
+        uint32_t number;
         unsigned parts;
         const char *what;
     } fields[] = {
-        {s->op, NEST_HAS_op | NEST_HAS_combiner, "op"},
-        {s->bits[0] || s->bits[1], NEST_HAS_bits | NEST_HAS_element, "bits"},
-        {s->n_in, NEST_HAS_values | NEST_HAS_carries, "operands"},
-        {s->buffer != NEST_NONE, NEST_HAS_place | NEST_HAS_product, "buffer"},
-        {has_index, NEST_HAS_index | NEST_HAS_place | NEST_HAS_product, "index"},
-        {has_source, NEST_HAS_product, "factors"},
-        {s->guard != NEST_NONE, NEST_HAS_guard, "guard"},
-        {s->fold != NEST_NONE || s->order, NEST_HAS_over, "fold"},
-        {s->level, NEST_HAS_level, "level"},
-        {s->n_axes, NEST_HAS_axes | NEST_HAS_product, "axes"},
-        {s->reverse, NEST_HAS_reverse, "direction"},
-        {s->turns || s->at_once, NEST_HAS_turns, "turns"},
-        {s->terms, NEST_HAS_terms, "terms"},
-        {s->first_carry != NEST_NONE, NEST_HAS_carries, "carries"},
-        {s->body != NEST_NONE, NEST_HAS_body, "body"},
-        {s->other != NEST_NONE, NEST_HAS_other, "second body"},
-        {s->n_combines, NEST_HAS_combined, "combiners"},
-        {s->n_yields, NEST_HAS_results, "yields"},
-        {s->n_results, NEST_HAS_type | NEST_HAS_combined | NEST_HAS_results, "results"},
+        {s->op != 0, IN(op) | IN(combiner), "op"},
+        {s->bits[0] || s->bits[1], IN(bits) | IN(element), "bits"},
+        {s->n_in, IN(values) | IN(carries), "operands"},
+        {has_buffer, IN(place) | IN(product), "buffer"},
+        {has_index, IN(index) | IN(place) | IN(product), "index"},
+        {s->source[0] != NEST_NONE || s->source[1] != NEST_NONE, IN(product), "factors"},
+        {s->guard != NEST_NONE, IN(guard), "guard"},
+        {s->fold != NEST_NONE || s->order, IN(over), "fold"},
+        {s->level != NEST_NO_LEVEL, IN(level), "level"},
+        {s->n_axes, IN(axes) | IN(product), "axes"},
+        {s->reverse, IN(reverse), "direction"},
+        {s->turns || s->at_once, IN(turns), "turns"},
+        {s->terms != NEST_OWN, IN(terms), "terms"},
+        {s->first_carry != NEST_NONE, IN(carries), "carries"},
+        {s->body != NEST_NONE, IN(body), "body"},
+        {s->other != NEST_NONE, IN(other), "second body"},
+        {s->n_combines, IN(combined), "combiners"},
+        {s->n_yields, IN(results), "yields"},
+        {s->n_results, IN(type) | IN(combined) | IN(results), "results"},
     };
     int before = v->faults;
     if ((unsigned)s->kind >= NEST_KIND_COUNT)
         nest_fault(v, "there is no statement kind %d", (int)s->kind);
-    for (size_t i = 0; v->faults == before && i < sizeof fields / sizeof *fields; i++)
-        if (fields[i].is && !nest_has(s->kind, fields[i].parts))
+    for (size_t i = 0; v->faults == before && i < sizeof fields / sizeof *fields; i++) {
+        enum nest_number wanted = number_of(s->kind, fields[i].parts);
+        uint32_t number = fields[i].number;
+        if (wanted == NEST_NO && number)
             nest_fault(v, "it has no %s", fields[i].what);
+        else if ((wanted == NEST_ONE && number != 1) || (wanted == NEST_SOME && !number))
+            nest_fault(v, "it has %u %s, not %s", number, fields[i].what,
+                       wanted == NEST_ONE ? "one" : "some");
+    }
     return v->faults == before;
 }
 
@@ -385,15 +393,13 @@ static void check_statement(struct verifier *v, const struct nest_statement *s)
         verify_op(v, s);
         break;
     case NEST_CONST:
-        if (verify_results(v, s, 1))
-            verify_define(v, s->result, (int)s->dtype);
+        verify_define(v, s->result, (int)s->dtype);
         break;
     case NEST_INDEX:
         verify_index(v, &s->index);
         if (!dtype_is_valid((int)s->dtype) || !dtype_is_integer(s->dtype))
             nest_fault(v, "an index is an integer, not %s", verify_dtype_text((int)s->dtype));
-        if (verify_results(v, s, 1))
-            verify_define(v, s->result, (int)s->dtype);
+        verify_define(v, s->result, (int)s->dtype);
         break;
     case NEST_LOAD:
         check_load(v, s);

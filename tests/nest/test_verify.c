@@ -190,9 +190,10 @@ FAULT_TEST(folds,
            {"scan a < 8 {\nyield cummax %0 free -> %5 : f32\nput y[a] = %5\n}\n", NULL},
            {"scan a < 8 {\nyield argmax %0 free -> %5 : f32, %6 : i64\n}\n",
             "not one that it takes"},
-           {"scan a < 8 {\n}\n", "one axis and one yield"},
+           {"fold {\nyield reduce_sum %0 sum64\n} -> %5 : f32\n", "it has 0 axes, not some"},
+           {"scan a < 8 {\n}\n", "a scan has one yield, not 0"},
            {"scan a < 8, b < 2 {\nyield reduce_sum %0 serial -> %5 : f32\n}\n",
-            "one axis and one yield"})
+            "it has 2 axes, not one"})
 
 FAULT_TEST(orders, {"fold a < 8 {\nyield reduce_sum %1 free\n} -> %5 : i32\n", NULL},
            {"fold a < 8 {\nyield reduce_sum %1 sum64\n} -> %5 : i32\n", NULL},
@@ -436,6 +437,8 @@ START_TEST(fields_of_other_statements)
     LACKS(load, turns, 2, "load x: it has no turns");
     LACKS(load, n_yields, 1, "load x: it has no yields");
     LACKS(load, op, IR_add, "load x: it has no op");
+    LACKS(load, n_results, 2, "load x: it has 2 results, not one");
+    LACKS(map, body, NEST_NONE, "map a: it has 0 body, not one");
 }
 END_TEST
 
