@@ -49,6 +49,13 @@ static void define(struct serial *s, nest_id first, uint32_t count)
     }
 }
 
+static void emit_values(struct serial *s, uint32_t count, const nest_id *values)
+{
+    emit(s, count);
+    for (uint32_t i = 0; i < count; i++)
+        emit_value(s, values[i]);
+}
+
 static void emit_index(struct serial *s, const struct nest_index *x)
 {
     emit(s, (uint64_t)x->constant);
@@ -66,82 +73,126 @@ static void emit_index(struct serial *s, const struct nest_index *x)
     }
 }
 
+static void emit_place(struct serial *s, nest_id buffer, const struct nest_index *x)
+{
+    emit_buffer(s, buffer);
+    emit_index(s, x);
+}
+
+static void emit_axes(struct serial *s, const struct nest_statement *t)
+{
+    emit(s, t->n_axes);
+    for (uint32_t i = 0; i < t->n_axes; i++)
+        if (t->axes[i] < s->nest->axes.count) {
+            const struct nest_axis *a = &s->nest->axes.at[t->axes[i]];
+            s->axis[t->axes[i]] = s->n_axes++;
+            emit(s, (uint64_t)a->extent);
+            emit(s, a->vector);
+            emit(s, (uint64_t)a->tile << 32 | a->rows);
+            emit(s, (uint64_t)a->segment << 32 | a->early);
+        }
+}
+
 static void emit_combines(struct serial *s, const struct nest_statement *t)
 {
     emit(s, t->n_combines);
     for (uint32_t i = 0; i < t->n_combines; i++) {
         const struct nest_combine *c = &t->combines[i];
-        emit(s, (uint64_t)c->order << 48 | (uint64_t)c->op << 32 | (uint64_t)c->n << 16 |
-                    c->dtype);
-        for (uint32_t j = 0; j < c->n && j < 2; j++)
-            emit_value(s, c->value[j]);
+        emit(s, (uint64_t)c->order << 48 | (uint64_t)c->op << 32 | c->dtype);
+        emit_values(s, c->n, c->value);
     }
-}
-
-static void emit_yields(struct serial *s, const struct nest_statement *t, uint32_t from,
-                        uint32_t to)
-{
-    emit(s, to - from);
-    for (uint32_t i = from; i < to && i < t->n_yields; i++)
-        emit_value(s, t->yields[i]);
 }
 
 static void emit_block(struct serial *s, uint32_t block);
 
-static void emit_one(struct serial *s, nest_id id)
+static void emit_part(struct serial *s, const struct nest_statement *t, enum nest_part part)
 {
-    const struct nest_statement *t = &s->nest->statements.at[id];
-    s->statement[id] = s->n_statements++;
-    emit(s, (uint64_t)t->kind | (uint64_t)t->op << 8 | (uint64_t)t->dtype << 24 |
-                (uint64_t)t->reverse << 32 | (uint64_t)t->terms << 36 |
-                (uint64_t)t->level << 40 | (uint64_t)t->order << 48);
-    emit(s, (uint64_t)t->turns << 32 | t->at_once);
-    emit(s, t->n_in);
-    for (uint32_t i = 0; i < t->n_in; i++)
-        emit_value(s, t->in[i]);
-    bool is_left_out = s->without_numbers && nest_is_number(t);
-    emit(s, is_left_out ? 0 : (uint64_t)t->bits[0]);
-    emit(s, is_left_out ? 0 : (uint64_t)t->bits[1]);
-    emit(s, t->n_axes);
-    for (uint32_t i = 0; i < t->n_axes; i++)
-        if (t->axes[i] < s->nest->axes.count) {
-            s->axis[t->axes[i]] = s->n_axes++;
-            emit(s, (uint64_t)s->nest->axes.at[t->axes[i]].extent);
-            emit(s, s->nest->axes.at[t->axes[i]].vector);
-            emit(s, (uint64_t)s->nest->axes.at[t->axes[i]].tile << 32 |
-                        s->nest->axes.at[t->axes[i]].rows);
-            emit(s, s->nest->axes.at[t->axes[i]].segment);
-            emit(s, s->nest->axes.at[t->axes[i]].early);
-        }
-    emit_buffer(s, t->buffer);
-    emit_index(s, &t->index);
-    emit_value(s, t->guard);
-    emit_statement(s, t->fold);
-    if (t->kind == NEST_CONTRACT)
-        for (int i = 0; i < 2; i++) {
-            emit_buffer(s, t->source[i]);
-            emit_index(s, &t->source_index[i]);
-        }
-    define(s, t->first_carry, t->first_carry == NEST_NONE ? 0 : t->n_in);
     uint32_t split = nest_body_yields(t);
-    if (t->body != NEST_NONE)
+    switch (part) {
+    case NEST_PART_op:
+    case NEST_PART_combiner:
+        emit(s, t->op);
+        break;
+    case NEST_PART_element:
+    case NEST_PART_bits:
+        for (int i = 0; i < 2; i++)
+            emit(s, s->without_numbers && nest_is_number(t) ? 0 : (uint64_t)t->bits[i]);
+        break;
+    case NEST_PART_index:
+        emit_index(s, &t->index);
+        break;
+    case NEST_PART_place:
+        emit_place(s, t->buffer, &t->index);
+        break;
+    case NEST_PART_values:
+        emit_values(s, t->n_in, t->in);
+        break;
+    case NEST_PART_guard:
+        emit_value(s, t->guard);
+        break;
+    case NEST_PART_over:
+        emit_statement(s, t->fold);
+        emit(s, t->order);
+        break;
+    case NEST_PART_product:
+        emit_axes(s, t);
+        emit_place(s, t->buffer, &t->index);
+        for (int i = 0; i < 2; i++)
+            emit_place(s, t->source[i], &t->source_index[i]);
+        break;
+    case NEST_PART_combines:
+        emit_combines(s, t);
+        break;
+    case NEST_PART_level:
+        emit(s, t->level);
+        break;
+    case NEST_PART_axes:
+        emit_axes(s, t);
+        break;
+    case NEST_PART_reverse:
+        emit(s, t->reverse);
+        break;
+    case NEST_PART_turns:
+        emit(s, (uint64_t)t->turns << 32 | t->at_once);
+        break;
+    case NEST_PART_terms:
+        emit(s, t->terms);
+        break;
+    case NEST_PART_carries:
+        emit_values(s, t->n_in, t->in);
+        define(s, t->first_carry, t->n_in);
+        break;
+    case NEST_PART_body:
         emit_block(s, t->body);
-    emit_yields(s, t, 0, split);
-    emit(s, t->other != NEST_NONE);
-    if (t->other != NEST_NONE)
+        emit_values(s, split, t->yields);
+        emit_combines(s, t);
+        break;
+    case NEST_PART_other:
+        emit(s, t->other != NEST_NONE);
         emit_block(s, t->other);
-    emit_yields(s, t, split, t->n_yields);
-    emit_combines(s, t);
-    emit(s, t->n_results);
-    define(s, t->result, t->n_results);
+        emit_values(s, t->n_yields - split, t->yields + split);
+        break;
+    case NEST_PART_type:
+    case NEST_PART_combined:
+    case NEST_PART_results:
+        emit(s, t->n_results);
+        define(s, t->result, t->n_results);
+        break;
+    case NEST_PARTS:
+        break;
+    }
 }
 
 static void emit_block(struct serial *s, uint32_t block)
 {
-    const struct nest_block *b = &s->nest->blocks.at[block];
-    emit(s, b->statements.count);
-    for (uint32_t i = 0; i < b->statements.count; i++)
-        emit_one(s, b->statements.at[i]);
+    nest_for_each (t, s->nest, block) {
+        s->statement[nest_id_of(s->nest, t)] = s->n_statements++;
+        emit(s, t->kind);
+        for (enum nest_part part = 0; part < NEST_PARTS; part++)
+            if (nest_has(t->kind, part))
+                emit_part(s, t, part);
+    }
+    emit(s, NEST_KIND_COUNT); // the end
 }
 
 static struct serial serialise(struct arena *arena, const struct nest *n, bool without_numbers)
