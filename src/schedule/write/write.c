@@ -166,6 +166,22 @@ static void emit_point_folds(struct writer *w)
         }
 }
 
+// Whether the fold of the group combines the value.
+static bool is_combined(const struct writer *w, ir_id v)
+{
+    return !write_is_terminal(w, v) && axes_equal(&w->s->axes, w->s->folded_of[v], w->g->fold);
+}
+
+// Whether the fold of the group combines anything.  What is read at an index that is data alone is folded where it is
+// read.
+static bool combines_any(const struct writer *w)
+{
+    for (uint32_t i = 0; i < w->g->reduced.count; i++)
+        if (is_combined(w, w->g->reduced.at[i]))
+            return true;
+    return false;
+}
+
 // The fold of the group, open: what is stored in every iteration, then what is combined.
 static void emit_group_fold(struct writer *w, uint32_t n_inside, const ir_id *inside)
 {
@@ -189,7 +205,7 @@ static void emit_group_fold(struct writer *w, uint32_t n_inside, const ir_id *in
         ir_id v = w->g->reduced.at[i];
         form_id at[IR_MAX_RANK], folded[IR_MAX_RANK];
         const struct ir_node *n = ir_node_of(s->g, v);
-        if (write_is_terminal(w, v) || !axes_equal(&s->axes, s->folded_of[v], w->g->fold))
+        if (!is_combined(w, v))
             continue;
         write_form_of_view(w, s->view_of[v], at);
         write_deal_axes(w, n, leaves.count, axes, folded);
@@ -264,10 +280,10 @@ static void emit_roots(struct writer *w)
         else
             vec_push(s->scratch, &after, v);
     }
-    if (w->g->fold.count)
-        emit_group_fold(w, inside.count, inside.at);
-    else
+    if (!w->g->fold.count)
         emit_point_folds(w);
+    else if (inside.count || combines_any(w))
+        emit_group_fold(w, inside.count, inside.at);
     if (after.count)
         put_all(w, after.count, after.at, NEST_NONE);
 }
