@@ -118,15 +118,14 @@ static inline bool scalar_is_on_storage(enum ir_op op)
 // complex type; the imaginary part is 0).  For dtypes that the op takes.
 uint64_t scalar_identity(enum ir_op op, jot_dtype d);
 
-// Whether the identity and any x of type d are known to be combined to x, bit for bit.  Of sums of
-// floats they are not, for 0 + -0 is 0: what they leave as it is comes after -0.
+// Whether the identity and any x of type d are combined to x, bit for bit.  They are by each pair of the op table but sums
+// of floats, where 0 + -0 is 0, and products of complex numbers, where 1 times an infinity has a NaN.
 static inline bool scalar_identity_is_neutral(enum ir_op op, jot_dtype d)
 {
     enum ir_op pair = ir_op_get(op)->pair;
-    bool is_product = pair == IR_mul && !dtype_is_complex(d);
-    bool is_sum = pair == IR_add && !dtype_is_inexact(d);
-    return is_product || is_sum || pair == IR_max || pair == IR_min || pair == IR_and ||
-           pair == IR_or || pair == IR_xor;
+    bool is_sum = pair == IR_add && dtype_is_inexact(d);
+    bool is_product = pair == IR_mul && dtype_is_complex(d);
+    return pair != IR_OP_COUNT && !ir_is_arg(op) && !is_sum && !is_product;
 }
 
 #endif
