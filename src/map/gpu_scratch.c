@@ -144,7 +144,7 @@ static uint64_t of_scan(const struct nest *n, const struct nest_statement *s)
     nest_id yield = n->blocks.at[scan->body].statements.at[map_scan_yield(n, scan)];
     const struct nest_combine *c = &nest_statement_at(n, yield)->combines[0];
     uint64_t parts[3];
-    return map_result_bytes(IR_add, c->dtype,
+    return map_result_bytes(c->op, c->dtype,
                             (uint64_t)(points * ((length + chunk - 1) / chunk)), parts);
 }
 

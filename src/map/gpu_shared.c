@@ -101,7 +101,7 @@ bool map_is_long_scan(const struct nest *n, nest_id id)
         return false;
     const struct nest_statement *yield = nest_statement_at(n, b->statements.at[at]);
     const struct nest_combine *c = &yield->combines[0];
-    return yield->n_combines == 1 && c->dtype != JOT_BOOL &&
+    return yield->n_combines == 1 &&
            nest_extent(n, s) > (c->order == NEST_FREE ? GPU_WARP : MAP_SHORTEST_CHUNK);
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Folds on a GPU, without one: what the structure of their PTX promises.
 #include "ptx_support.h"
+#include "support/opcases.h"
 
 START_TEST(pairs_are_of_a_group)
 {
@@ -399,8 +400,58 @@ START_TEST(long_columns_go_by_parts)
 }
 END_TEST
 
+// Points, how many elements each has, and where element i of point r lies: chunks, those of rows, whole rows, and those
+// of columns.
+static const struct {
+    int points, length;
+    const char *at;
+} running[] = {{1, 1 << 20, "i"},
+               {8, 40000, "40000*r + i"},
+               {2000, 1100, "1100*r + i"},
+               {64, 20000, "r + 64*i"}};
+
+static const char *running_fold(enum ir_op op, jot_dtype d, size_t k)
+{
+    struct strbuf s = strbuf_make(arena);
+    const char *type = dtype_get(d)->name;
+    int elements = running[k].points * running[k].length;
+    strbuf_printf(
+        &s,
+        "kernel running(x: %s[%d], y: out %s[%d]) {\n  par r < %d {\n    scan i < %d {\n"
+        "      %%0 = load x[%s] : %s\n      yield %s %%0 %s -> %%1 : %s\n"
+        "      put y[%s] = %%1\n    }\n  }\n}\n",
+        type, elements, type, elements, running[k].points, running[k].length, running[k].at,
+        type, ir_op_get(op)->name, nest_is_free((uint16_t)op, d) ? "free" : "serial", type,
+        running[k].at);
+    return s.text;
+}
+
+// Threads share a long running fold by each combiner that there is, of each type that this takes.  Halves are combined
+// as f32.  Code is made of one shape of each.
+START_TEST(running_folds_are_shared)
+{
+    enum ir_op op = (enum ir_op)_i;
+    enum ir_class class = ir_op_class(op);
+    const size_t shapes = sizeof running / sizeof *running;
+    if ((class != IR_CLASS_REDUCE && class != IR_CLASS_CUMULATIVE) ||
+        ir_op_get(op)->combiner != op)
+        return;
+    for (int d = 0; d < DTYPE_COUNT; d++)
+        for (size_t k = 0; k < shapes; k++) {
+            if (!opcase_takes(op, (jot_dtype)d) || dtype_is_half((jot_dtype)d))
+                continue;
+            const char *text = running_fold(op, (jot_dtype)d, k);
+            ck_assert_msg(strstr(mapped_of(text, "cuda sm_90"), "scan @thread"),
+                          "by one thread:\n%s", text);
+            if ((size_t)(op + d) % shapes == k)
+                ck_assert_msg(strstr(ptx_of(text), "shfl.sync.up"), "by one thread:\n%s", text);
+        }
+}
+END_TEST
+
 static void add_tests(TCase *c)
 {
+    tcase_add_loop_test(c, running_folds_are_shared, 0, IR_OP_COUNT);
     tcase_add_test(c, pairs_are_of_a_group);
     tcase_add_test(c, a_row_is_read_once);
     tcase_add_test(c, exponentials_of_rows_have_one_bound);

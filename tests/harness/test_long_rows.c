@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Folds of few long rows, which blocks of a GPU's threads share: machine code against the evaluator, bit for
-// bit.
+// Folds of few long rows and running folds, which blocks of a GPU's threads share: machine code against the evaluator,
+// bit for bit.
 #include "harness/native.h"
 #include "schedule/schedule_support.h"
 
@@ -18,7 +18,7 @@ static void begin(void)
 static void end(void)
 {
     int failures = native_finish(&run);
-    ck_assert_msg(failures == 0, "seed %" PRIu64 ": %s", seed, report.text);
+    ck_assert_msg(failures == 0, "seed %" PRIu64 ": %.6000s", seed, report.text);
 }
 
 static void add(const char *text, const struct native_how *how)
@@ -69,6 +69,32 @@ START_TEST(a_fold)
              d, rows, length, folds[_i].op, is_arg ? "axis=1, dtype=i32" : "axes=[1]",
              is_arg ? "i32" : d, rows);
     add(text, &(struct native_how){.interpret = _i == 0});
+    end();
+}
+END_TEST
+
+// Running folds along an axis: one that is long, rows, many rows, and columns.
+static const struct {
+    int rows, columns, axis;
+} running[] = {{1, 70001, 1}, {3, 3001, 1}, {1030, 40, 1}, {300, 40, 0}};
+
+// Of each type of the op whose elements may be combined in any order; types have the shapes in turn.
+START_TEST(running_folds)
+{
+    enum ir_op op = (enum ir_op)_i;
+    for (int d = 0; d < DTYPE_COUNT && ir_op_class(op) == IR_CLASS_CUMULATIVE; d++) {
+        char text[300];
+        const char *type = dtype_get((jot_dtype)d)->name;
+        size_t k = (size_t)(op + d) % (sizeof running / sizeof *running);
+        snprintf(text, sizeof text,
+                 "jot ir 1\nfunction @0 %s_%s(%%x: %s[%d,%d]) {\n"
+                 "  %%1 = %s %%x {axis=%d, reverse=%d} : %s[%d,%d]\n  return %%1\n}\n",
+                 ir_op_get(op)->name, type, type, running[k].rows, running[k].columns,
+                 ir_op_get(op)->name, running[k].axis, d % 2, type, running[k].rows,
+                 running[k].columns);
+        if (opcase_takes(op, (jot_dtype)d) && nest_is_free((uint16_t)op, (jot_dtype)d))
+            add(text, &(struct native_how){0});
+    }
     end();
 }
 END_TEST
@@ -146,6 +172,7 @@ static void add_tests(TCase *t)
 {
     tcase_add_checked_fixture(t, begin, NULL);
     tcase_add_loop_test(t, a_fold, 0, sizeof folds / sizeof *folds);
+    tcase_add_loop_test(t, running_folds, 0, IR_OP_COUNT);
     tcase_add_test(t, a_softmax_keeps_no_rows);
     tcase_add_loop_test(t, a_program, 0, sizeof programs / sizeof *programs);
 }
