@@ -278,11 +278,11 @@ static void window_in_order(struct graph_frame *frame, const struct mlir_op *op,
 
 enum ir_op graph_running(enum ir_op reduction)
 {
-    return reduction == IR_reduce_sum    ? IR_cumsum
-           : reduction == IR_reduce_prod ? IR_cumprod
-           : reduction == IR_reduce_max  ? IR_cummax
-           : reduction == IR_reduce_min  ? IR_cummin
-                                         : IR_OP_COUNT;
+    for (int op = 0; op < IR_OP_COUNT; op++)
+        if (ir_op_class((enum ir_op)op) == IR_CLASS_CUMULATIVE &&
+            ir_op_get((enum ir_op)op)->combiner == reduction)
+            return (enum ir_op)op;
+    return IR_OP_COUNT;
 }
 
 static bool window_by_op(struct graph_frame *frame, const struct mlir_op *op,
