@@ -294,6 +294,8 @@ JOT_API jot_value jot_cumprod_axes(jot_value x, const int *axes);
 JOT_API jot_value jot_cummax_axes(jot_value x, const int *axes);
 JOT_API jot_value jot_cummin_axes(jot_value x, const int *axes);
 JOT_API jot_value jot_cumlogsumexp_axes(jot_value x, const int *axes);
+// The or of the bits of integers, or of bools, so far.
+JOT_API jot_value jot_cumor_axes(jot_value x, const int *axes);
 
 // ---- Shape ----
 
@@ -633,6 +635,7 @@ static inline jot_value jot_take_number_(jot_value x, double index, int axis)
 #define jot_cumprod(...) JOT_AXES_OP_(cumprod, #__VA_ARGS__, __VA_ARGS__)
 #define jot_cummax(...) JOT_AXES_OP_(cummax, #__VA_ARGS__, __VA_ARGS__)
 #define jot_cummin(...) JOT_AXES_OP_(cummin, #__VA_ARGS__, __VA_ARGS__)
+#define jot_cumor(...) JOT_AXES_OP_(cumor, #__VA_ARGS__, __VA_ARGS__)
 #define jot_cumlogsumexp(...) JOT_AXES_OP_(cumlogsumexp, #__VA_ARGS__, __VA_ARGS__)
 // Shape
 #define jot_reshape(...) JOT_SIZES_OP_(reshape, #__VA_ARGS__, __VA_ARGS__)

@@ -315,6 +315,11 @@ jot_value jot_cummin_axes(jot_value x, const int *axes)
     TRACE_RETURN(running(IR_cummin, "jot_cummin", x, axes));
 }
 
+jot_value jot_cumor_axes(jot_value x, const int *axes)
+{
+    TRACE_RETURN(running(IR_cumor, "jot_cumor", x, axes));
+}
+
 jot_value jot_cumlogsumexp_axes(jot_value x, const int *axes)
 {
     TRACE_RETURN(running(IR_cumlogsumexp, "jot_cumlogsumexp", x, axes));

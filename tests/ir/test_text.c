@@ -184,8 +184,9 @@ static const char *const places =
     "  %15 = shear %14 {axis=0, along=1, offset=-2, step=1, length=6} : f32[6,4]\n"
     "  %16, %17 = sort %14, %11 {num_keys=1} : f32[5,4], f32[5,4]\n"
     "  %18, %19 = top_k %17 {dtype=i32, length=2} : f32[5,2], i32[5,2]\n"
-    "  %20 = diagonal %15 {axis=0, along=1, offset=-1, step=2, length=2} : f32[2]\n"
-    "  return %20, %18\n"
+    "  %20 = cumor %19 {axis=0, reverse=1} : i32[5,2]\n"
+    "  %21 = diagonal %15 {axis=0, along=1, offset=-1, step=2, length=2} : f32[2]\n"
+    "  return %21, %20\n"
     "}\n";
 
 // The three derivatives of one product.

@@ -145,6 +145,7 @@ START_TEST(test_reductions)
     CHECK_EXACT(jot_cumsum(i, 1), 0, 1, 3, 3, 7, 12);
     CHECK_EXACT(jot_cumsum(i), 0, 1, 3, 6, 10, 15);
     CHECK_EXACT(jot_cummax(jot_mod(i, 4), 1), 0, 1, 2, 3, 3, 3);
+    CHECK_EXACT(jot_cumor(i, 1), 0, 1, 3, 3, 7, 7);
     CHECK(jot_logsumexp(jot_mul(x, 1000)), 1e-12, 5000);
     CHECK_EXACT(jot_logsumexp(jot_full(JOT_F64, -INFINITY, 3)), -INFINITY);
     CHECK(jot_softmax(jot_full(JOT_F64, 1000, 4), 0), 1e-15, 0.25, 0.25, 0.25, 0.25);
