@@ -298,7 +298,7 @@ static LLVMValueRef order_lanes(struct maker *f, LLVMValueRef a, LLVMValueRef b,
     return LLVMBuildShuffleVector(f->m.b, a, b, LLVMConstVector(order, lanes), "");
 }
 
-// Folds the segments of two vectors by halves: those of a, then b, have the halves of the result.
+// Folds the parts of two vectors by halves: those of a, then b, have the halves of the result.
 // One of the two operands is a blend, which more ports can do than other shuffles.
 static LLVMValueRef fold_pair(struct maker *f, LLVMValueRef a, LLVMValueRef b, unsigned lanes,
                               unsigned half)

@@ -10,6 +10,7 @@
 #include "codegen/hoist.h"
 #include "codegen/hooks.h"
 #include "codegen/index.h"
+#include "codegen/intervals.h"
 #include "codegen/loop.h"
 #include "codegen/memory.h"
 #include "codegen/onehot.h"
@@ -17,7 +18,6 @@
 #include "codegen/pressure.h"
 #include "codegen/records.h"
 #include "codegen/scalar.h"
-#include "codegen/segments.h"
 #include "codegen/seq.h"
 #include "codegen/size.h"
 #include "codegen/slide.h"
@@ -70,7 +70,7 @@ static void lower_op(struct cg_lowering *l, const struct nest_statement *s)
     struct cg_value in[4], out[2];
     if (lower_twice(l, s))
         return;
-    LLVMValueRef decided = cg_segment_decides(l, s);
+    LLVMValueRef decided = cg_interval_decides(l, s);
     if (decided) {
         l->values[s->result] = (struct cg_value){decided, NULL};
         return;
@@ -309,15 +309,15 @@ static bool is_one_vector(const struct cg_lowering *l, LLVMValueRef begin, LLVMV
 
 // Whole vectors in three parts.  Borders of one vector each have code of their own, in which
 // comparisons are constants; else one code is for both.
-static void lower_segments(struct cg_lowering *l, const struct nest_statement *s, nest_id axis,
-                           const struct nest_segment *inner, const struct cg_ranges *r)
+static void lower_intervals(struct cg_lowering *l, const struct nest_statement *s, nest_id axis,
+                            const struct nest_interval *inner, const struct cg_ranges *r)
 {
     LLVMValueRef begin[] = {r->begin, r->inner_end}, end[] = {r->inner_begin, r->end};
     if (is_one_vector(l, begin[0], end[0]) && is_one_vector(l, begin[1], end[1])) {
         for (int i = 0; i < 2; i++) {
-            struct nest_segment side = {LLVMConstIntGetSExtValue(begin[i]),
-                                        LLVMConstIntGetSExtValue(end[i])};
-            cg_segment_enter(l, axis, &side);
+            struct nest_interval side = {LLVMConstIntGetSExtValue(begin[i]),
+                                         LLVMConstIntGetSExtValue(end[i])};
+            cg_interval_enter(l, axis, &side);
             lower_whole(l, s, axis, begin[i], end[i], NULL);
         }
     } else {
@@ -325,9 +325,9 @@ static void lower_segments(struct cg_lowering *l, const struct nest_statement *s
         lower_whole(l, s, axis, begin[0], end[0], NULL);
         cg_loop_close(l, &sides);
     }
-    cg_segment_enter(l, axis, inner);
+    cg_interval_enter(l, axis, inner);
     lower_whole(l, s, axis, r->inner_begin, r->inner_end, NULL);
-    cg_segment_leave(l, axis);
+    cg_interval_leave(l, axis);
 }
 
 // The body along the vector axis: whole vectors, then a masked one.
@@ -345,10 +345,10 @@ static void lower_lanes(struct cg_lowering *l, const struct nest_statement *s, n
     bool has_rest = l->nest->axes.at[axis].extent % lanes != 0 || CG_CHUNK % lanes != 0;
     if (has_whole) {
         struct cg_onehot *onehot = cg_onehot_make(l, s->body);
-        struct nest_segment segment;
-        if (!onehot && cg_segment_find(l, s->body, axis, lanes, &segment)) {
-            struct cg_ranges r = cg_ranges_of(l, &segment, begin, whole);
-            lower_segments(l, s, axis, &segment, &r);
+        struct nest_interval interval;
+        if (!onehot && cg_interval_find(l, s->body, axis, lanes, &interval)) {
+            struct cg_ranges r = cg_ranges_of(l, &interval, begin, whole);
+            lower_intervals(l, s, axis, &interval, &r);
         } else {
             lower_whole(l, s, axis, begin, whole, onehot);
         }
@@ -527,7 +527,7 @@ static bool is_written_out(struct cg_lowering *l, const struct nest_statement *s
     if (l->chunks.at && n * count_statements(l, s->body) <= SHORT_LOOP_STATEMENTS)
         return true;
     for (uint32_t i = 0; (l->gpu || l->vector.lanes > 1) && i < s->n_axes; i++)
-        if (cg_segment_has(l, s->body, s->axes[i]))
+        if (cg_interval_has(l, s->body, s->axes[i]))
             return true;
     return false;
 }
@@ -572,11 +572,11 @@ static void lower_inner(struct cg_lowering *l, nest_id id, const struct points *
         l->vector.axis = NEST_NONE;
         l->vector.lanes = 1;
     } else if (p->across == NEST_NONE) {
-        // Single vectors leave less of the loop beside the segment.
-        struct nest_segment segment;
+        // Single vectors leave less of the loop beside the interval.
+        struct nest_interval interval;
         unsigned single = l->module->vector_bytes / 4;
         bool is_cut =
-            p->lanes > single && cg_segment_find(l, s->body, p->axis, single, &segment);
+            p->lanes > single && cg_interval_find(l, s->body, p->axis, single, &interval);
         lower_lanes(l, s, p->axis, is_cut ? single : p->lanes, along.begin, along.end);
     } else {
         lower_tiled(l, s, p->axis, p->lanes, along, p->across,
@@ -599,7 +599,7 @@ static void lower_range(struct cg_lowering *l, nest_id id, const struct points *
 // The axes of the loop from number i on.
 static void lower_axes(struct cg_lowering *l, nest_id id, const struct points *p, uint32_t i)
 {
-    struct nest_segment segment;
+    struct nest_interval interval;
     if (i == p->s->n_axes) {
         lower_inner(l, id, p);
         return;
@@ -611,18 +611,18 @@ static void lower_axes(struct cg_lowering *l, nest_id id, const struct points *p
     }
     struct range all = range_of(l, axis, p->split, p->split_range);
     if (l->vector.lanes > 1 || p->chunks ||
-        !cg_segment_find(l, p->s->body, axis, 1, &segment)) {
+        !cg_interval_find(l, p->s->body, axis, 1, &interval)) {
         lower_range(l, id, p, i, all.begin, all.end);
         return;
     }
-    struct cg_ranges r = cg_ranges_of(l, &segment, all.begin, all.end);
+    struct cg_ranges r = cg_ranges_of(l, &interval, all.begin, all.end);
     LLVMValueRef begin, end;
     struct cg_loop sides = cg_border_open(l, &r, &begin, &end);
     lower_range(l, id, p, i, begin, end);
     cg_loop_close(l, &sides);
-    cg_segment_enter(l, axis, &segment);
+    cg_interval_enter(l, axis, &interval);
     lower_range(l, id, p, i, r.inner_begin, r.inner_end);
-    cg_segment_leave(l, axis);
+    cg_interval_leave(l, axis);
 }
 
 void cg_lower_points(struct cg_lowering *l, nest_id id, nest_id split, LLVMValueRef begin,

@@ -34,7 +34,7 @@ struct cg_frame {
 struct cg_around {
     nest_id top;                       // the outermost loop, or NEST_NONE
     const struct nest_statement *time; // the innermost seq, or NULL
-    struct nest_segment *known;        // per axis: where its index is; NULL, or end 0: anywhere
+    struct nest_interval *known;       // per axis: where its index is; NULL, or end 0: anywhere
 };
 
 // The vector axis, for the body of its loop.

@@ -58,13 +58,13 @@ static int64_t distance(const struct cg_lowering *l, const struct nest_statement
 // Whether the elements that the centre reads in all turns are there, and those of a vector more on
 // the sides that are wanted.
 static bool reads_inside(const struct cg_lowering *l, const struct family *f, nest_id axis,
-                         const struct nest_segment *turns)
+                         const struct nest_interval *turns)
 {
     const struct nest_index *x = &f->centre->index;
     int64_t least = x->constant, most = x->constant, lanes = l->vector.lanes;
     for (uint32_t i = 0; i < x->count; i++) {
         nest_id id = x->terms[i].id;
-        struct nest_segment range = {0, l->nest->axes.at[id].extent};
+        struct nest_interval range = {0, l->nest->axes.at[id].extent};
         if (l->around.known && l->around.known[id].end)
             range = l->around.known[id];
         if (id == axis)
@@ -78,7 +78,7 @@ static bool reads_inside(const struct cg_lowering *l, const struct family *f, ne
 }
 
 static void find_family(struct cg_lowering *l, const struct nest_block *b, uint32_t centre,
-                        const struct nest_segment *turns, struct cg_slides *out)
+                        const struct nest_interval *turns, struct cg_slides *out)
 {
     struct family f = {.centre = cg_statement(l, b->statements.at[centre])};
     if (!may_slide(l, f.centre, out->axis) || f.centre->guard != NEST_NONE ||
@@ -124,8 +124,8 @@ struct cg_slides *cg_slides_open(struct cg_lowering *l, uint32_t block, nest_id 
     if (l->gpu || l->vector.mask || l->chunks.at || l->tile.axis != NEST_NONE ||
         l->module->vector_bytes != 64 || !LLVMIsConstant(begin) || !LLVMIsConstant(end))
         return NULL;
-    struct nest_segment turns = {LLVMConstIntGetSExtValue(begin),
-                                 LLVMConstIntGetSExtValue(end)};
+    struct nest_interval turns = {LLVMConstIntGetSExtValue(begin),
+                                  LLVMConstIntGetSExtValue(end)};
     if (turns.end - turns.first < 2 * (int64_t)l->vector.lanes)
         return NULL;
     const struct nest_block *b = &l->nest->blocks.at[block];

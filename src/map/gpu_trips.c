@@ -15,7 +15,7 @@
 
 struct look {
     const struct map_gpu *m;
-    struct nest_segment *known; // by axis: the part that is looked at
+    struct nest_interval *known; // by axis: the part that is looked at
     struct map_trips t;
 };
 
@@ -24,13 +24,13 @@ struct look {
 #define PARTS (2 * REACH + 1) // of an axis
 
 // The places at its ends are parts by themselves, and what is between is one.
-static struct nest_segment part_of(int64_t extent, int i)
+static struct nest_interval part_of(int64_t extent, int i)
 {
     if (i < REACH)
-        return (struct nest_segment){i, i + 1};
+        return (struct nest_interval){i, i + 1};
     if (i == REACH)
-        return (struct nest_segment){REACH, extent - REACH};
-    return (struct nest_segment){extent - PARTS + i, extent - PARTS + i + 1};
+        return (struct nest_interval){REACH, extent - REACH};
+    return (struct nest_interval){extent - PARTS + i, extent - PARTS + i + 1};
 }
 
 // In the part that is looked at: 1 or 0 when the value is always so, or -1.
@@ -69,8 +69,8 @@ static bool is_at(const struct map_trips *t, const struct nest_statement *load, 
 }
 
 // Whether the value is the neighbour in the whole part: places are affine there, so its corners tell.
-static bool is_in_part(const struct look *l, nest_id value, const struct nest_segment *rows,
-                       const struct nest_segment *columns, const struct map_neighbour *n)
+static bool is_in_part(const struct look *l, nest_id value, const struct nest_interval *rows,
+                       const struct nest_interval *columns, const struct map_neighbour *n)
 {
     const struct nest_statement *load = load_of(l, value),
                                 *s = nest_maker_of(l->m->nest, value);
@@ -85,8 +85,8 @@ static bool is_in_part(const struct look *l, nest_id value, const struct nest_se
            is_at(&l->t, load, rows->end - 1, columns->end - 1, n);
 }
 
-static void enter(struct look *l, const struct nest_segment *rows,
-                  const struct nest_segment *columns)
+static void enter(struct look *l, const struct nest_interval *rows,
+                  const struct nest_interval *columns)
 {
     l->known[l->t.row] = *rows;
     l->known[l->t.column] = *columns;
@@ -96,8 +96,8 @@ static bool is_everywhere(struct look *l, nest_id value, const struct map_neighb
 {
     bool is = true;
     for (int i = 0; is && i < PARTS * PARTS; i++) {
-        struct nest_segment rows = part_of(l->t.height, i / PARTS);
-        struct nest_segment columns = part_of(l->t.width, i % PARTS);
+        struct nest_interval rows = part_of(l->t.height, i / PARTS);
+        struct nest_interval columns = part_of(l->t.width, i % PARTS);
         enter(l, &rows, &columns);
         is = is_in_part(l, value, &rows, &columns, n);
     }
@@ -108,8 +108,8 @@ static bool is_everywhere(struct look *l, nest_id value, const struct map_neighb
 static struct map_neighbour neighbour_of(struct look *l, nest_id value)
 {
     struct map_neighbour n = {0};
-    struct nest_segment rows = part_of(l->t.height, REACH),
-                        columns = part_of(l->t.width, REACH);
+    struct nest_interval rows = part_of(l->t.height, REACH),
+                         columns = part_of(l->t.width, REACH);
     enter(l, &rows, &columns);
     const struct nest_statement *load = load_of(l, value);
     if (load) {
@@ -194,7 +194,7 @@ bool map_trips_find(const struct map_gpu *m, nest_id loop, struct map_trips *out
     if (s->kind != NEST_PAR || s->n_axes != 2)
         return false;
     struct look l = {.m = m,
-                     .known = arena_array(m->arena, struct nest_segment, n->axes.count + 1),
+                     .known = arena_array(m->arena, struct nest_interval, n->axes.count + 1),
                      .t = {.loop = s, .row = s->axes[0], .column = s->axes[1]}};
     struct map_trips *t = &l.t;
     t->height = n->axes.at[t->row].extent;

@@ -148,7 +148,7 @@ static double across_cost(const struct pricing *p, const struct nest_statement *
 }
 
 // Whether the value is known of a range of places of the loops around: the loops go over such ranges one by one,
-// and what it decides is decided once for each (codegen/segments.c).
+// and what it decides is decided once for each (codegen/intervals.c).
 #define PLACE_DEPTH 4
 static bool is_of_place(const struct nest *n, nest_id value, int depth)
 {

@@ -486,8 +486,8 @@ nest_id nest_use_buffer(const struct nest_statement *s, uint32_t k);
 bool nest_takes(const struct nest_statement *s, const bool *values);
 bool nest_index_takes(const struct nest_index *x, const bool *values);
 
-// nest/segment.c: places of an axis, and comparisons that are decided by them.
-struct nest_segment {
+// nest/interval.c: indices of an axis, and comparisons that are decided by them.
+struct nest_interval {
     int64_t first, end; // end 0: anywhere
 };
 // A comparison of factor * axis + constant, the factor 1 or -1, with a number; false: s is none.
@@ -497,10 +497,10 @@ struct nest_comparison {
 };
 bool nest_compares(const struct nest *n, const struct nest_statement *s,
                    struct nest_comparison *out);
-// What such a comparison always gives while axes are in the segments that are known by axis: 1, 0, or -1 where
+// What such a comparison always gives while axes are in the intervals that are known by axis: 1, 0, or -1 where
 // that depends.
 int nest_decides(const struct nest *n, const struct nest_statement *s,
-                 const struct nest_segment *known);
+                 const struct nest_interval *known);
 
 // By buffer: the loop of which each iteration has a local of its own (see above), NEST_NONE for the
 // whole kernel and for buffers that are not locals.
@@ -509,21 +509,21 @@ void nest_local_scopes(const struct nest *n, nest_id *out);
 // Makes one axis of neighbouring axes of a loop that every index walks as one (nest/collapse.c).
 void nest_collapse(struct nest *n);
 
-// Turns of a loop, those of all its axes together.
+// Iterations of a loop, those of all its axes together.
 int64_t nest_extent(const struct nest *n, const struct nest_statement *loop);
 // The axis of the loop whose elements are vector lanes, NEST_NONE for none.
 nest_id nest_vector_axis(const struct nest *n, const struct nest_statement *loop);
 // Whether there is a loop over time in the block.
 bool nest_has_time(const struct nest *n, uint32_t block);
-// Operations of a block, all turns of its loops counted (cost_of_op).
+// Operations of a block, all iterations of its loops counted (cost_of_op).
 double nest_work(const struct nest *n, uint32_t block);
 // Turns of the innermost loops in a block that one thread makes, one after the other.
 double nest_turns(const struct nest *n, uint32_t block);
-// How much code the block becomes (COST_CODE) when folds and maps of at most `longest` turns, and `strip`
-// turns of loops over time that have no loops, are written out, where that is no more than `most`.
+// How much code the block becomes (COST_CODE) when folds and maps of at most `longest` iterations, and `strip`
+// trips of loops over time that have no loops, are written out, where that is no more than `most`.
 int64_t nest_code(const struct nest *n, uint32_t block, int64_t longest, int64_t strip,
                   int64_t most);
-#define NEST_SHORT_LOOP 16 // turns
+#define NEST_SHORT_LOOP 16 // iterations
 // Whether a thread of a GPU makes the terms of the fold one by one, each of a few elements at most, so
 // that threads can share it: plain statements, short folds, and maps of so many points.
 #define NEST_LEAF_POINTS 16

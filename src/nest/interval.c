@@ -21,7 +21,7 @@ bool nest_compares(const struct nest *n, const struct nest_statement *s,
 }
 
 int nest_decides(const struct nest *n, const struct nest_statement *s,
-                 const struct nest_segment *known)
+                 const struct nest_interval *known)
 {
     struct nest_comparison c;
     if (!known || !nest_compares(n, s, &c) || known[c.axis].end == 0)

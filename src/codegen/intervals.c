@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loops in segments: where a body compares an index with numbers, most of the loop is on one
+// Loops in intervals: where a body compares an index with numbers, most of the loop is on one
 // side of all of them.
 //
 //     map j < 256 {                          for j in 0 .. 15, 240 .. 255: as it is
@@ -9,7 +9,7 @@
 //       ...
 //
 // Borders of stencils, padding and concatenations are such comparisons.
-#include "codegen/segments.h"
+#include "codegen/intervals.h"
 #include "codegen/loop.h"
 #include "codegen/lower.h"
 #include "codegen/types.h"
@@ -46,20 +46,20 @@ static void find_cuts(const struct cg_lowering *l, uint32_t block, struct cuts *
     }
 }
 
-bool cg_segment_has(const struct cg_lowering *l, uint32_t block, nest_id axis)
+bool cg_interval_has(const struct cg_lowering *l, uint32_t block, nest_id axis)
 {
     struct cuts c = {.axis = axis};
     find_cuts(l, block, &c);
     return c.count > 0;
 }
 
-bool cg_segment_find(const struct cg_lowering *l, uint32_t block, nest_id axis, int64_t unit,
-                     struct nest_segment *out)
+bool cg_interval_find(const struct cg_lowering *l, uint32_t block, nest_id axis, int64_t unit,
+                      struct nest_interval *out)
 {
     int64_t extent = l->nest->axes.at[axis].extent;
     struct cuts c = {.axis = axis};
     find_cuts(l, block, &c);
-    *out = (struct nest_segment){0};
+    *out = (struct nest_interval){0};
     if (c.count == 0 || c.count == MOST_CUTS || c.statements > MOST_STATEMENTS)
         return false;
     // The longest gap, from every start.
@@ -69,26 +69,27 @@ bool cg_segment_find(const struct cg_lowering *l, uint32_t block, nest_id axis, 
             if (c.at[k] > first && c.at[k] < end)
                 end = c.at[k];
         if (first >= 0 && end - first > out->end - out->first)
-            *out = (struct nest_segment){first, end};
+            *out = (struct nest_interval){first, end};
     }
     out->first = (out->first + unit - 1) / unit * unit;
     out->end -= out->end % unit;
     return out->end - out->first >= 2 * unit && 2 * (out->end - out->first) >= extent;
 }
 
-void cg_segment_enter(struct cg_lowering *l, nest_id axis, const struct nest_segment *segment)
+void cg_interval_enter(struct cg_lowering *l, nest_id axis,
+                       const struct nest_interval *interval)
 {
     if (!l->around.known)
-        l->around.known = arena_array(l->arena, struct nest_segment, l->nest->axes.count + 1);
-    l->around.known[axis] = *segment;
+        l->around.known = arena_array(l->arena, struct nest_interval, l->nest->axes.count + 1);
+    l->around.known[axis] = *interval;
 }
 
-void cg_segment_leave(struct cg_lowering *l, nest_id axis)
+void cg_interval_leave(struct cg_lowering *l, nest_id axis)
 {
-    l->around.known[axis] = (struct nest_segment){0};
+    l->around.known[axis] = (struct nest_interval){0};
 }
 
-LLVMValueRef cg_segment_decides(const struct cg_lowering *l, const struct nest_statement *s)
+LLVMValueRef cg_interval_decides(const struct cg_lowering *l, const struct nest_statement *s)
 {
     int is = nest_decides(l->nest, s, l->around.known);
     return is < 0 ? NULL : LLVMConstInt(l->module->i1, (unsigned)is, 0);
@@ -101,13 +102,13 @@ static LLVMValueRef bound(struct cg_lowering *l, LLVMIntPredicate p, LLVMValueRe
     return LLVMBuildSelect(l->m.b, LLVMBuildICmp(l->m.b, p, x, number, ""), x, number, "");
 }
 
-struct cg_ranges cg_ranges_of(struct cg_lowering *l, const struct nest_segment *segment,
+struct cg_ranges cg_ranges_of(struct cg_lowering *l, const struct nest_interval *interval,
                               LLVMValueRef begin, LLVMValueRef end)
 {
     struct cg_ranges r = {begin, end, begin, end};
     // Both in begin .. end, and the first not after the last.
-    LLVMValueRef first = bound(l, LLVMIntSGT, begin, segment->first);
-    r.inner_end = bound(l, LLVMIntSLT, end, segment->end);
+    LLVMValueRef first = bound(l, LLVMIntSGT, begin, interval->first);
+    r.inner_end = bound(l, LLVMIntSLT, end, interval->end);
     LLVMValueRef fits = LLVMBuildICmp(l->m.b, LLVMIntSLT, first, r.inner_end, "");
     r.inner_begin = LLVMBuildSelect(l->m.b, fits, first, end, "");
     r.inner_end = LLVMBuildSelect(l->m.b, fits, r.inner_end, end, "");
