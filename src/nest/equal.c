@@ -73,7 +73,7 @@ static void emit_index(struct serial *s, const struct nest_index *x)
     }
 }
 
-static void emit_place(struct serial *s, nest_id buffer, const struct nest_index *x)
+static void emit_access(struct serial *s, nest_id buffer, const struct nest_index *x)
 {
     emit_buffer(s, buffer);
     emit_index(s, x);
@@ -121,8 +121,8 @@ static void emit_part(struct serial *s, const struct nest_statement *t, enum nes
     case NEST_PART_index:
         emit_index(s, &t->index);
         break;
-    case NEST_PART_place:
-        emit_place(s, t->buffer, &t->index);
+    case NEST_PART_access:
+        emit_access(s, t->buffer, &t->index);
         break;
     case NEST_PART_values:
         emit_values(s, t->n_in, t->in);
@@ -136,9 +136,9 @@ static void emit_part(struct serial *s, const struct nest_statement *t, enum nes
         break;
     case NEST_PART_product:
         emit_axes(s, t);
-        emit_place(s, t->buffer, &t->index);
+        emit_access(s, t->buffer, &t->index);
         for (int i = 0; i < 2; i++)
-            emit_place(s, t->source[i], &t->source_index[i]);
+            emit_access(s, t->source[i], &t->source_index[i]);
         break;
     case NEST_PART_combines:
         emit_combines(s, t);

@@ -38,7 +38,7 @@
 //
 //   sum64    the order of docs/numerics.md: blocks, 64 strided accumulators in a block, folded by
 //            halves, pairwise over blocks (folds and puts)
-//   free     any, for the bits are the same: integers, maxima and minima, places (all)
+//   free     any, for the bits are the same: integers, maxima and minima, positions (all)
 //   serial   from left to right (scans; a GPU's long ones go by chunks)
 //
 // Combiners are the reduce ops, `fma` (two values, sum of products by fused multiply-add), and
@@ -61,7 +61,7 @@
 //   par @group i < 1000    a group of threads together: what has no level in it is done by each of them
 //   par @thread i < 1000   one thread, of the grid or of the group around
 //   map @row i < 1000      that thread of the group which has it in folds of as many elements
-//   seq @place i < 1000    updates: whoever has the places that it updates, in their order
+//   seq @place i < 1000    updates: whoever has the elements that it updates, in their order
 //   seq @ahead i < 1000    each thread, and a warp more what of it is the same for all, some steps ahead
 //   seq @serial i < 1000   whoever has what stands around it, one element after the other
 //
@@ -341,7 +341,7 @@ nest_id nest_close_values(struct nest_builder *b, int n, const nest_id *values);
 void nest_contract(struct nest_builder *b, const nest_id buffer[3],
                    const struct nest_index index[3], int n_axes, const nest_id *axes);
 
-// Results of a combiner: the element and its place for ARG rows of the op table.
+// Results of a combiner: the element and its position for ARG rows of the op table.
 static inline uint32_t nest_combine_results(uint16_t op)
 {
     return ir_is_arg((enum ir_op)op) ? 2 : 1;
@@ -457,20 +457,20 @@ static inline bool nest_index_equal(const struct nest_index *a, const struct nes
 {
     return a->constant == b->constant && nest_index_same_terms(a, b);
 }
-// Whether a place depends on a value read in the kernel: such terms stand last.
+// Whether an index depends on a value read in the kernel: such terms stand last.
 static inline bool nest_index_has_values(const struct nest_index *x)
 {
     return x->count && x->terms[x->count - 1].is_value;
 }
 
-// Whether a place is that of the axis, x[a], with nothing beside it.
+// Whether an index is that of the axis, x[a], with nothing beside it.
 bool nest_index_is_axis(const struct nest_index *x, nest_id axis);
 // How many of the values that it yields are its body's; the others are those of `other`.
 uint32_t nest_body_yields(const struct nest_statement *s);
 // Whether a contract is a product of a matrix with a vector, c[j] = sum of a[k] b[.. j .. k].
 bool nest_is_layer(const struct nest_statement *contract);
 
-// Value number k that a statement takes, NEST_NONE behind the last: operands, values in its place, guard, what it
+// Value number k that a statement takes, NEST_NONE behind the last: operands, values in its index, guard, what it
 // yields and combines.  What its bodies take is not among them.
 nest_id nest_use(const struct nest_statement *s, uint32_t k);
 // Each value that it takes.

@@ -80,9 +80,9 @@ static bool parse_index(struct nest_parser *p, struct text *t)
     return nest_parse_index(p, &t->s.index);
 }
 
-static bool parse_place(struct nest_parser *p, struct text *t)
+static bool parse_access(struct nest_parser *p, struct text *t)
 {
-    return nest_parse_place(p, &t->s.buffer, &t->s.index);
+    return nest_parse_access(p, &t->s.buffer, &t->s.index);
 }
 
 static bool parse_combiner(struct nest_parser *p, struct text *t)
@@ -185,11 +185,11 @@ static bool parse_product(struct nest_parser *p, struct text *t)
     const char *end = l->at;
     l->at = head;
     open_axes(p, t);
-    if (!parse_place(p, t))
+    if (!parse_access(p, t))
         return false;
     for (int i = 0; i < 2; i++)
         if (!lex_expect(l, i ? "," : "=") ||
-            !nest_parse_place(p, &t->s.source[i], &t->s.source_index[i]))
+            !nest_parse_access(p, &t->s.source[i], &t->s.source_index[i]))
             return false;
     if (!lex_equal(lex_peek_word(l), "for") && !lex_equal(lex_peek_word(l), "over"))
         return lex_fail(l, "expected 'for' or 'over'");

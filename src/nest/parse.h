@@ -30,7 +30,7 @@ bool nest_parse_order(struct nest_parser *p, enum nest_order *out);
 bool nest_parse_where(struct nest_parser *p);
 bool nest_parse_index(struct nest_parser *p, struct nest_index *out);
 // buffer[index]
-bool nest_parse_place(struct nest_parser *p, nest_id *buffer, struct nest_index *index);
+bool nest_parse_access(struct nest_parser *p, nest_id *buffer, struct nest_index *index);
 bool nest_parse_buffer(struct nest_parser *p, bool local);
 // A word of `words` behind an @, if one follows: its number, or 0.
 bool nest_parse_level(struct nest_parser *p, const char *const *words, unsigned n,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reading what statements are made of: values, places, axes and buffers.
+// Reading what statements are made of: values, accesses, axes and buffers.
 #include "nest/parse.h"
 
 bool nest_parse_number(struct nest_parser *p, uint32_t *out)
@@ -122,7 +122,7 @@ static bool find_buffer(struct nest_parser *p, struct lex_word w, nest_id *out)
     return false;
 }
 
-bool nest_parse_place(struct nest_parser *p, nest_id *buffer, struct nest_index *index)
+bool nest_parse_access(struct nest_parser *p, nest_id *buffer, struct nest_index *index)
 {
     struct lex_word w;
     if (!lex_identifier(p->l, &w))

@@ -252,7 +252,7 @@ static void print_index(struct printer *p, const struct nest_statement *t)
     add_index(p, &t->index);
 }
 
-static void print_place(struct printer *p, const struct nest_statement *t)
+static void print_access(struct printer *p, const struct nest_statement *t)
 {
     add(p, " ");
     add_element(p, t->buffer, &t->index);
@@ -342,7 +342,7 @@ static void print_product(struct printer *p, const struct nest_statement *t)
         add_axis(p, t->axes[i]);
     }
     p->s = text;
-    print_place(p, t);
+    print_access(p, t);
     for (int i = 0; i < 2; i++) {
         add(p, i ? ", " : " = ");
         add_element(p, t->source[i], &t->source_index[i]);

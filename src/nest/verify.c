@@ -177,7 +177,7 @@ static void check_fold_extent(struct verifier *v, const struct nest_statement *s
     for (uint32_t i = 0; i < s->n_combines; i++)
         for (uint32_t j = 0; nest_combine_results(s->combines[i].op) == 2 && j < s->n_axes; j++)
             if (v->nest->axes.at[s->axes[j]].extent == 0)
-                nest_fault(v, "it finds the place of an element among none");
+                nest_fault(v, "it finds the position of an element among none");
 }
 
 static void check_scan(struct verifier *v, const struct nest_statement *s)
@@ -352,8 +352,8 @@ static bool has_its_own(struct verifier *v, const struct nest_statement *s)
         {s->op != 0, IN(op) | IN(combiner), "op"},
         {s->bits[0] || s->bits[1], IN(bits) | IN(element), "bits"},
         {s->n_in, IN(values) | IN(carries), "operands"},
-        {has_buffer, IN(place) | IN(product), "buffer"},
-        {has_index, IN(index) | IN(place) | IN(product), "index"},
+        {has_buffer, IN(access) | IN(product), "buffer"},
+        {has_index, IN(index) | IN(access) | IN(product), "index"},
         {s->source[0] != NEST_NONE || s->source[1] != NEST_NONE, IN(product), "factors"},
         {s->guard != NEST_NONE, IN(guard), "guard"},
         {s->fold != NEST_NONE || s->order, IN(over), "fold"},

@@ -55,10 +55,10 @@ void verify_combines(struct verifier *v, const struct nest_statement *s,
                      bool (*allowed)(uint16_t), enum nest_order strict);
 void verify_define_combines(struct verifier *v, const struct nest_statement *s);
 
-// Everything about places in buffers, after the walk: ranges, one point to an element, reads of
+// Everything about accesses of buffers, after the walk: ranges, one point to an element, reads of
 // what other points write, reads of what nothing wrote.
 void nest_verify_accesses(struct verifier *v);
-// Whether two accesses of a buffer may be of one place.
+// Whether two accesses of a buffer may be of one element.
 bool verify_may_meet(const struct verifier *v, const struct nest_access *a,
                      const struct nest_access *b);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What must hold of the places in buffers that a nest reads and writes.
+// What must hold of the elements of buffers that a nest reads and writes.
 //
 // A fault is reported when it is certain: indices with values in them, accesses behind guards and
 // combinations of more than two axes may pass.
@@ -45,7 +45,7 @@ static void add_axes(struct motions *m, const struct verifier *v, const struct n
 
 // --- ranges
 
-// The places that the access comes to, where they are known.
+// The elements that the access comes to, where they are known.
 static bool range_of(const struct verifier *v, const struct nest_access *a, wide *low,
                      wide *high)
 {
@@ -96,7 +96,7 @@ static uint32_t stored_depth(const struct nest_access *a)
     return a->depth;
 }
 
-// By buffer: how many loops and branches are around the place where it lives.
+// By buffer: how many loops and branches are around where it lives.
 static uint32_t *scope_depths(struct verifier *v)
 {
     uint32_t n = v->nest->buffers.count;
@@ -136,7 +136,7 @@ static wide divisor(wide a, wide b)
 
 static wide size_of(wide x) { return x < 0 ? -x : x; }
 
-// The axes of independent loops between the place of the buffer and the put.
+// The axes of independent loops between where the buffer lives and the put.
 static struct motions put_motions(struct verifier *v, const struct nest_access *a,
                                   uint32_t scope)
 {

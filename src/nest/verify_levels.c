@@ -167,9 +167,9 @@ static bool is_of_grid(const struct verifier *v, const struct nest_access *a)
     return v->nest->threads[NEST_BLOCKS] != 1;
 }
 
-// Whether elements of two loops that are one thread's are at different places: of as many, that are shared alike.
-static bool is_another_place(const struct verifier *v, const struct nest_access *a, nest_id put,
-                             const struct nest_access *b, nest_id load)
+// Whether elements of two loops that are one thread's are at different indices: of as many, that are shared alike.
+static bool is_another_element(const struct verifier *v, const struct nest_access *a,
+                               nest_id put, const struct nest_access *b, nest_id load)
 {
     const struct nest_statement *p = loop_of(v, put), *l = loop_of(v, load);
     if (p->n_axes != 1 || l->n_axes != 1 || nest_index_has_values(a->index) ||
@@ -196,7 +196,7 @@ static enum source source_of(const struct verifier *v, const struct nest_access 
     if (is_of_grid(v, put) && (b->role == NEST_LOCAL || b->role == NEST_OUT))
         return OF_BLOCKS;
     bool is_apart = b->role == NEST_LOCAL && b->space != NEST_SHARED;
-    return is_apart && (to == NEST_NONE || is_another_place(v, put, from, load, to))
+    return is_apart && (to == NEST_NONE || is_another_element(v, put, from, load, to))
                ? OF_THREADS
                : KNOWN;
 }

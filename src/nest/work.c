@@ -131,22 +131,22 @@ static double lines_along(const struct nest *n, const struct nest_statement *acc
     int64_t seen[COST_WARP],
         size = (int64_t)jot_dtype_size(n->buffers.at[access->buffer].dtype);
     int count = 0, positions = 0;
-    // Places that are data are told apart by what is added to them alone.
+    // Indices that are data are told apart by what is added to them alone.
     if (nest_index_has_values(&access->index)) {
         int64_t factor = n_axes ? nest_index_factor(&access->index, axes[n_axes - 1]) : 0;
         return factor == 1 || factor == -1 ? 1 : COST_WARP;
     }
     for (; positions < COST_WARP; positions++) {
-        int64_t rest = positions, place = 0;
+        int64_t rest = positions, element = 0;
         for (uint32_t k = n_axes; k-- > 0;) {
             int64_t extent = n->axes.at[axes[k]].extent;
-            place += nest_index_factor(&access->index, axes[k]) * (rest % extent);
+            element += nest_index_factor(&access->index, axes[k]) * (rest % extent);
             rest /= extent;
         }
         if (rest)
             break;
         // Of lines that begin anywhere below zero as well.
-        int64_t line = place * size / LINE_BYTES - (place * size % LINE_BYTES < 0);
+        int64_t line = element * size / LINE_BYTES - (element * size % LINE_BYTES < 0);
         int i = 0;
         while (i < count && seen[i] != line)
             i++;
