@@ -31,7 +31,7 @@ static const void *constant_of(const struct nest_program *program, const struct 
 {
     const struct nest_memory *m = &program->memories.at[step->memories[i]];
     bool is_all = nest_step_range(program, step, i).count == m->count;
-    return m->place == NEST_CONSTANT && m->count <= COST_TABLE && is_all ? m->data : NULL;
+    return m->kind == NEST_CONSTANT && m->count <= COST_TABLE && is_all ? m->data : NULL;
 }
 
 // Tells buffers of kernels of their elements.

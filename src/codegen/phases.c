@@ -89,7 +89,7 @@ bool phases_is_inside(const struct phases *w, const struct nest_memory *m)
 
 bool phases_is_in_arena(const struct phases *w, uint32_t memory)
 {
-    return w->arena_memory != NEST_NONE && w->p->memories.at[memory].place == NEST_TEMPORARY;
+    return w->arena_memory != NEST_NONE && w->p->memories.at[memory].kind == NEST_TEMPORARY;
 }
 
 // Whether all loops that say where the memory is have begun.
@@ -146,7 +146,7 @@ static LLVMValueRef offsets_of_turn(struct phases *w, const struct nest_memory *
 
 bool phases_has_table(const struct phases *w, const struct nest_memory *m)
 {
-    bool has_table = m->place == NEST_TURN && m->n_of > COST_TURN_TESTS;
+    bool has_table = m->kind == NEST_TURN && m->n_of > COST_TURN_TESTS;
     for (uint32_t i = 0; has_table && i < m->n_of; i++)
         has_table = phases_is_in_arena(w, m->of[i]);
     return has_table;
@@ -182,7 +182,7 @@ static LLVMValueRef find_address(struct phases *w, uint32_t memory)
 {
     const struct nest_memory *m = &w->p->memories.at[memory];
     if (phases_is_inside(w, m))
-        return m->place == NEST_ROW ? row_address(w, m) : phases_turn(w, m);
+        return m->kind == NEST_ROW ? row_address(w, m) : phases_turn(w, m);
     if (!phases_is_in_arena(w, memory) || memory == w->arena_memory)
         return operand(w, w->number_of[memory]);
     LLVMValueRef offset = number(w, (int64_t)m->offset);
@@ -576,7 +576,7 @@ static void list_operands(struct phases *w, uint32_t first)
     }
     // Turns of its loops go on where no step has to do with them.
     for (uint32_t i = 0; i < p->memories.count; i++)
-        if (p->memories.at[i].place == NEST_TURN && phases_is_inside(w, &p->memories.at[i]))
+        if (p->memories.at[i].kind == NEST_TURN && phases_is_inside(w, &p->memories.at[i]))
             list_operand(w, i);
 }
 
@@ -605,7 +605,7 @@ static void make_function(struct phases *w)
 // A memory of all temporaries.
 static uint32_t add_arena(struct arena *arena, struct nest_program *p)
 {
-    struct nest_memory all = {.place = NEST_TEMPORARY,
+    struct nest_memory all = {.kind = NEST_TEMPORARY,
                               .dtype = JOT_U8,
                               .count = (int64_t)p->arena_bytes,
                               .name = "arena"};

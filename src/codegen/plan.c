@@ -73,17 +73,17 @@ static uint32_t buffer_of(struct draft *d, uint32_t memory)
 
 static uint32_t add_buffer(struct draft *d, uint32_t memory, struct nest_range range)
 {
-    static const uint32_t places[] = {
+    static const uint32_t kinds[] = {
         [NEST_INPUT] = RT_PLACE_INPUT,       [NEST_OUTPUT] = RT_PLACE_OUTPUT,
         [NEST_CONSTANT] = RT_PLACE_CONSTANT, [NEST_TEMPORARY] = RT_PLACE_ARENA,
         [NEST_ROW] = RT_PLACE_ROW,           [NEST_TURN] = RT_PLACE_TURN};
     const struct nest_memory *m = &d->program->memories.at[memory];
     uint64_t size = jot_dtype_size(m->dtype);
     uint32_t *of = arena_array(d->arena, uint32_t, m->n_of + 1);
-    bool is_part_of_turn = m->place == NEST_TURN && range.count != m->count;
+    bool is_part_of_turn = m->kind == NEST_TURN && range.count != m->count;
     for (uint32_t k = 0; k < m->n_of; k++)
         of[k] = is_part_of_turn ? add_buffer(d, m->of[k], range) : buffer_of(d, m->of[k]);
-    struct rt_buffer b = {.place = places[m->place],
+    struct rt_buffer b = {.place = kinds[m->kind],
                           .index = m->index,
                           .offset = m->offset + (uint64_t)range.first * size,
                           .bytes = (uint64_t)range.count * size,
@@ -92,12 +92,12 @@ static uint32_t add_buffer(struct draft *d, uint32_t memory, struct nest_range r
                           .of_count = m->n_of};
     for (uint32_t k = 0; k < m->n_of; k++)
         vec_push(d->arena, &d->operands, of[k]);
-    if (m->place == NEST_ROW) {
+    if (m->kind == NEST_ROW) {
         int64_t trips = trips_of(d->program, m->loop), bytes = m->count * (int64_t)size;
         b.stride = m->reverse ? -bytes : bytes;
         b.offset += m->reverse && trips ? (uint64_t)((trips - 1) * bytes) : 0;
     }
-    if (m->place == NEST_TURN)
+    if (m->kind == NEST_TURN)
         b.offset = 0; // what is part of them is
     vec_push(d->arena, &d->buffers, b);
     return d->buffers.count - 1;
@@ -416,17 +416,17 @@ static void add_step(struct draft *d, const struct nest_step *s,
     }
 }
 
-static struct rt_argument *arguments(struct draft *d, enum nest_place place, uint32_t n)
+static struct rt_argument *arguments(struct draft *d, enum nest_memory_kind kind, uint32_t n)
 {
     struct rt_argument *all = arena_array(d->arena, struct rt_argument, n + 1);
     for (uint32_t i = 0; i < n; i++)
         all[i].donated = -1;
     for (uint32_t i = 0; i < d->program->memories.count; i++) {
         const struct nest_memory *m = &d->program->memories.at[i];
-        if (m->place == place && m->index < n)
+        if (m->kind == kind && m->index < n)
             all[m->index].bytes = (uint64_t)m->count * jot_dtype_size(m->dtype);
     }
-    if (place == NEST_OUTPUT && d->program->donated)
+    if (kind == NEST_OUTPUT && d->program->donated)
         for (uint32_t i = 0; i < n; i++)
             all[i].donated = d->program->donated[i];
     return all;
@@ -462,7 +462,7 @@ static void *constants(struct draft *d)
     char *all = arena_allocate(d->arena, d->program->constant_bytes + 1);
     for (uint32_t i = 0; i < d->program->memories.count; i++) {
         const struct nest_memory *m = &d->program->memories.at[i];
-        if (m->place == NEST_CONSTANT && m->count)
+        if (m->kind == NEST_CONSTANT && m->count)
             memcpy(all + m->offset, m->data, (size_t)m->count * jot_dtype_size(m->dtype));
     }
     return all;

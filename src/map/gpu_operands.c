@@ -25,7 +25,7 @@ static unsigned alignment_of(const struct nest_program *p, uint32_t memory)
         unsigned of = alignment_of(p, m->of[i]);
         align = of < align ? of : align;
     }
-    while (m->place == NEST_ROW && memory_bytes(m) % align)
+    while (m->kind == NEST_ROW && memory_bytes(m) % align)
         align /= 2;
     return align;
 }
@@ -39,7 +39,7 @@ static struct span span_of(const struct nest_program *p, const struct nest_memor
 {
     uint64_t end = p->is_planned ? p->arena_bytes : 0, at = end + m->index,
              own = (uint64_t)(m - p->memories.at);
-    switch (m->place) {
+    switch (m->kind) {
     case NEST_TEMPORARY:
         if (p->is_planned)
             return (struct span){m->offset, m->offset + memory_bytes(m)};
@@ -71,7 +71,7 @@ static bool meets(const struct nest_program *p, uint32_t memory, struct span s)
 static bool may_meet(const struct nest_program *p, uint32_t a, uint32_t b)
 {
     const struct nest_memory *x = &p->memories.at[a], *y = &p->memories.at[b];
-    if (x->place == NEST_TURN && y->place == NEST_TURN && x->loop == y->loop &&
+    if (x->kind == NEST_TURN && y->kind == NEST_TURN && x->loop == y->loop &&
         x->n_of == y->n_of) {
         bool is = false;
         for (uint32_t t = 0; t < x->n_of; t++)
@@ -219,28 +219,29 @@ bool map_step_waits(struct arena *arena, const struct nest_program *p, uint32_t 
 // ---- Operands
 
 // Where an operand of a step is.
-struct place {
+struct operand_span {
     struct span span;
     uint32_t operand;
 };
 
-struct places {
-    VEC(struct place) all;
+struct operand_spans {
+    VEC(struct operand_span) all;
 };
 
-static void add_places(struct arena *arena, const struct nest_program *p, uint32_t memory,
-                       uint32_t operand, struct places *places)
+static void add_operand_spans(struct arena *arena, const struct nest_program *p,
+                              uint32_t memory, uint32_t operand, struct operand_spans *spans)
 {
     const struct nest_memory *m = &p->memories.at[memory];
     for (uint32_t i = 0; nest_memory_is_view(m) && i < m->n_of; i++)
-        add_places(arena, p, m->of[i], operand, places);
+        add_operand_spans(arena, p, m->of[i], operand, spans);
     if (!nest_memory_is_view(m))
-        vec_push(arena, &places->all, ((struct place){span_of(p, m), operand}));
+        vec_push(arena, &spans->all, ((struct operand_span){span_of(p, m), operand}));
 }
 
-static int compare_places(const void *a, const void *b)
+static int compare_operand_spans(const void *a, const void *b)
 {
-    return compare_spans(&((const struct place *)a)->span, &((const struct place *)b)->span);
+    return compare_spans(&((const struct operand_span *)a)->span,
+                         &((const struct operand_span *)b)->span);
 }
 
 // Finds the operands that share memory with others where the step writes.
@@ -248,14 +249,14 @@ static void find_shared(struct arena *arena, const struct nest_program *p,
                         const struct nest_step *t, const nest_id *operands,
                         struct map_operand *all)
 {
-    struct places places = {0};
+    struct operand_spans spans = {0};
     const bool *written = written_by(arena, p, t);
     for (uint32_t k = 0; k < t->n_memories; k++)
-        add_places(arena, p, t->memories[k], k, &places);
-    const struct place *at = places.all.at;
-    uint32_t n = places.all.count, end;
+        add_operand_spans(arena, p, t->memories[k], k, &spans);
+    const struct operand_span *at = spans.all.at;
+    uint32_t n = spans.all.count, end;
     if (n)
-        qsort(places.all.at, n, sizeof *at, compare_places);
+        qsort(spans.all.at, n, sizeof *at, compare_operand_spans);
     for (uint32_t first = 0; first < n; first = end) {
         bool is_written = false, is_shared = false;
         uint64_t reach = at[first].span.end;

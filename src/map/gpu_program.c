@@ -68,7 +68,7 @@ static const struct nest_buffer *scratch_of(const struct nest *n)
 }
 
 // The nest gets a buffer of so many bytes, and its steps memory for that, at such a place of the arena until it is planned.
-static void add_scratch(struct nest_program *p, uint32_t nest, uint64_t bytes, uint64_t place)
+static void add_scratch(struct nest_program *p, uint32_t nest, uint64_t bytes, uint64_t offset)
 {
     struct nest_buffer buffer = {
         .name = "scratch", .dtype = JOT_U8, .count = (int64_t)bytes, .role = NEST_WORK};
@@ -88,14 +88,14 @@ static void add_scratch(struct nest_program *p, uint32_t nest, uint64_t bytes, u
         t->memories = memories;
         t->ranges = t->ranges ? ranges : NULL;
         vec_push(p->arena, &p->memories,
-                 ((struct nest_memory){.place = NEST_TEMPORARY,
+                 ((struct nest_memory){.kind = NEST_TEMPORARY,
                                        .dtype = JOT_U8,
                                        .count = buffer.count,
-                                       .offset = place,
+                                       .offset = offset,
                                        .name = "scratch"}));
     }
-    if (place + bytes > p->arena_bytes)
-        p->arena_bytes = place + bytes;
+    if (offset + bytes > p->arena_bytes)
+        p->arena_bytes = offset + bytes;
 }
 
 bool map_has_warpgroups(const char *target)
@@ -114,7 +114,7 @@ void map_program_to_gpu(struct nest_program *p, bool has_warpgroups)
     const enum map_role *roles = map_roles_of(p->arena, p);
     const int64_t *trips = map_trips_of(p->arena, p);
     const struct map_operand *const *operands = map_operands(p->arena, p);
-    const uint64_t place = (p->arena_bytes + 63) / 64 * 64;
+    const uint64_t offset = (p->arena_bytes + 63) / 64 * 64;
     for (uint32_t i = 0; i < p->nests.count; i++) {
         if (!roles[i])
             continue;
@@ -124,7 +124,7 @@ void map_program_to_gpu(struct nest_program *p, bool has_warpgroups)
             map_to_gpu(&m, p->nests.at[i]);
         uint64_t bytes = scratch_of(m.nest) ? 0 : map_scratch_of(&m, m.nest);
         if (bytes)
-            add_scratch(p, i, bytes, place);
+            add_scratch(p, i, bytes, offset);
     }
 }
 

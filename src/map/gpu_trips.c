@@ -63,9 +63,9 @@ static int64_t around(int64_t x, int64_t extent) { return (x % extent + extent) 
 static bool is_at(const struct map_trips *t, const struct nest_statement *load, int64_t i,
                   int64_t j, const struct map_neighbour *n)
 {
-    int64_t place = load->index.constant + i * nest_index_factor(&load->index, t->row) +
+    int64_t index = load->index.constant + i * nest_index_factor(&load->index, t->row) +
                     j * nest_index_factor(&load->index, t->column);
-    return place == around(i + n->row, t->height) * t->width + around(j + n->column, t->width);
+    return index == around(i + n->row, t->height) * t->width + around(j + n->column, t->width);
 }
 
 // Whether the value is the neighbour in the whole part: places are affine there, so its corners tell.
@@ -241,7 +241,7 @@ static bool takes_turns(const struct nest_program *p, const struct nest_step *lo
         return false;
     const struct nest_memory *from = &p->memories.at[s->memories[0]];
     const struct nest_memory *to = &p->memories.at[s->memories[1]];
-    return from->place == NEST_TURN && to->place == NEST_TURN && from->n_of == 2 &&
+    return from->kind == NEST_TURN && to->kind == NEST_TURN && from->n_of == 2 &&
            to->n_of == 2 && from->loop == loop->loop && to->loop == loop->loop &&
            from->of[from->index % 2] == to->of[(to->index + 1) % 2] &&
            from->of[(from->index + 1) % 2] == to->of[to->index % 2];

@@ -171,9 +171,9 @@ static bool comes_round(const struct nest_program *p, uint32_t loop)
     uint32_t turns = 1;
     for (uint32_t i = 0; i < p->memories.count; i++) {
         const struct nest_memory *m = &p->memories.at[i];
-        if ((m->place != NEST_ROW && m->place != NEST_TURN) || m->loop != loop)
+        if ((m->kind != NEST_ROW && m->kind != NEST_TURN) || m->loop != loop)
             continue;
-        if (m->place == NEST_ROW || (turns % m->n_of && m->n_of % turns))
+        if (m->kind == NEST_ROW || (turns % m->n_of && m->n_of % turns))
             return false;
         turns = m->n_of > turns ? m->n_of : turns;
     }

@@ -36,7 +36,7 @@
 #include "ir/cost.h"
 #include "nest/lex.h"
 
-static const char *const place_names[] = {
+static const char *const kind_names[] = {
     [NEST_INPUT] = "input",         [NEST_OUTPUT] = "output", [NEST_CONSTANT] = "constant",
     [NEST_TEMPORARY] = "temporary", [NEST_ROW] = "row",       [NEST_TURN] = "turn",
 };
@@ -124,7 +124,7 @@ bool nest_memory_shows(const struct nest_program *p, uint32_t m, uint32_t of)
 bool nest_memory_meets(const struct nest_program *p, uint32_t a, uint32_t b)
 {
     const struct nest_memory *x = &p->memories.at[a], *y = &p->memories.at[b];
-    if (x->place == NEST_TURN && y->place == NEST_TURN && x->loop == y->loop &&
+    if (x->kind == NEST_TURN && y->kind == NEST_TURN && x->loop == y->loop &&
         x->n_of == y->n_of) { // in the same trip
         bool is = false;
         for (uint32_t t = 0; t < x->n_of; t++)
@@ -201,15 +201,15 @@ static void print_view(struct strbuf *s, const struct nest_memory *m)
 
 static void print_memory(struct strbuf *s, const struct nest_memory *m)
 {
-    strbuf_printf(s, "  memory %s", place_names[m->place]);
-    if (m->place == NEST_INPUT || m->place == NEST_OUTPUT)
+    strbuf_printf(s, "  memory %s", kind_names[m->kind]);
+    if (m->kind == NEST_INPUT || m->kind == NEST_OUTPUT)
         strbuf_printf(s, " %u", m->index);
     else if (nest_memory_is_view(m))
         print_view(s, m);
     else
         strbuf_printf(s, " at %llu", (unsigned long long)m->offset);
     strbuf_printf(s, " : %s[%lld]", dtype_get(m->dtype)->name, (long long)m->count);
-    if (m->place == NEST_CONSTANT && m->data) {
+    if (m->kind == NEST_CONSTANT && m->data) {
         strbuf_add(s, " = ");
         print_bytes(s, m->data, (size_t)m->count * dtype_get(m->dtype)->bytes);
     }
@@ -365,11 +365,11 @@ static bool parse_view(struct lexer *l, struct nest_memory *m)
 static bool parse_memory(struct lexer *l, struct nest_program *p)
 {
     struct nest_memory m = {0};
-    int place;
-    if (!parse_choice(l, sizeof place_names / sizeof *place_names, place_names, &place))
+    int kind;
+    if (!parse_choice(l, sizeof kind_names / sizeof *kind_names, kind_names, &kind))
         return false;
-    m.place = (enum nest_place)place;
-    if (place == NEST_INPUT || place == NEST_OUTPUT) {
+    m.kind = (enum nest_memory_kind)kind;
+    if (kind == NEST_INPUT || kind == NEST_OUTPUT) {
         if (!lex_u32(l, &m.index))
             return false;
     } else if (nest_memory_is_view(&m)) {
@@ -381,7 +381,7 @@ static bool parse_memory(struct lexer *l, struct nest_program *p)
     if (!lex_expect(l, ":") || !lex_dtype(l, &m.dtype) || !lex_expect(l, "[") ||
         !lex_signed(l, &m.count) || !lex_expect(l, "]"))
         return false;
-    if (place == NEST_CONSTANT && lex_char(l, '=') &&
+    if (kind == NEST_CONSTANT && lex_char(l, '=') &&
         !parse_bytes(l, m.count, dtype_get(m.dtype)->bytes, &m.data))
         return false;
     if (lex_peek(l) == '"' && !lex_string(l, &m.name))

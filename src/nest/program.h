@@ -11,13 +11,20 @@
 //
 // Rows and turns are other memories seen from a trip of a loop, the number `loop`: row `trip` of a
 // stacked array (from the end with reverse), and the one of several memories whose turn it is,
-// of[(index + trip) % n_of].  What a carry is made anew in changes places with the carry from
+// of[(index + trip) % n_of].  What a carry is made anew in is exchanged with the carry from
 // trip to trip in this way, and nothing is copied.  After its loop a turn stays where the last
 // trip left it.
-enum nest_place { NEST_INPUT, NEST_OUTPUT, NEST_CONSTANT, NEST_TEMPORARY, NEST_ROW, NEST_TURN };
+enum nest_memory_kind {
+    NEST_INPUT,
+    NEST_OUTPUT,
+    NEST_CONSTANT,
+    NEST_TEMPORARY,
+    NEST_ROW,
+    NEST_TURN
+};
 
 struct nest_memory {
-    enum nest_place place;
+    enum nest_memory_kind kind;
     jot_dtype dtype;
     int64_t count;
     uint32_t index;   // INPUT, OUTPUT: which; TURN: at the first trip
@@ -110,7 +117,7 @@ struct nest_program {
     VEC(struct nest *) nests; // equal kernels appear once
     VEC(struct nest_memory) memories;
     VEC(struct nest_step) steps;
-    bool is_planned; // memories have their places
+    bool is_planned; // memories have their offsets
     uint64_t arena_bytes, constant_bytes;
     int32_t *donated;   // per output: the donated input whose memory it takes, or -1
     uint32_t mesh_rank; // of the mesh whose devices all run the program; 0: one device does
@@ -156,12 +163,12 @@ static inline bool nest_loop_is_resident(const struct nest_program *p, uint32_t 
     const char *why;
     return nest_step_loops(&p->steps.at[i]) && nest_loop_on_gpu(p, i, &why) != NEST_LOOP_STEPS;
 }
-// Whether memory m is a row or a turn.
+// Whether memory m is a row or a turn of others.
 static inline bool nest_memory_is_view(const struct nest_memory *m)
 {
-    return m->place == NEST_ROW || m->place == NEST_TURN;
+    return m->kind == NEST_ROW || m->kind == NEST_TURN;
 }
-// The place of a buffer among the memories of a step, which locals have none of, and the buffer of a place.
+// The number of a buffer among the memories of a step, which locals have none of, and the buffer of a number.
 uint32_t nest_argument_of(const struct nest *n, nest_id buffer);
 nest_id nest_buffer_of(const struct nest *n, uint32_t argument);
 // Whether memory m is memory `of`, or part of it in some trip.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What must hold of a scheduled program: sizes, places, and bodies that end.
+// What must hold of a scheduled program: sizes, offsets, and bodies that end.
 #include "nest/program.h"
 
 #include <stdarg.h>
@@ -35,8 +35,8 @@ static void check_view(struct checker *c, uint32_t i)
         fault(c, "memory %u is seen from loop %u, which there is not", i, m->loop);
         return;
     }
-    if (m->n_of == 0 || (m->place == NEST_ROW && m->n_of != 1) ||
-        (m->place == NEST_TURN && m->index >= m->n_of))
+    if (m->n_of == 0 || (m->kind == NEST_ROW && m->n_of != 1) ||
+        (m->kind == NEST_TURN && m->index >= m->n_of))
         fault(c, "memory %u is a view of %u memories", i, m->n_of);
     const struct nest_step *loop = &p->steps.at[c->loop_step[m->loop]];
     int64_t trips = loop->kind == NEST_STEP_LOOP ? loop->trips : INT64_MAX, count = m->count;
@@ -46,7 +46,7 @@ static void check_view(struct checker *c, uint32_t i)
             fault(c, "memory %u is a view of memory %u, which comes later", i, m->of[k]);
             return;
         }
-        bool fits = m->place == NEST_TURN
+        bool fits = m->kind == NEST_TURN
                         ? of->count == m->count
                         : m->count == 0 || (!__builtin_mul_overflow(trips, m->count, &count) &&
                                             count <= of->count);
@@ -73,18 +73,18 @@ static void check_memory(struct checker *c, uint32_t i)
     bool fits =
         !__builtin_mul_overflow((uint64_t)m->count, dtype_get(m->dtype)->bytes, &bytes) &&
         !__builtin_add_overflow(bytes, m->offset, &end);
-    if (m->place == NEST_INPUT && m->index >= p->n_inputs)
+    if (m->kind == NEST_INPUT && m->index >= p->n_inputs)
         fault(c, "memory %u is input %u of %u", i, m->index, p->n_inputs);
-    if (m->place == NEST_OUTPUT && m->index >= p->n_outputs)
+    if (m->kind == NEST_OUTPUT && m->index >= p->n_outputs)
         fault(c, "memory %u is output %u of %u", i, m->index, p->n_outputs);
-    if (m->place == NEST_CONSTANT && m->count && !m->data)
+    if (m->kind == NEST_CONSTANT && m->count && !m->data)
         fault(c, "constant memory %u has no bytes", i);
     if (!p->is_planned)
         return;
-    if (m->place == NEST_CONSTANT && (!fits || end > p->constant_bytes))
+    if (m->kind == NEST_CONSTANT && (!fits || end > p->constant_bytes))
         fault(c, "memory %u ends outside the constants of %llu bytes", i,
               (unsigned long long)p->constant_bytes);
-    if (m->place == NEST_TEMPORARY && (!fits || end > p->arena_bytes))
+    if (m->kind == NEST_TEMPORARY && (!fits || end > p->arena_bytes))
         fault(c, "memory %u ends outside the arena of %llu bytes", i,
               (unsigned long long)p->arena_bytes);
 }
@@ -94,7 +94,7 @@ static bool is_read_only(const struct nest_program *p, const struct nest_memory 
     for (uint32_t i = 0; nest_memory_is_view(m) && i < m->n_of; i++)
         if (is_read_only(p, &p->memories.at[m->of[i]]))
             return true;
-    return m->place == NEST_INPUT || m->place == NEST_CONSTANT;
+    return m->kind == NEST_INPUT || m->kind == NEST_CONSTANT;
 }
 
 static void check_kernel(struct checker *c, uint32_t i)
@@ -307,16 +307,16 @@ static void check_flag(struct checker *c, uint32_t i)
 }
 
 // Whether the view of the step's operand is of a loop around it or, for a turn, before it.
-static void check_place(struct checker *c, uint32_t i, uint32_t memory)
+static void check_view_use(struct checker *c, uint32_t i, uint32_t memory)
 {
     const struct nest_memory *m = &c->p->memories.at[memory];
     if (!nest_memory_is_view(m))
         return;
     uint32_t start = c->loop_step[m->loop];
-    if (i < start || (m->place == NEST_ROW && i > nest_step_end(c->p, start)))
+    if (i < start || (m->kind == NEST_ROW && i > nest_step_end(c->p, start)))
         fault(c, "step %u uses memory %u outside of its loop", i, memory);
     for (uint32_t k = 0; k < m->n_of; k++)
-        check_place(c, i, m->of[k]);
+        check_view_use(c, i, m->of[k]);
 }
 
 // Whether what the step uses of its memory k is there.
@@ -343,7 +343,7 @@ static void check_step(struct checker *c, uint32_t i)
             return;
         }
     for (uint32_t j = 0; j < t->n_memories; j++) {
-        check_place(c, i, t->memories[j]);
+        check_view_use(c, i, t->memories[j]);
         if (t->ranges)
             check_range(c, i, j);
     }

@@ -87,7 +87,7 @@ void schedule_forward_copies(struct schedule *s, uint32_t first, uint32_t first_
             continue;
         uint32_t to = renamed(&becomes, t->memories[0]),
                  from = renamed(&becomes, t->memories[1]);
-        if (from < first_memory || p->memories.at[from].place != NEST_TEMPORARY ||
+        if (from < first_memory || p->memories.at[from].kind != NEST_TEMPORARY ||
             use[to].first <= i || use[from].last > i + 1)
             continue;
         add_use(p, use, to, use[from]);
@@ -303,8 +303,8 @@ void schedule_sort_memories(struct nest_program *p)
         for (uint32_t k = 0; k < p->steps.at[i].n_memories; k++)
             is_used[p->steps.at[i].memories[k]] = true;
     for (uint32_t m = 0; m < n; m++)
-        if (is_used[m] || p->memories.at[m].place == NEST_INPUT ||
-            p->memories.at[m].place == NEST_OUTPUT)
+        if (is_used[m] || p->memories.at[m].kind == NEST_INPUT ||
+            p->memories.at[m].kind == NEST_OUTPUT)
             number(p, m, number_of, &count);
     for (uint32_t m = 0; m < n; m++) {
         if (number_of[m] == NONE)

@@ -158,7 +158,7 @@ static uint32_t find_maker(const struct ranges *r, uint32_t i, const struct move
 static bool is_own(const struct ranges *r, uint32_t m, int64_t count)
 {
     const struct nest_memory *memory = &r->p->memories.at[m];
-    return memory->place == NEST_TEMPORARY && memory->count == count;
+    return memory->kind == NEST_TEMPORARY && memory->count == count;
 }
 
 // Has others do what the kernel of step i does.

@@ -116,24 +116,25 @@ uint32_t schedule_memory(struct schedule *s, ir_id v)
         return s->memory_of[v];
     struct nest_memory m = {.dtype = ir_dtype_of(s->g, v), .count = value_count(s, v)};
     if (n->op == IR_const) {
-        m.place = NEST_CONSTANT;
+        m.kind = NEST_CONSTANT;
         m.data = ir_const_data(n);
         m.name = name_of(s, "c", v);
     } else {
-        m.place = NEST_TEMPORARY;
+        m.kind = NEST_TEMPORARY;
         m.name = name_of(s, "t", v);
     }
     return s->memory_of[v] = schedule_add_memory(s, m);
 }
 
-static uint32_t add_argument(struct schedule *s, enum nest_place place, ir_id v, uint32_t index)
+static uint32_t add_argument(struct schedule *s, enum nest_memory_kind kind, ir_id v,
+                             uint32_t index)
 {
     return schedule_add_memory(
-        s, (struct nest_memory){.place = place,
+        s, (struct nest_memory){.kind = kind,
                                 .dtype = ir_dtype_of(s->g, v),
                                 .count = value_count(s, v),
                                 .index = index,
-                                .name = name_of(s, place == NEST_INPUT ? "x" : "y", index)});
+                                .name = name_of(s, kind == NEST_INPUT ? "x" : "y", index)});
 }
 
 // Parameters are in their memories, and outputs that are stored by a step go to theirs.

@@ -127,7 +127,7 @@ static void check_outputs(const struct waiting *w)
 {
     for (uint32_t i = 0; i < w->program->memories.count; i++) {
         const struct nest_memory *m = &w->program->memories.at[i];
-        if (m->place != NEST_OUTPUT)
+        if (m->kind != NEST_OUTPUT)
             continue;
         int64_t at =
             nest_check_differs(m->dtype, m->count, w->out[m->index], w->want[m->index]);
@@ -163,7 +163,7 @@ static void run_again(const struct waiting *w, const struct nest *n, void *const
     for (uint32_t i = 0; i < w->program->memories.count; i++) {
         const struct nest_memory *m = &w->program->memories.at[i];
         out[i] = buffers[i];
-        if (m->place == NEST_INPUT)
+        if (m->kind == NEST_INPUT)
             continue;
         out[i] = memory_of(m);
         memcpy(out[i], w->out[m->index], run_native_bytes(m));
@@ -220,7 +220,7 @@ void nest_check(struct nest *n)
         const struct nest_memory *m = &w->program->memories.at[i];
         buffers[i] = memory_of(m);
         fill(m->dtype, m->count, buffers[i]);
-        if (m->place == NEST_INPUT) {
+        if (m->kind == NEST_INPUT) {
             w->in[m->index] = buffers[i];
             continue;
         }

@@ -74,7 +74,7 @@ static void run(struct nest *n, struct strbuf *report)
         return;
     struct nest_program *p = run_native_wrap(arena, n);
     for (uint32_t i = 0; i < p->memories.count; i++)
-        if (p->memories.at[i].place == NEST_INPUT)
+        if (p->memories.at[i].kind == NEST_INPUT)
             inputs[p->memories.at[i].index] = in.of[i];
         else
             outputs[p->memories.at[i].index] = got.of[i];

@@ -163,7 +163,7 @@ START_TEST(a_softmax_keeps_no_rows)
     check_program(f, p);
     require_of(p->nests.count == 3, "kernels", f, p);
     for (uint32_t i = 0; i < p->memories.count; i++)
-        require_of(p->memories.at[i].place != NEST_TEMPORARY || p->memories.at[i].count == 8,
+        require_of(p->memories.at[i].kind != NEST_TEMPORARY || p->memories.at[i].count == 8,
                    "what is kept", f, p);
 }
 END_TEST

@@ -66,9 +66,9 @@ static char *results(const struct nest_program *p, size_t *out_bytes)
     size_t bytes = 0;
     for (uint32_t i = 0; i < p->memories.count; i++) {
         const struct nest_memory *m = &p->memories.at[i];
-        if (m->place == NEST_OUTPUT)
+        if (m->kind == NEST_OUTPUT)
             bytes += bytes_of(m);
-        if (m->place != NEST_INPUT)
+        if (m->kind != NEST_INPUT)
             continue;
         float *x = in[m->index] = arena_allocate(arena, bytes_of(m));
         for (int64_t k = 0; m->dtype == JOT_F32 && k < m->count; k++) {
@@ -79,7 +79,7 @@ static char *results(const struct nest_program *p, size_t *out_bytes)
     char *all = arena_allocate(arena, bytes + 1), *at = all;
     for (uint32_t o = 0; o < p->n_outputs; o++)
         for (uint32_t i = 0; i < p->memories.count; i++)
-            if (p->memories.at[i].place == NEST_OUTPUT && p->memories.at[i].index == o) {
+            if (p->memories.at[i].kind == NEST_OUTPUT && p->memories.at[i].index == o) {
                 out[o] = at;
                 at += bytes_of(&p->memories.at[i]);
             }

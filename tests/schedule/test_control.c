@@ -94,7 +94,7 @@ static uint32_t count_turns(const struct nest_program *p)
 {
     uint32_t n = 0;
     for (uint32_t i = 0; i < p->memories.count; i++)
-        n += p->memories.at[i].place == NEST_TURN;
+        n += p->memories.at[i].kind == NEST_TURN;
     return n;
 }
 
@@ -413,7 +413,7 @@ START_TEST(wrong_plans_are_found)
     uint32_t f = loop_of(bodies[3].body, 5);
     struct nest_program *p = schedule_with(f, &(struct schedule_options){.steps = true});
     for (uint32_t m = 0; m < p->memories.count; m++)
-        if (p->memories.at[m].place == NEST_TURN) {
+        if (p->memories.at[m].kind == NEST_TURN) {
             struct nest_memory kept = p->memories.at[m];
             p->memories.at[m].index = (kept.index + 1) % kept.n_of;
             require_of(plan_verify(p, NULL) > 0, "a wrong turn is not found", f, p);

@@ -293,7 +293,7 @@ START_TEST(rows_are_kept_as_rows)
             continue;
         schedule_fission(p, &(struct schedule_options){.large = true});
         for (uint32_t k = 0; k < p->memories.count; k++)
-            ck_assert(p->memories.at[k].place != NEST_TEMPORARY ||
+            ck_assert(p->memories.at[k].kind != NEST_TEMPORARY ||
                       p->memories.at[k].count <= 15);
     }
 }

@@ -99,8 +99,8 @@ static uint32_t count_steps(const struct nest_program *p, enum nest_step_kind ki
         const struct nest_step *t = &p->steps.at[i];
         const struct nest_memory *to = &p->memories.at[t->memories[0]];
         bool is_nothing =
-            kind == NEST_STEP_COPY && to->place == NEST_OUTPUT &&
-            p->memories.at[t->memories[1]].place == NEST_INPUT &&
+            kind == NEST_STEP_COPY && to->kind == NEST_OUTPUT &&
+            p->memories.at[t->memories[1]].kind == NEST_INPUT &&
             p->donated[to->index] == (int32_t)p->memories.at[t->memories[1]].index;
         count += t->kind == kind && !is_nothing;
     }

@@ -7,7 +7,7 @@ static uint64_t bytes_of_temporaries(const struct nest_program *p)
 {
     uint64_t sum = 0;
     for (uint32_t i = 0; i < p->memories.count; i++)
-        if (p->memories.at[i].place == NEST_TEMPORARY)
+        if (p->memories.at[i].kind == NEST_TEMPORARY)
             sum +=
                 (uint64_t)p->memories.at[i].count * dtype_get(p->memories.at[i].dtype)->bytes;
     return sum;
@@ -145,7 +145,7 @@ START_TEST(wrong_plans_are_found)
     ck_assert_int_eq(plan_verify(p, NULL), 0);
     // All temporaries in one place: a stencil then reads what it has overwritten.
     for (uint32_t i = 0; i < p->memories.count; i++)
-        if (p->memories.at[i].place == NEST_TEMPORARY)
+        if (p->memories.at[i].kind == NEST_TEMPORARY)
             p->memories.at[i].offset = 0;
     ck_assert_int_gt(plan_verify(p, NULL), 0);
 

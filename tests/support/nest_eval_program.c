@@ -15,7 +15,7 @@ struct program_run {
 static void *memory_at(const struct program_run *r, uint32_t memory)
 {
     const struct nest_memory *m = &r->p->memories.at[memory];
-    switch (m->place) {
+    switch (m->kind) {
     case NEST_INPUT:
         return r->inputs[m->index];
     case NEST_OUTPUT:
@@ -218,13 +218,13 @@ static jot_status run_steps(const struct program_run *r, uint32_t first, uint32_
     return JOT_OK;
 }
 
-static size_t bytes_of(const struct nest_program *p, enum nest_place place, uint32_t index)
+static size_t bytes_of(const struct nest_program *p, enum nest_memory_kind kind, uint32_t index)
 {
     size_t bytes = 0;
     for (uint32_t i = 0; i < p->memories.count; i++) {
         const struct nest_memory *m = &p->memories.at[i];
         size_t size = (size_t)m->count * dtype_get(m->dtype)->bytes;
-        if (m->place == place && m->index == index && size > bytes)
+        if (m->kind == kind && m->index == index && size > bytes)
             bytes = size;
     }
     return bytes;

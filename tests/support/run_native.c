@@ -181,7 +181,7 @@ struct nest_program *run_native_wrap(struct arena *arena, struct nest *n)
             continue;
         bool is_in = b->role == NEST_IN;
         vec_push(arena, &p->memories,
-                 (struct nest_memory){.place = is_in ? NEST_INPUT : NEST_OUTPUT,
+                 (struct nest_memory){.kind = is_in ? NEST_INPUT : NEST_OUTPUT,
                                       .dtype = b->dtype,
                                       .count = b->count,
                                       .index = is_in ? p->n_inputs++ : p->n_outputs++,
@@ -206,12 +206,12 @@ static void append(struct nest_program *to, const struct nest_program *p)
     uint64_t arena_at = aligned(to->arena_bytes), constants_at = aligned(to->constant_bytes);
     for (uint32_t i = 0; i < p->memories.count; i++) {
         struct nest_memory m = p->memories.at[i];
-        if (m.place == NEST_INPUT)
+        if (m.kind == NEST_INPUT)
             m.index += to->n_inputs;
-        else if (m.place == NEST_OUTPUT)
+        else if (m.kind == NEST_OUTPUT)
             m.index += to->n_outputs;
         else
-            m.offset += m.place == NEST_CONSTANT ? constants_at : arena_at;
+            m.offset += m.kind == NEST_CONSTANT ? constants_at : arena_at;
         uint32_t *of = arena_array(to->arena, uint32_t, m.n_of + 1);
         for (uint32_t k = 0; k < m.n_of; k++)
             of[k] = m.of[k] + first;

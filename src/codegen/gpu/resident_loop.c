@@ -34,7 +34,7 @@ static void return_turns(struct phases *w, uint32_t first, LLVMValueRef trips)
         unsigned k = 0;
         for (uint32_t j = i; j < n; j++) {
             const struct nest_memory *other = &p->memories.at[j];
-            if (is_done[j] || other->place != NEST_TURN || other->loop != loop ||
+            if (is_done[j] || other->kind != NEST_TURN || other->loop != loop ||
                 other->n_of < 2 || other->count != m->count || other->dtype != m->dtype ||
                 !w->has[j] || !is_seen(p, first, j))
                 continue;

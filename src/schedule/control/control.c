@@ -49,8 +49,8 @@ static uint32_t *memory_array(struct schedule *s, uint32_t n)
 static uint32_t add_temporary(struct schedule *s, jot_dtype d, int64_t count, const char *name)
 {
     return schedule_add_memory(
-        s, (struct nest_memory){
-               .place = NEST_TEMPORARY, .dtype = d, .count = count, .name = name});
+        s,
+        (struct nest_memory){.kind = NEST_TEMPORARY, .dtype = d, .count = count, .name = name});
 }
 
 static uint32_t add_like(struct schedule *s, uint32_t m, const char *name)
@@ -286,7 +286,7 @@ static void turn_slots(struct carries *c, uint32_t n, const uint32_t *slot, cons
     }
     for (uint32_t s = 0; s < n; s++) {
         struct nest_memory *m = &p->memories.at[slot[s]];
-        m->place = NEST_TURN;
+        m->kind = NEST_TURN;
         m->loop = c->loop;
         m->index = (n - s) % n;
         m->n_of = n;
@@ -363,7 +363,7 @@ static uint32_t add_row(struct schedule *s, uint32_t of, ir_id v, uint32_t loop,
     uint32_t *base = memory_array(s, 1);
     base[0] = of;
     return schedule_add_memory(
-        s, (struct nest_memory){.place = NEST_ROW,
+        s, (struct nest_memory){.kind = NEST_ROW,
                                 .dtype = ir_dtype_of(s->g, v),
                                 .count = trips ? value_count(s, v) / trips : 0,
                                 .loop = loop,

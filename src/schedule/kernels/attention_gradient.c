@@ -339,7 +339,7 @@ static bool find_steps(struct gradient *t)
                 changes = last->memories[k];
             }
         if (changes == UINT32_MAX || users_of(p, changes) != 3 ||
-            p->memories.at[changes].place != NEST_TEMPORARY)
+            p->memories.at[changes].kind != NEST_TEMPORARY)
             return false;
         t->dq = product_of(p, changes, false);
         t->dk = product_of(p, changes, true);

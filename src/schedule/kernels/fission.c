@@ -503,7 +503,7 @@ static void add_steps(struct nest_program *p, struct nest_step t,
         struct strbuf name = strbuf_make(p->arena);
         strbuf_printf(&name, "p%u", p->memories.count);
         vec_push(p->arena, &p->memories,
-                 (struct nest_memory){.place = NEST_TEMPORARY,
+                 (struct nest_memory){.kind = NEST_TEMPORARY,
                                       .dtype = made->buffers[i].dtype,
                                       .count = made->buffers[i].count,
                                       .name = name.text});

@@ -384,7 +384,7 @@ static void choose_sides(struct points *p, const bool *outside)
     for (uint32_t k = 0; k < n; k++) {
         p->is_local[k] = of.made[k] && !of.shared[k];
         p->is_exported[k] =
-            p->is_local[k] && (exported[k] || m->memories.at[k].place != NEST_TEMPORARY);
+            p->is_local[k] && (exported[k] || m->memories.at[k].kind != NEST_TEMPORARY);
     }
 }
 

@@ -45,7 +45,7 @@ static uint32_t add_sum(struct writer *w, jot_dtype d, int64_t count)
     struct nest_program *m = w->p->program;
     vec_push(m->arena, &m->memories,
              (struct nest_memory){
-                 .place = NEST_TEMPORARY, .dtype = d, .count = count, .name = "sum"});
+                 .kind = NEST_TEMPORARY, .dtype = d, .count = count, .name = "sum"});
     return m->memories.count - 1;
 }
 

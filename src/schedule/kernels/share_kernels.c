@@ -83,7 +83,7 @@ static uint32_t memory_of_numbers(struct sharing *f, uint32_t i, jot_dtype dtype
     struct strbuf name = strbuf_make(p->arena);
     strbuf_printf(&name, "n%u", p->memories.count);
     vec_push(p->arena, &p->memories,
-             (struct nest_memory){.place = NEST_CONSTANT,
+             (struct nest_memory){.kind = NEST_CONSTANT,
                                   .dtype = dtype,
                                   .count = (int64_t)count,
                                   .data = data,

@@ -208,7 +208,7 @@ bool schedule_keeps_operands(const struct nest_program *p, uint32_t i, uint32_t 
 
 bool schedule_is_unread(const struct nest_program *p, uint32_t i, uint32_t m)
 {
-    if (p->memories.at[m].place != NEST_TEMPORARY)
+    if (p->memories.at[m].kind != NEST_TEMPORARY)
         return false;
     for (uint32_t k = 0; k < p->memories.count; k++)
         if (k != m && shows(p, k, m))
@@ -223,7 +223,7 @@ bool schedule_is_unread(const struct nest_program *p, uint32_t i, uint32_t m)
 uint32_t schedule_find_reader(const struct nest_program *p, uint32_t i, uint32_t m)
 {
     uint32_t reader = UINT32_MAX;
-    if (p->memories.at[m].place != NEST_TEMPORARY)
+    if (p->memories.at[m].kind != NEST_TEMPORARY)
         return UINT32_MAX;
     for (uint32_t k = 0; k < p->memories.count; k++)
         if (k != m && shows(p, k, m))

@@ -154,7 +154,7 @@ void layout_products(struct nest_program *p)
     struct uses u = find_uses(p);
     for (uint32_t m = 0; m < p->memories.count; m++) {
         const struct use *w =
-            p->memories.at[m].place == NEST_TEMPORARY ? find_writer(&u, m) : NULL;
+            p->memories.at[m].kind == NEST_TEMPORARY ? find_writer(&u, m) : NULL;
         int64_t rows, columns;
         if (!w || u.of_nest[p->steps.at[w->step].nest] != 1)
             continue;

@@ -27,9 +27,9 @@ bool plan_is_written(const struct nest_program *p, const struct nest_step *t, ui
 bool plan_overlap(const struct nest_program *p, uint32_t a, uint32_t b)
 {
     const struct nest_memory *x = &p->memories.at[a], *y = &p->memories.at[b];
-    if (x->place == NEST_TEMPORARY && y->place == NEST_TEMPORARY)
+    if (x->kind == NEST_TEMPORARY && y->kind == NEST_TEMPORARY)
         return x->offset < y->offset + plan_bytes(y) && y->offset < x->offset + plan_bytes(x);
-    return x->place == NEST_OUTPUT && y->place == NEST_INPUT && p->donated &&
+    return x->kind == NEST_OUTPUT && y->kind == NEST_INPUT && p->donated &&
            p->donated[x->index] == (int32_t)y->index;
 }
 

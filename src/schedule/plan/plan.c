@@ -87,7 +87,7 @@ static void cover_beside(struct planner *q, const struct life *loops)
         if (t->kind != NEST_STEP_COLLECTIVE)
             continue;
         bool is_in_place = t->params[0] == COLLECTIVE_ALL_REDUCE && !t->ranges &&
-                           p->memories.at[t->memories[0]].place == NEST_TEMPORARY;
+                           p->memories.at[t->memories[0]].kind == NEST_TEMPORARY;
         if (!is_in_place)
             touch(q, loops, t->memories[1], (struct life){i, plan_beside_end(p, i) - 1});
     }
@@ -202,7 +202,7 @@ static uint32_t find_dying(struct planner *q, uint32_t step, uint32_t result)
     for (uint32_t i = 0; i < t->n_memories; i++) {
         uint32_t m = t->memories[i];
         const struct nest_memory *from = &q->p->memories.at[m];
-        if (from->place == NEST_TEMPORARY && q->last[m] == step && !q->is_taken[m] &&
+        if (from->kind == NEST_TEMPORARY && q->last[m] == step && !q->is_taken[m] &&
             plan_bytes(from) == plan_bytes(&q->p->memories.at[result]) &&
             !plan_is_written(q->p, t, i) && plan_step_may_overwrite(q->p, t, m, operand))
             return m;
@@ -214,7 +214,7 @@ static void begin_lives(struct planner *q, uint32_t step)
 {
     for (uint32_t m = q->begins[step]; m != UINT32_MAX; m = q->next_at_first[m]) {
         struct nest_memory *memory = &q->p->memories.at[m];
-        if (memory->place != NEST_TEMPORARY)
+        if (memory->kind != NEST_TEMPORARY)
             continue;
         uint32_t dying = find_dying(q, step, m);
         if (dying != UINT32_MAX) {
@@ -230,7 +230,7 @@ static void end_lives(struct planner *q, uint32_t step)
 {
     for (uint32_t m = q->ends[step]; m != UINT32_MAX; m = q->next_at_last[m]) {
         const struct nest_memory *memory = &q->p->memories.at[m];
-        if (memory->place != NEST_TEMPORARY || q->is_taken[m])
+        if (memory->kind != NEST_TEMPORARY || q->is_taken[m])
             continue;
         q->is_taken[m] = true;
         give_room(q, memory->offset, room_of(memory));
@@ -241,7 +241,7 @@ static void lay_out_constants(struct nest_program *p)
 {
     for (uint32_t i = 0; i < p->memories.count; i++) {
         struct nest_memory *m = &p->memories.at[i];
-        if (m->place != NEST_CONSTANT)
+        if (m->kind != NEST_CONSTANT)
             continue;
         m->offset = p->constant_bytes;
         p->constant_bytes += room_of(m);
@@ -253,7 +253,7 @@ static void lay_out_constants(struct nest_program *p)
 uint32_t plan_input_memory(const struct nest_program *p, uint32_t input)
 {
     for (uint32_t i = 0; i < p->memories.count; i++)
-        if (p->memories.at[i].place == NEST_INPUT && p->memories.at[i].index == input)
+        if (p->memories.at[i].kind == NEST_INPUT && p->memories.at[i].index == input)
             return i;
     return UINT32_MAX;
 }
@@ -279,7 +279,7 @@ static void give_donated(struct planner *q, const bool *donated)
         return;
     struct plan_uses uses = plan_find_uses(p->arena, p, 0, p->steps.count, 0);
     for (uint32_t m = 0; m < p->memories.count; m++) {
-        if (p->memories.at[m].place != NEST_OUTPUT || p->memories.at[m].count == 0)
+        if (p->memories.at[m].kind != NEST_OUTPUT || p->memories.at[m].count == 0)
             continue;
         for (uint32_t i = 0; i < p->n_inputs; i++)
             if (donated[i] && !is_used[i] && may_donate(q, &uses, plan_input_memory(p, i), m)) {
@@ -312,21 +312,21 @@ static bool is_copy_to_itself(const struct nest_program *p, const struct nest_st
 {
     const struct nest_memory *to = &p->memories.at[t->memories[0]];
     const struct nest_memory *from = &p->memories.at[t->memories[1]];
-    return to->place == NEST_OUTPUT && from->place == NEST_INPUT && p->donated &&
+    return to->kind == NEST_OUTPUT && from->kind == NEST_INPUT && p->donated &&
            p->donated[to->index] == (int32_t)from->index;
 }
 
 void plan_print(struct strbuf *s, const struct nest_program *p)
 {
-    static const char *const places[] = {"input",     "output", "constant",
-                                         "temporary", "row",    "turn"};
+    static const char *const kinds[] = {"input",     "output", "constant",
+                                        "temporary", "row",    "turn"};
     strbuf_printf(s, "arena %llu bytes, constants %llu bytes\n",
                   (unsigned long long)p->arena_bytes, (unsigned long long)p->constant_bytes);
     for (uint32_t i = 0; i < p->memories.count; i++) {
         const struct nest_memory *m = &p->memories.at[i];
-        strbuf_printf(s, "memory %u %s %s: %s[%lld]", i, m->name ? m->name : "",
-                      places[m->place], dtype_get(m->dtype)->name, (long long)m->count);
-        if (m->place == NEST_TEMPORARY || m->place == NEST_CONSTANT)
+        strbuf_printf(s, "memory %u %s %s: %s[%lld]", i, m->name ? m->name : "", kinds[m->kind],
+                      dtype_get(m->dtype)->name, (long long)m->count);
+        if (m->kind == NEST_TEMPORARY || m->kind == NEST_CONSTANT)
             strbuf_printf(s, " at %llu", (unsigned long long)m->offset);
         if (nest_memory_is_view(m)) {
             for (uint32_t k = 0; k < m->n_of; k++)
@@ -334,7 +334,7 @@ void plan_print(struct strbuf *s, const struct nest_program *p)
                               m->of[(m->index + k) % m->n_of]);
             strbuf_printf(s, " by trips of loop %u", m->loop);
         }
-        if (m->place == NEST_OUTPUT && p->donated && p->donated[m->index] >= 0)
+        if (m->kind == NEST_OUTPUT && p->donated && p->donated[m->index] >= 0)
             strbuf_printf(s, " in the memory of input %d", (int)p->donated[m->index]);
         strbuf_add(s, "\n");
     }

@@ -33,7 +33,7 @@ static void report(struct replay *r, uint32_t step, uint32_t memory, const char 
 static uint32_t turned(const struct replay *r, uint32_t m)
 {
     const struct nest_memory *memory = &r->p->memories.at[m];
-    while (memory->place == NEST_TURN) {
+    while (memory->kind == NEST_TURN) {
         m = memory->of[(memory->index + (uint64_t)r->trip[memory->loop]) % memory->n_of];
         memory = &r->p->memories.at[m];
     }
@@ -43,7 +43,7 @@ static uint32_t turned(const struct replay *r, uint32_t m)
 // The memory that a view is in.
 static uint32_t base_of(const struct replay *r, uint32_t m)
 {
-    for (m = turned(r, m); r->p->memories.at[m].place == NEST_ROW;)
+    for (m = turned(r, m); r->p->memories.at[m].kind == NEST_ROW;)
         m = turned(r, r->p->memories.at[m].of[0]);
     return m;
 }
@@ -55,7 +55,7 @@ static bool is_held(const struct replay *r, uint32_t m)
         m = turned(r, m);
         if (r->is_whole[m])
             return true;
-        if (r->p->memories.at[m].place != NEST_ROW)
+        if (r->p->memories.at[m].kind != NEST_ROW)
             return r->p->memories.at[m].count == 0;
         m = r->p->memories.at[m].of[0];
     }
@@ -76,8 +76,8 @@ static bool may_meet(const struct replay *r, const struct nest_step *t, uint32_t
     uint32_t a = turned(r, t->memories[j]), b = turned(r, t->memories[k]);
     const struct nest_memory *x = &r->p->memories.at[a], *y = &r->p->memories.at[b];
     bool same = a == b ||
-                (x->place == y->place && x->place != NEST_ROW && x->offset == y->offset) ||
-                (x->place == NEST_INPUT && y->place == NEST_OUTPUT);
+                (x->kind == y->kind && x->kind != NEST_ROW && x->offset == y->offset) ||
+                (x->kind == NEST_INPUT && y->kind == NEST_OUTPUT);
     return same && !plan_is_written(r->p, t, j) &&
            plan_step_may_overwrite(r->p, t, t->memories[j], k);
 }
@@ -115,12 +115,12 @@ static void replay_write(struct replay *r, uint32_t i, uint32_t k)
             r->held.at[kept++] = other;
     }
     r->held.count = kept;
-    bool is_held = memory->place != NEST_TEMPORARY;
+    bool is_held = memory->kind != NEST_TEMPORARY;
     for (uint32_t j = 0; !is_held && j < kept; j++)
         is_held = r->held.at[j] == base;
     if (!is_held)
         vec_push(r->p->arena, &r->held, base);
-    if (memory->place == NEST_OUTPUT && r->p->donated && r->p->donated[memory->index] >= 0)
+    if (memory->kind == NEST_OUTPUT && r->p->donated && r->p->donated[memory->index] >= 0)
         spoil(r, plan_input_memory(r->p, (uint32_t)r->p->donated[memory->index]));
     r->is_whole[m] = true;
 }
@@ -144,7 +144,7 @@ static int64_t trips_of(const struct replay *r, const struct nest_step *t)
     uint64_t cycle = 1;
     for (uint32_t m = 0; m < r->p->memories.count; m++) {
         const struct nest_memory *memory = &r->p->memories.at[m];
-        if (memory->place == NEST_TURN && memory->loop == t->loop)
+        if (memory->kind == NEST_TURN && memory->loop == t->loop)
             cycle = least_common_multiple(cycle, memory->n_of);
     }
     if (t->kind == NEST_STEP_WHILE)
@@ -160,7 +160,7 @@ static void replay_rows(struct replay *r, uint32_t loop, bool rows, uint32_t sin
 {
     for (uint32_t m = 0; m < r->p->memories.count; m++) {
         const struct nest_memory *memory = &r->p->memories.at[m];
-        if (memory->place != NEST_ROW || memory->loop != loop)
+        if (memory->kind != NEST_ROW || memory->loop != loop)
             continue;
         if (rows && r->is_whole[m] && r->spoiled[base_of(r, m)] <= since)
             r->is_whole[turned(r, memory->of[0])] = true;
@@ -244,14 +244,14 @@ int plan_verify(const struct nest_program *p, struct strbuf *text)
         r.held.count = 0;
         for (uint32_t i = 0; i < p->memories.count; i++) {
             const struct nest_memory *m = &p->memories.at[i];
-            r.is_whole[i] = m->place == NEST_INPUT || m->place == NEST_CONSTANT;
+            r.is_whole[i] = m->kind == NEST_INPUT || m->kind == NEST_CONSTANT;
             r.spoiled[i] = 0;
-            if (m->place == NEST_TEMPORARY && m->offset + plan_bytes(m) > p->arena_bytes)
+            if (m->kind == NEST_TEMPORARY && m->offset + plan_bytes(m) > p->arena_bytes)
                 report(&r, 0, i, "ends outside of the arena");
         }
         replay(&r, 0, p->steps.count);
         for (uint32_t i = 0; i < p->memories.count; i++)
-            if (p->memories.at[i].place == NEST_OUTPUT && p->memories.at[i].count &&
+            if (p->memories.at[i].kind == NEST_OUTPUT && p->memories.at[i].count &&
                 !r.is_whole[i])
                 report(&r, p->steps.count, i, "is an output that is not there at the end");
     }
