@@ -142,9 +142,9 @@ struct schedule {
     struct frame_tables *results;      // what write/frame.c keeps of them
     const char **apart; // by node: why it is not in one kernel with a loop whose rows it reads
     // Of the kernel that is being written; see write/write.c.
-    uint32_t *bound;   // by atom: the index form of its loop, NONE outside
-    uint32_t *stage;   // by value: folds one after the other that it takes, or NONE
-    uint8_t *computed; // by value: inner loops in which it is computed
+    uint32_t *bound;      // by atom: the index form of its loop, NONE outside
+    uint32_t *fold_depth; // by value: folds one after the other that it takes, or NONE
+    uint8_t *computed;    // by value: inner loops in which it is computed
     uint32_t n_bound;
 };
 

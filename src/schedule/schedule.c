@@ -346,13 +346,13 @@ static void make_tables(struct schedule *s)
     s->last_block = arena_array(a, uint8_t, n);
     if (!s->residents)
         s->residents = arena_array(a, const struct resident *, s->g->nodes.count + 1);
-    s->stage = arena_array(a, uint32_t, n);
+    s->fold_depth = arena_array(a, uint32_t, n);
     s->computed = arena_array(a, uint8_t, n);
     memset(s->first_demand, 0xff, n * sizeof *s->first_demand);
     memset(s->memory_of, 0xff, n * sizeof *s->memory_of);
     memset(s->stored_as, 0xff, n * sizeof *s->stored_as);
     memset(s->part_of, 0xff, n * sizeof *s->part_of);
-    memset(s->stage, 0xff, n * sizeof *s->stage);
+    memset(s->fold_depth, 0xff, n * sizeof *s->fold_depth);
     for (uint32_t i = 0; i < s->g->n_params; i++)
         s->is_stored[i] = true;
 }

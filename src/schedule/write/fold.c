@@ -4,23 +4,23 @@
 #include "schedule/write/write.h"
 
 // How many folds, one after the other, a value of the group takes.
-uint32_t write_stage_of(struct writer *w, ir_id v)
+uint32_t write_fold_depth(struct writer *w, ir_id v)
 {
     struct schedule *s = w->s;
-    if (s->stage[v] != NONE)
-        return s->stage[v];
-    uint32_t stage = 0;
+    if (s->fold_depth[v] != NONE)
+        return s->fold_depth[v];
+    uint32_t depth = 0;
     const struct ir_node *n = ir_node_of(s->g, v);
     if (!s->is_stored[v] || write_is_member(w, v)) {
         for (uint32_t i = 0; i < n->n_in; i++) {
-            uint32_t x = write_stage_of(w, ir_operand(s->g, n, i));
-            stage = x > stage ? x : stage;
+            uint32_t x = write_fold_depth(w, ir_operand(s->g, n, i));
+            depth = x > depth ? x : depth;
         }
-        stage += node_is_folding(n);
+        depth += node_is_folding(n);
     }
-    s->stage[v] = stage;
-    vec_push(s->scratch, &w->staged, v);
-    return stage;
+    s->fold_depth[v] = depth;
+    vec_push(s->scratch, &w->with_depth, v);
+    return depth;
 }
 
 // One result of a fold loop.
@@ -111,7 +111,7 @@ static void add_siblings(struct writer *w, fold_parts *parts, scope_id scope)
     for (uint32_t i = 0; i < w->g->reduced.count; i++) {
         ir_id v = w->g->reduced.at[i];
         if (write_is_terminal(w, v) || folds_one(w, v) ||
-            write_stage_of(w, v) != write_stage_of(w, parts->at[0].v))
+            write_fold_depth(w, v) != write_fold_depth(w, parts->at[0].v))
             continue;
         for (uint32_t iteration = 0; iteration < write_unrolled_iterations(w); iteration++) {
             struct binding undo[COST_THREAD_UNROLL];

@@ -147,20 +147,20 @@ static void put_all(struct writer *w, uint32_t count, const ir_id *roots, nest_i
     }
 }
 
-// Folds of whole points come first, stage by stage, so that rows are filled before they are read.
+// Folds of whole points come first, depth by depth, so that rows are filled before they are read.
 static void emit_point_folds(struct writer *w)
 {
     struct schedule *s = w->s;
     uint32_t most = 0;
     for (uint32_t i = 0; i < w->g->reduced.count; i++) {
-        uint32_t stage = write_stage_of(w, w->g->reduced.at[i]);
-        most = stage > most ? stage : most;
+        uint32_t depth = write_fold_depth(w, w->g->reduced.at[i]);
+        most = depth > most ? depth : most;
     }
-    for (uint32_t stage = 1; stage <= most; stage++)
+    for (uint32_t depth = 1; depth <= most; depth++)
         for (uint32_t i = 0; i < w->g->reduced.count; i++) {
             ir_id v = w->g->reduced.at[i];
             form_id at[IR_MAX_RANK];
-            if (write_stage_of(w, v) == stage && !write_is_terminal(w, v) &&
+            if (write_fold_depth(w, v) == depth && !write_is_terminal(w, v) &&
                 write_form_of_view(w, s->view_of[v], at))
                 write_value_at(w, v, at, NEST_NONE);
         }
@@ -307,8 +307,8 @@ static void emit_kernel(struct writer *w)
     write_unbind(w, points.count, undo);
     if (points.count)
         emit_close(&w->e, 0, 0, NULL);
-    for (uint32_t i = 0; i < w->staged.count; i++)
-        s->stage[w->staged.at[i]] = NONE;
+    for (uint32_t i = 0; i < w->with_depth.count; i++)
+        s->fold_depth[w->with_depth.at[i]] = NONE;
 }
 
 static struct writer writer_make(struct schedule *s, uint32_t group, const char *name)

@@ -63,7 +63,7 @@ struct writer {
     VEC(uint32_t) memories; // by buffer that is no local
     VEC(nest_id) buffers;   // the same, their numbers
     VEC(ir_id) counted;     // values with a count in s->computed
-    VEC(ir_id) staged;      // values with a number in s->stage
+    VEC(ir_id) with_depth;  // values with a number in s->fold_depth
     // Of kernels that are loops or branches; otherwise NULL and zero.
     struct frame *frame;
     struct schedule *outer; // of the graph that is scheduled
@@ -172,7 +172,7 @@ void write_note(struct writer *w, ir_id v, const form_id *at, nest_id guard, nes
 nest_id write_value_at(struct writer *w, ir_id v, const form_id *at, nest_id guard);
 
 // write/fold.c
-uint32_t write_stage_of(struct writer *w, ir_id v);
+uint32_t write_fold_depth(struct writer *w, ir_id v);
 scope_id write_scope_of(const struct writer *w, ir_id v, const form_id *at, nest_id guard);
 bool write_same_extents(const struct schedule *s, struct atoms a, struct atoms b);
 bool write_is_terminal(const struct writer *w, ir_id v);
