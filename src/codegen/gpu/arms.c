@@ -39,8 +39,8 @@ static void count_value_uses(const struct cg_lowering *l, uint32_t *uses)
             uses[v]++;
 }
 
-static bool is_plain(const struct cg_lowering *l, const struct gpu_arms *a, nest_id id,
-                     nest_id select)
+static bool may_be_in_arm(const struct cg_lowering *l, const struct gpu_arms *a, nest_id id,
+                          nest_id select)
 {
     const struct nest_statement *s = cg_statement(l, id);
     return s->kind == NEST_OP && s->n_results == 1 && a->home[id] == a->home[select] &&
@@ -54,7 +54,7 @@ static uint32_t find_arm(struct cg_lowering *l, struct gpu_arms *a, const uint32
 {
     nest_id value = cg_statement(l, select)->in[side];
     uint32_t n = 0;
-    if (uses[value] != 1 || !is_plain(l, a, maker_of(l, value), select))
+    if (uses[value] != 1 || !may_be_in_arm(l, a, maker_of(l, value), select))
         return 0;
     arm[n++] = maker_of(l, value);
     for (uint32_t i = 0; i < n; i++) {
@@ -62,7 +62,7 @@ static uint32_t find_arm(struct cg_lowering *l, struct gpu_arms *a, const uint32
         a->of_statement[arm[i]] = (struct gpu_arm){select, side};
         for (uint32_t k = 0; k < s->n_in; k++)
             if (++taken[s->in[k]] == uses[s->in[k]] &&
-                is_plain(l, a, maker_of(l, s->in[k]), select))
+                may_be_in_arm(l, a, maker_of(l, s->in[k]), select))
                 arm[n++] = maker_of(l, s->in[k]);
     }
     for (uint32_t i = 0; i < n; i++)

@@ -184,7 +184,7 @@ static bool is_constrained(struct schedule *s, struct group *g, const struct con
     return false;
 }
 
-static bool is_plain(struct schedule *s, struct view v)
+static bool has_distinct_axes(struct schedule *s, struct view v)
 {
     struct atoms a = axes_of_view(&s->axes, v);
     for (uint32_t i = 0; i < a.count; i++) {
@@ -219,8 +219,8 @@ static bool ends_chain(const struct schedule *s, const struct ir_node *n)
 }
 
 // Lets group g, the one at l->at[0], compute v; stores it too if as_root.
-static bool join(struct schedule *s, ir_id v, const demand_list *l, uint32_t n_same,
-                 bool as_root, const char **reason)
+static bool join_group(struct schedule *s, ir_id v, const demand_list *l, uint32_t n_same,
+                       bool as_root, const char **reason)
 {
     const struct ir_node *n = ir_node_of(s->g, v);
     struct group *g = group_at(s, l->at[0].group);
@@ -243,7 +243,7 @@ static bool join(struct schedule *s, ir_id v, const demand_list *l, uint32_t n_s
         if (dot_rereads_matrix(s, v, &l->at[i]))
             return false;
     *reason = "read at other places than it is written";
-    if (as_root && !is_plain(s, l->at[0].view))
+    if (as_root && !has_distinct_axes(s, l->at[0].view))
         return false;
     bool folds = node_is_folding(n);
     bool is_expensive = cost_is_expensive((enum ir_op)n->op, ir_dtype_of(s->g, v));
@@ -329,7 +329,7 @@ static bool join_and_store(struct schedule *s, ir_id v, demand_list *l, const ch
         for (uint32_t k = 0; k < l->count; k++)
             vec_push(s->scratch, &copy, l->at[k]);
         uint32_t n = sort_out(s, &copy, g);
-        if (!n || !join(s, v, &copy, n, true, reason))
+        if (!n || !join_group(s, v, &copy, n, true, reason))
             continue;
         group_at(s, g)->rank = rank;
         for (uint32_t k = n; k < copy.count; k++)
@@ -519,7 +519,7 @@ static void decide_value(struct schedule *s, ir_id v)
     }
     demand_list l = gather(s, v, false);
     if (group_has_few_terms(s, v, &l) && are_one_place(s, &l) &&
-        join(s, v, &l, l.count, false, &reason))
+        join_group(s, v, &l, l.count, false, &reason))
         return;
     if (group_store_library(s, v, &l))
         return;
@@ -540,7 +540,7 @@ static void decide_value(struct schedule *s, ir_id v)
         return;
     }
     if (l.count && !s->options->separate) {
-        if (are_one_place(s, &l) && join(s, v, &l, l.count, stored, &reason))
+        if (are_one_place(s, &l) && join_group(s, v, &l, l.count, stored, &reason))
             return;
         if (!stored && l.count > 1 && may_repeat(s, v, &l)) {
             repeat(s, v, &l);

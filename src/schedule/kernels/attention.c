@@ -103,7 +103,7 @@ static struct nest *write_kernel(struct joiner *j, uint32_t *memories, uint32_t 
 
 // ---- Steps
 
-static bool is_plain(const struct nest_gemm *g)
+static bool is_dense_half_product(const struct nest_gemm *g)
 {
     return dtype_is_half(g->dtype) && g->activation == NEST_LINEAR && !g->has_bias &&
            !g->has_addend && g->alpha == 1 && !g->transpose_a && g->ldc == g->n;
@@ -132,10 +132,10 @@ static uint32_t find_weights(struct joiner *j, uint32_t rows)
     return found;
 }
 
-static bool join(struct nest_program *p, uint32_t i)
+static bool join_attention(struct nest_program *p, uint32_t i)
 {
     struct nest_step *scores = &p->steps.at[i];
-    if (!is_plain(&scores->gemm) || !scores->gemm.transpose_b)
+    if (!is_dense_half_product(&scores->gemm) || !scores->gemm.transpose_b)
         return false;
     uint32_t rows = schedule_find_reader(p, i, scores->memories[2]);
     struct joiner j = {.p = p, .scores = scores};
@@ -149,9 +149,9 @@ static bool join(struct nest_program *p, uint32_t i)
     struct nest_step *result = &p->steps.at[last];
     j.result = result;
     j.s = attention_rows_buffer(&j.rows, scores->memories[2]);
-    if (!is_plain(&result->gemm) || result->gemm.transpose_b || result->memories[0] != w ||
-        result->memories[1] == w || result->gemm.m != scores->gemm.m ||
-        result->gemm.k != scores->gemm.n ||
+    if (!is_dense_half_product(&result->gemm) || result->gemm.transpose_b ||
+        result->memories[0] != w || result->memories[1] == w ||
+        result->gemm.m != scores->gemm.m || result->gemm.k != scores->gemm.n ||
         !attention_rows_walks(&j.rows, j.s, scores->gemm.n) ||
         !attention_rows_walks(&j.rows, j.w, scores->gemm.n))
         return false;
@@ -176,5 +176,5 @@ static bool join(struct nest_program *p, uint32_t i)
 void attention_join(struct nest_program *p)
 {
     schedule_join_products(p, attention_join_gradient);
-    schedule_join_products(p, join);
+    schedule_join_products(p, join_attention);
 }

@@ -200,7 +200,7 @@ static struct nest *write_kernel(struct gradient *t, uint32_t *memories, uint32_
 
 // ---- Steps
 
-static bool is_plain(const struct nest_gemm *g, const struct nest_gemm *scores)
+static bool is_half_product(const struct nest_gemm *g, const struct nest_gemm *scores)
 {
     return g->dtype == scores->dtype && dtype_is_half(g->dtype) &&
            g->activation == NEST_LINEAR && !g->has_bias && !g->has_addend && g->alpha == 1;
@@ -323,7 +323,7 @@ static bool find_steps(struct gradient *t)
     for (uint32_t i = 0; i < p->steps.count; i++) {
         const struct nest_step *s = &p->steps.at[i];
         if (s->kind != NEST_STEP_GEMM || i == t->scores || s->memories[0] != dy ||
-            !s->gemm.transpose_b || s->gemm.transpose_a || !is_plain(&s->gemm, scores) ||
+            !s->gemm.transpose_b || s->gemm.transpose_a || !is_half_product(&s->gemm, scores) ||
             s->gemm.m != scores->m || s->gemm.n != scores->n)
             continue;
         t->product = i;
@@ -375,7 +375,7 @@ static bool may_move(const struct gradient *t)
         const struct nest_step *s = step(t, results[i]);
         uint32_t at = results[i], low = at < t->second ? at : t->second,
                  high = at < t->second ? t->second : at;
-        if (!is_plain(&s->gemm, scores) || !is_left(p, low + 1, high, s->memories[2]) ||
+        if (!is_half_product(&s->gemm, scores) || !is_left(p, low + 1, high, s->memories[2]) ||
             (at < t->second && !schedule_keeps_operands(p, at, t->second)) ||
             (at > t->second && (!schedule_keeps_operands(p, t->scores, at) ||
                                 !schedule_keeps_operands(p, t->product, at))))
@@ -396,7 +396,7 @@ bool attention_join_gradient(struct nest_program *p, uint32_t i)
     struct gradient t = {.p = p, .scores = i};
     const struct nest_step *scores = &p->steps.at[i];
     const struct nest_gemm *g = &scores->gemm;
-    if (!is_plain(g, g) || !g->transpose_b || g->transpose_a || g->ldc != g->n)
+    if (!is_half_product(g, g) || !g->transpose_b || g->transpose_a || g->ldc != g->n)
         return false;
     t.first = schedule_find_reader(p, i, scores->memories[2]);
     if (t.first == UINT32_MAX || !find_steps(&t) || !may_move(&t) || !find_parts(&t))

@@ -65,7 +65,7 @@ static bool are_apart(const struct nest *n, const struct nest_statement *a,
 }
 
 // Moves the statements of the second into the first.
-static void join(struct nest *n, const struct nest_statement *a, const struct nest_statement *b)
+static void fuse(struct nest *n, const struct nest_statement *a, const struct nest_statement *b)
 {
     const struct nest_block body = n->blocks.at[b->body];
     for (uint32_t i = 0; i < body.statements.count; i++) {
@@ -97,7 +97,7 @@ static void fuse_block(struct nest *n, struct nest_block *b)
         bool is_map = is_of_elements(n, s);
         if (last && is_map && have_same_extents(n, last, s) && are_apart(n, last, s) &&
             nest_work(n, last->body) + nest_work(n, s->body) <= COST_EXPANDED_OPS) {
-            join(n, last, s);
+            fuse(n, last, s);
             continue;
         }
         if (last && may_pass(n, s, last)) {

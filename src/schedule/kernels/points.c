@@ -25,7 +25,7 @@
 
 // ---- What a step is
 
-static bool is_plain(const struct nest *n, uint32_t block)
+static bool has_simple_loops(const struct nest *n, uint32_t block)
 {
     nest_for_below (s, n, block) {
         if (s->kind > NEST_FOLD || s->kind == NEST_PAR)
@@ -65,14 +65,14 @@ static void find_loop(const struct points *p, struct points_step *t)
     if (t->at == body->statements.count)
         return;
     const struct nest_statement *s = &n->statements.at[t->loop];
-    if ((s->kind != NEST_PAR && s->kind != NEST_FOLD) || !is_plain(n, s->body))
+    if ((s->kind != NEST_PAR && s->kind != NEST_FOLD) || !has_simple_loops(n, s->body))
         return;
     int64_t first = n->axes.at[s->axes[0]].extent;
     bool ends = t->at + 1 == body->statements.count;
     t->axis = s->axes[0];
     t->width = 1;
     if (s->kind == NEST_FOLD) {
-        bool is_sum = first == p->n && s->n_axes == 1 && is_plain(n, 0);
+        bool is_sum = first == p->n && s->n_axes == 1 && has_simple_loops(n, 0);
         t->kind = is_sum ? POINTS_FOLD : POINTS_OTHER;
     } else if (ends && first % p->n == 0 && (first == p->n || s->n_axes == 1)) {
         t->width = first / p->n;

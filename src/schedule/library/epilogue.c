@@ -239,7 +239,7 @@ uint32_t schedule_find_reader(const struct nest_program *p, uint32_t i, uint32_t
     return is_behind && schedule_keeps_operands(p, i, reader) ? reader : UINT32_MAX;
 }
 
-static bool is_plain(const struct nest_gemm *g)
+static bool is_one_matrix(const struct nest_gemm *g)
 {
     return g->batch[0] * g->batch[1] * g->batch[2] * g->batch[3] == 1 && g->ldc == g->n &&
            dtype_is_inexact(g->dtype);
@@ -249,7 +249,7 @@ static bool join_next(struct nest_program *p, uint32_t i)
 {
     struct nest_step *product = &p->steps.at[i];
     uint32_t m = product->memories[2];
-    if (!is_plain(&product->gemm))
+    if (!is_one_matrix(&product->gemm))
         return false;
     uint32_t reader = schedule_find_reader(p, i, m);
     if (reader == UINT32_MAX || p->steps.at[reader].kind != NEST_STEP_KERNEL)
