@@ -2,6 +2,7 @@
 // The threads of a block are coroutines: each runs until it waits for others.
 #include "fake_cuda/emulate.h"
 
+#include "base/dtype.h"
 #include "fake_cuda/device.h"
 #include "runtime/symbols.h"
 
@@ -342,9 +343,24 @@ void gpu_access(const char *at, uint32_t bytes, uint32_t element, uint32_t kind,
     }
 }
 
+// What LLVM calls to round to bf16 where the processor does not; its result is in the low half of a register of floats.
+static float in_low_half(uint16_t bits)
+{
+    uint32_t wide = bits;
+    float x;
+    memcpy(&x, &wide, sizeof x);
+    return x;
+}
+static float round_f32_to_bf16(float x) { return in_low_half(dtype_bf16_from_f32(x)); }
+static float round_f64_to_bf16(double x) { return in_low_half(dtype_bf16_from_f64(x)); }
+
 void *emulated_symbol(void *ctx, const char *name)
 {
     (void)ctx;
+    if (!strcmp(name, "__truncsfbf2"))
+        return (void *)(uintptr_t)round_f32_to_bf16;
+    if (!strcmp(name, "__truncdfbf2"))
+        return (void *)(uintptr_t)round_f64_to_bf16;
 #define SYMBOL(function)                                                                       \
     if (!strcmp(name, #function))                                                              \
         return (void *)(uintptr_t)function;
