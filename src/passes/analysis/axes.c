@@ -399,7 +399,8 @@ static void view_of_windows(struct axes *s, const struct ir_node *n, uint32_t i,
     const struct ir_graph *g = s->g;
     struct ir_type x = ir_type_of(g, ir_operand(g, n, 0));
     struct ir_type indices = ir_type_of(g, ir_operand(g, n, 1));
-    ir_id y = n->op == IR_gather ? n->out : ir_operand(g, n, 2);
+    bool is_update = ir_op_class((enum ir_op)n->op) == IR_CLASS_UPDATE;
+    ir_id y = is_update ? ir_operand(g, n, 2) : n->out;
     struct ir_window w = ir_window_of(g->module, n->attrs, x, indices, ir_type_of(g, y));
     struct atoms place = {0};
     for (int a = 0; a < w.index_rank; a++)
