@@ -25,7 +25,8 @@ enum { STAGES = 4, SIZES = 5, ROUNDS = 3 };
 static const char *const stages[STAGES] = {"trace", "simplify", "schedule", "code"};
 
 #define MOST_EXPONENT 1.15
-#define LEAST_SECONDS 0.03 // what is less is lost in the cost of any program
+// What is less, or than twice what the smallest program takes, is lost in the cost of any program.
+#define LEAST_SECONDS 0.03
 #define LEAST_BYTES (8 << 20)
 #define SLOW 4 // times the budget of time that a slow or busy machine may take
 #define NO_SCATTER                                                                             \
@@ -151,13 +152,13 @@ static void print_row(const struct growth_family *f, int n, const struct row *r)
 }
 
 static bool judge(const struct growth_family *f, const double *sizes, const double *seconds,
-                  const double *memory, double lines)
+                  const double *memory, double lines, const struct row *least)
 {
-    double of_time = exponent(sizes, seconds, LEAST_SECONDS);
+    double lost = fmax(LEAST_SECONDS, 2 * least->seconds);
+    double of_time = exponent(sizes, seconds, lost);
     double of_memory = exponent(sizes, memory, LEAST_BYTES);
     double bytes = fmax(0, memory[SIZES - 1] - memory[0] - LEAST_BYTES) / lines;
-    double microseconds =
-        1e6 * fmax(0, seconds[SIZES - 1] - seconds[0] - LEAST_SECONDS) / lines;
+    double microseconds = 1e6 * fmax(0, seconds[SIZES - 1] - seconds[0] - lost) / lines;
     bool fits = of_time <= MOST_EXPONENT && of_memory <= MOST_EXPONENT;
     bool has_budget = f->bytes && !getenv("JOT_DEVICE");
     bool is_cheap =
@@ -200,7 +201,7 @@ static bool grow(const struct growth_family *f, int largest, const struct row *l
     for (int i = 0; i < ROUNDS && !fits; i++) {
         if (!measure_all(f, sizes, seconds, memory, &lines, least))
             return false;
-        fits = judge(f, sizes, seconds, memory, lines);
+        fits = judge(f, sizes, seconds, memory, lines, least);
     }
     return fits;
 }
