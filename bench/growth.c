@@ -29,8 +29,8 @@ static const char *const stages[STAGES] = {"trace", "simplify", "schedule", "cod
 #define LEAST_SECONDS 0.03
 #define LEAST_BYTES (8 << 20)
 #define SLOW 4 // times the budget of time that a slow or busy machine may take
-#define NO_SCATTER                                                                             \
-    1.5 // times that again where code is longer: budgets are of a processor with AVX-512
+// Times that again where code is longer: budgets are of a processor with AVX-512.
+#define NO_SCATTER 1.5
 
 struct row {
     size_t lines[2], bytes[STAGES];
