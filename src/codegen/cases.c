@@ -144,6 +144,10 @@ static void lower_cases(struct cases *c, uint32_t at)
     struct cg_lowering *l = c->l;
     struct node *n = &c->nodes.at[at];
     if (n->branch) {
+        struct cg_value before[CG_CHUNKS];
+        unsigned k = 0;
+        for (struct cg_turn t = {0}; cg_turn_next(l, &t);)
+            before[k++] = l->values[n->predicate];
         for (unsigned is_true = 2; is_true-- > 0;) {
             LLVMValueRef known =
                 LLVMConstInt(LLVMInt1TypeInContext(l->module->context), is_true, 0);
@@ -154,6 +158,9 @@ static void lower_cases(struct cases *c, uint32_t at)
                 lower_constants(l, is_true ? n->branch->body : n->branch->other);
             lower_cases(c, is_true ? n->then : n->other);
         }
+        k = 0;
+        for (struct cg_turn t = {0}; cg_turn_next(l, &t);)
+            l->values[n->predicate] = before[k++];
         return;
     }
     n->out = arena_array(l->arena, struct cg_value, (size_t)c->root->n_results * CG_CHUNKS + 1);

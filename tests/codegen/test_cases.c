@@ -16,6 +16,7 @@ struct tree {
     struct nest_builder *b;
     jot_dtype dtype; // of the number
     nest_id x, y, z, number, row, point;
+    nest_id root; // the first predicate
     int n_cases;
 };
 
@@ -54,7 +55,9 @@ static void open_tree(struct tree *t, int64_t low, int64_t high, nest_id out[2])
     enum ir_op op = ops[nest_check_random() % 8 < 5 ? 0 : nest_check_random() % 4];
     int64_t at = low + (int64_t)(nest_check_random() % (uint64_t)(high - low));
     nest_id operands[2] = {t->number, constant(t, at + (op == IR_lt))};
-    nest_if_open(t->b, nest_op(t->b, op, JOT_BOOL, 2, operands, NULL));
+    nest_id predicate = nest_op(t->b, op, JOT_BOOL, 2, operands, NULL);
+    t->root = t->root == NEST_NONE ? predicate : t->root;
+    nest_if_open(t->b, predicate);
     // Numbers beside the one that is asked for are a tree that may ask for it again.
     int64_t last = op == IR_eq ? low : op == IR_ne ? high - 1 : at;
     open_tree(t, low, last, out);
@@ -71,7 +74,7 @@ static struct nest *tree_of(jot_dtype dtype, int64_t numbers)
     static struct nest_builder b;
     b = nest_builder_make(nest_check_arena, "tree");
     int64_t rows = numbers + 2 * BELOW;
-    struct tree t = {.b = &b, .dtype = dtype};
+    struct tree t = {.b = &b, .dtype = dtype, .root = NEST_NONE};
     t.x = nest_buffer(&b, "x", JOT_F32, POINTS + 8, NEST_IN);
     nest_id w = nest_buffer(&b, "w", JOT_F32, POINTS * rows, NEST_OUT);
     t.y = nest_buffer(&b, "y", JOT_F32, POINTS * rows, NEST_OUT);
@@ -94,7 +97,9 @@ static struct nest *tree_of(jot_dtype dtype, int64_t numbers)
         nest_load(&b, t.z, form(&b, 0, 1, (struct nest_term[]){AXIS(t.point, 1)}), NEST_NONE);
     nest_put(&b, w, to, nest_op(&b, IR_add, JOT_F32, 2, (nest_id[]){out[0], z}, NULL),
              NEST_NONE);
-    nest_put(&b, t.y, to, out[1], NEST_NONE);
+    // Behind the tree, what it asked first is what it was.
+    nest_id chosen = nest_op(&b, IR_select, JOT_F32, 3, (nest_id[]){t.root, out[1], z}, NULL);
+    nest_put(&b, t.y, to, chosen, NEST_NONE);
     nest_close_values(&b, 0, NULL);
     nest_close(&b, 0, NULL);
     return b.nest;
