@@ -269,7 +269,10 @@ enum cost_constant {
     COST_EXPANDED_STATE = 64,   // elements of its carries
     COST_EXPANDED_ROW = 256,    // of what such a lane puts
     COST_LANE_BYTES = 4 * 1024, // of locals of a lane
-    COST_ROWS = 4,              // of a lane that one loop leaves for another: worth one kernel
+    // Operations of a lane of a branch that is rather steps, where lanes are fewer than what a device has to run
+    // them: a core or a multiprocessor then takes longer than a branch of steps takes beside what its kernels do.
+    COST_BRANCH_OPS = 2 << 20,
+    COST_ROWS = 4, // of a lane that one loop leaves for another: worth one kernel
     COST_TAPE_OF_LANE = 32 << 10, // bytes that a lane keeps from loop to loop, and in tables
     COST_TAPE_OF_FEW = 256 << 10, // the same of one lane of the few that a core has at once
     COST_TAPE_OF_ALL = 16 << 20,  // of all lanes: more is expected to fall out of all caches

@@ -308,8 +308,35 @@ START_TEST(a_kernel_of_a_gpu_has_few_arrays)
 }
 END_TEST
 
+// One lane with a product of so many rows: a core or a block would make it alone while the others wait.
+START_TEST(branches_of_much_work_are_steps)
+{
+    static const int rows[] = {100, 100000};
+    for (int k = 0; k < 4; k++) {
+        struct strbuf b = strbuf_make(module->arena);
+        int n = rows[k / 2];
+        strbuf_printf(&b,
+                      "jot ir 1\nfunction @0(%%x: f32[%d,16]) {\n"
+                      "  %%y = dot_general %%x, %%x {lhs_contract=[0], rhs_contract=[0], "
+                      "lhs_batch=[], rhs_batch=[], precision=0} : f32[16,16]\n"
+                      "  return %%y\n}\nfunction @1(%%x: f32[%d,16]) {\n"
+                      "  %%z = const {data=0} : f32[]\n"
+                      "  %%y = broadcast_in_dim %%z {dims=[16, 16], axes=[]} : f32[16,16]\n"
+                      "  return %%y\n}\nfunction @2 f(%%i: i32[], %%x: f32[%d,16]) {\n"
+                      "  %%y = cond %%i, %%x {functions=[@0, @1]} : f32[16,16]\n"
+                      "  return %%y\n}\n",
+                      n, n, n);
+        struct schedule_options options = {.many_lanes = k % 2, .no_gemm = true};
+        struct nest_program *p;
+        require(pass_schedule(module->arena, graph(parse(b.text)), &options, &p));
+        ck_assert_int_eq(count_resident(p), n == rows[0]);
+    }
+}
+END_TEST
+
 static void add_tests(TCase *t)
 {
+    tcase_add_test(t, branches_of_much_work_are_steps);
     tcase_add_test(t, dear_factors_are_kept);
     tcase_add_test(t, a_kernel_of_a_gpu_has_few_arrays);
     tcase_add_loop_test(t, many_branches, 0, sizeof choices / sizeof *choices);

@@ -486,6 +486,15 @@ static int64_t most_kept(const struct schedule *s, const struct lanes *l, int64_
     return is_for_gpu(s) || all <= COST_TAPE_OF_ALL ? COST_TAPE_OF_LANE : COST_TAPE_OF_FEW;
 }
 
+// Whether a branch has much work for lanes that leave most of the device idle: kernels of its steps have all of it.
+static bool leaves_idle(const struct schedule *s, const struct ir_node *n,
+                        const struct resident *r, int64_t ops)
+{
+    int64_t lanes = axes_product(&r->lanes->space, r->lanes->lanes);
+    return n->op == IR_cond && !r->is_expanded && ops > COST_BRANCH_OPS &&
+           lanes < (is_for_gpu(s) ? COST_MULTIPROCESSORS : COST_CORES);
+}
+
 static const char *refusal(struct schedule *s, const struct ir_node *n, struct resident *r)
 {
     struct survey u = survey_of(s, r->lanes, n);
@@ -497,6 +506,8 @@ static const char *refusal(struct schedule *s, const struct ir_node *n, struct r
     bool is_short = may_loop ? u.ops <= COST_EXPANDED_OPS : !cost_is_too_much_code(u.ops);
     r->is_expanded = is_short && u.held <= COST_EXPANDED_STATE;
     r->code = u.code;
+    if (leaves_idle(s, n, r, u.ops))
+        refuse(&u, n, "too much work for so few lanes");
     if (!r->is_expanded && u.looped)
         refuse(&u, u.looped, "too much state for lanes that end by themselves");
     if (u.tape.all > most)
