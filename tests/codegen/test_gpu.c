@@ -110,6 +110,32 @@ START_TEST(negative_zeros_are_chosen_by_bits)
 }
 END_TEST
 
+// ptxas drops a negation of the three integers that it finds the maximum of at once.
+START_TEST(integers_are_negated_by_complement)
+{
+    static const char *const types[] = {"i32", "u32", "i16"};
+    for (int i = 0; i < 3; i++) {
+        char text[400];
+        snprintf(text, sizeof text,
+                 "kernel k(x: %s[192], y: out %s[64]) {\n"
+                 "  par i < 64 {\n"
+                 "    fold j < 3 {\n"
+                 "      %%0 = load x[3*i + j] : %s\n"
+                 "      %%1 = neg %%0 : %s\n"
+                 "      yield reduce_max %%1 free\n"
+                 "    } -> %%2 : %s\n"
+                 "    put y[i] = %%2\n"
+                 "  }\n"
+                 "}\n",
+                 types[i], types[i], types[i], types[i], types[i]);
+        const char *ptx = ptx_of(text);
+        ck_assert_int_eq(count(ptx, "neg.s"), 0);
+        ck_assert_int_eq(count(ptx, "not.b"), 3);
+        check_clean(ptx);
+    }
+}
+END_TEST
+
 #define CUMSUM(type, n)                                                                        \
     "kernel cumsum(x: " type "[" n "], y: out " type "[" n "]) {\n"                            \
     "  scan i < " n " reverse {\n"                                                             \
@@ -471,6 +497,7 @@ END_TEST
 static void add_tests(TCase *c)
 {
     tcase_add_test(c, maps_go_by_16_bytes);
+    tcase_add_test(c, integers_are_negated_by_complement);
     tcase_add_test(c, folds_in_folds);
     tcase_add_test(c, small_products_share_a_matrix);
     tcase_add_test(c, windows_go_by_elements);

@@ -23,6 +23,32 @@ static void choose_negative_zeros_by_bits(char *ptx)
     }
 }
 
+// ptxas (13.0 for one) makes one instruction of Hopper of the maximum or minimum of three integers of 16 or 32
+// bits, and drops the negation of the second.  It does not where a negation is a complement and one more.
+static char *negate_by_complement(struct arena *arena, const char *from)
+{
+    static const char negation[] = "\tneg.s";
+    enum { LONGEST = 32 }; // name of a register
+    size_t room = strlen(from) + 1;
+    for (const char *at = from; (at = strstr(at, negation)); at++)
+        room += strcspn(at, "\n") + LONGEST;
+    char *text = arena_allocate(arena, room), *to = text;
+    for (const char *at; (at = strstr(from, negation));) {
+        char result[LONGEST], operand[LONGEST];
+        int bits;
+        to = mempcpy(to, from, (size_t)(at - from));
+        from = at + strcspn(at, "\n");
+        if (sscanf(at, "\tneg.s%d \t%31[^,], %31[^;];", &bits, result, operand) == 3 &&
+            bits < 64)
+            to += sprintf(to, "\tnot.b%d \t%s, %s;\n\tadd.s%d \t%s, %s, 1;", bits, result,
+                          operand, bits, result, result);
+        else
+            to = mempcpy(to, at, (size_t)(from - at));
+    }
+    strcpy(to, from);
+    return text;
+}
+
 // The first architecture whose kernels can begin before those in front of them are done.
 #define EARLY_ARCHITECTURE 90
 
@@ -105,6 +131,7 @@ char *gpu_finish_text(struct arena *arena, const char *target, const char *ptx)
         add_waits(ptx, text);
     else
         strcpy(text, ptx);
+    text = negate_by_complement(arena, text);
     choose_negative_zeros_by_bits(text);
     drop_call_numbers(text);
     if (!strstr(text, GPU_STREAMS "("))
