@@ -23,8 +23,8 @@ static void choose_negative_zeros_by_bits(char *ptx)
     }
 }
 
-// ptxas (13.0 for one) makes one instruction of Hopper of the maximum or minimum of three integers of 16 or 32
-// bits, and drops the negation of the second.  It does not where a negation is a complement and one more.
+// ptxas (13.0 for one) makes one instruction of Hopper of the maximum or minimum of three signed integers of 16 or
+// 32 bits, and drops the negation of the second.  It keeps it where a negation is a complement and one more.
 static char *negate_by_complement(struct arena *arena, const char *from)
 {
     static const char negation[] = "\tneg.s";
