@@ -16,6 +16,8 @@ struct rt_segment;
 struct rt_while;
 struct rt_raw_kernel;
 struct rt_routine_call;
+struct rt_ahead;
+struct rt_ahead_calls;
 struct rt_blocks;
 struct rt_together;
 struct collective;
@@ -51,10 +53,10 @@ struct rt_device_type {
     jot_status (*assemble)(jot_device *device, const void *object, size_t size, void **out,
                            size_t *out_size);
 
-    // Opens what products need, which takes long, on a thread beside what the caller does: once, and true says that
-    // end_products is to be called, which waits for it.  NULL where there is nothing to open.
-    bool (*begin_products)(jot_device *device);
-    void (*end_products)(jot_device *device);
+    // Opens what calls of libraries need, which takes long, on threads beside what the caller does; `calls` stay until
+    // the end, which waits for them.  May give NULL, which the end takes.  NULL where there is nothing to open.
+    struct rt_ahead *(*begin_ahead)(jot_device *device, const struct rt_ahead_calls *calls);
+    void (*end_ahead)(struct rt_ahead *ahead);
 
     // Programs (steps.h).  `prepare` comes before each run, `bind` once for each kernel and
     // product.

@@ -43,6 +43,17 @@ struct rt_routine {
 #include "runtime/host/routines.def"
 #undef ROUTINE
 
+// What a program that is not made yet will call (rt_device_type.begin_ahead).
+struct rt_ahead_call {
+    const char *name;
+    struct rt_routine_call call;
+};
+struct rt_ahead_calls {
+    bool has_products;
+    uint32_t count;
+    struct rt_ahead_call *at;
+};
+
 // Of the host; NULL when there is none.
 const struct rt_routine *rt_routine_find(const char *name);
 

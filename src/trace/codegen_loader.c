@@ -90,14 +90,18 @@ static jot_status load(void)
     return JOT_OK;
 }
 
-jot_status codegen_run(const struct cg_request *request, struct cg_response *out)
+jot_status codegen_open(void)
 {
     pthread_mutex_lock(&lock);
     jot_status status = load();
-    if (status == JOT_OK)
-        atomic_fetch_add(&inside, 1);
     pthread_mutex_unlock(&lock);
-    JOT_TRY(status);
+    return status;
+}
+
+jot_status codegen_run(const struct cg_request *request, struct cg_response *out)
+{
+    JOT_TRY(codegen_open());
+    atomic_fetch_add(&inside, 1);
     entry(request, out);
     atomic_fetch_sub(&inside, 1);
     return JOT_OK;

@@ -8,6 +8,8 @@
 
 #include <stdbool.h>
 
+// Loads the code generator, where it is not loaded yet.
+jot_status codegen_open(void);
 // Runs the code generator, which is loaded once a process.  JOT_ERR_LIBRARY when there is none, or one
 // that was built from other sources than libjot.
 jot_status codegen_run(const struct cg_request *request, struct cg_response *out);

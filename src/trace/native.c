@@ -14,6 +14,7 @@
 #include "runtime/distributed.h"
 #include "runtime/frames.h"
 #include "runtime/program.h"
+#include "runtime/routine.h"
 #include "runtime/stack.h"
 #include "schedule/pipeline.h"
 #include "schedule/schedule.h"
@@ -110,29 +111,67 @@ jot_status native_schedule(struct native_program *p, struct arena *arena,
     return pass_schedule(arena, ir_function(p->module, p->function), &options, out);
 }
 
+// Whether the code generator runs in a process of its own.
+static bool is_apart(const struct native_program *p)
+{
+    return codegen_is_process(&p->codegen) || codegen_is_left();
+}
+
 static jot_status ask_code_generator(const struct native_program *p,
                                      const struct cg_request *request, struct cg_response *out)
 {
-    if (codegen_is_process(&p->codegen) || codegen_is_left())
+    if (is_apart(p))
         return codegen_process(request, &p->codegen, out);
     return codegen_run(request, out);
 }
 
-static bool has_products(const struct nest_program *n)
+static struct rt_routine_call call_of(const struct nest_program *n, const struct nest_step *s)
 {
-    for (uint32_t i = 0; i < n->steps.count; i++)
-        if (n->steps.at[i].kind == NEST_STEP_GEMM)
-            return true;
-    return false;
+    struct rt_routine_call c = {.params = s->params,
+                                .param_count = s->n_params,
+                                .operand_count = s->n_memories,
+                                .read_count = s->n_reads};
+    for (uint32_t i = 0; i < s->n_memories; i++) {
+        const struct nest_memory *m = &n->memories.at[s->memories[i]];
+        c.bytes[i] =
+            (uint64_t)(s->ranges ? s->ranges[i].count : m->count) * jot_dtype_size(m->dtype);
+    }
+    return c;
+}
+
+// The calls of libraries that the program has.
+static struct rt_ahead_calls *list_calls(struct arena *arena, const struct nest_program *n)
+{
+    struct rt_ahead_calls *all = arena_new(arena, struct rt_ahead_calls);
+    *all = (struct rt_ahead_calls){
+        .at = arena_array(arena, struct rt_ahead_call, n->steps.count + 1)};
+    for (uint32_t i = 0; i < n->steps.count; i++) {
+        const struct nest_step *s = &n->steps.at[i];
+        all->has_products |= s->kind == NEST_STEP_GEMM;
+        if (s->kind == NEST_STEP_LIBRARY && s->n_memories <= RT_ROUTINE_MOST)
+            all->at[all->count++] = (struct rt_ahead_call){s->text, call_of(n, s)};
+    }
+    return all;
+}
+
+// The dynamic linker loads one library at a time, and those of products take longest: the code generator comes first.
+static struct rt_ahead *begin_ahead(const struct native_program *p, struct arena *arena,
+                                    const struct nest_program *nests)
+{
+    if (!p->device->type->begin_ahead)
+        return NULL;
+    if (!is_apart(p))
+        codegen_open();
+    return p->device->type->begin_ahead(p->device, list_calls(arena, nests));
 }
 
 jot_status native_generate(struct native_program *p, struct arena *arena, unsigned want,
-                           bool *out_begins, struct cg_response *out)
+                           struct rt_ahead **out_ahead, struct cg_response *out)
 {
     struct nest_program *nests;
     JOT_TRY(native_schedule(p, arena, &nests));
-    if (out_begins && p->device->type->begin_products && has_products(nests))
-        *out_begins = p->device->type->begin_products(p->device);
+    if (out_ahead)
+        *out_ahead = begin_ahead(p, arena, nests);
     struct strbuf text = strbuf_make(arena);
     nest_program_print(&text, nests);
     char target[TARGET];
@@ -265,36 +304,39 @@ static jot_status load_cached(struct native_program *p, struct hash128 key,
     return JOT_OK;
 }
 
-// What the code generator gave, as the device loads it.
-static jot_status use(struct native_program *p, struct hash128 key, bool is_portable,
-                      const struct cg_response *r, struct rt_text *report)
+// What the code generator gave, as the device loads it; *assembled is to be released.
+static jot_status assemble(const struct native_program *p, const struct cg_response *r,
+                           struct code *out, void **assembled)
 {
-    struct code c = {r->object, r->plan, r->object_size, r->plan_size};
-    void *assembled = NULL;
-    if (p->device->type->assemble) {
-        JOT_TRY(p->device->type->assemble(p->device, r->object, r->object_size, &assembled,
-                                          &c.object_size));
-        c.object = assembled;
-    }
-    jot_status status = load(p, &c);
-    if (status == JOT_OK && is_portable)
-        store(key, &c, report);
-    memory_release(assembled);
-    return status;
+    *out = (struct code){r->object, r->plan, r->object_size, r->plan_size};
+    if (!p->device->type->assemble)
+        return JOT_OK;
+    JOT_TRY(p->device->type->assemble(p->device, r->object, r->object_size, assembled,
+                                      &out->object_size));
+    out->object = *assembled;
+    return JOT_OK;
 }
 
 static jot_status make(struct native_program *p, struct arena *arena, bool is_kept,
                        struct rt_text *report)
 {
     struct cg_response r;
-    bool begins = false;
-    jot_status status = native_generate(p, arena, 0, &begins, &r);
-    if (status == JOT_OK) {
-        status = use(p, native_key(p), is_kept, &r, report);
+    struct code c;
+    struct rt_ahead *ahead = NULL;
+    void *assembled = NULL;
+    jot_status status = native_generate(p, arena, 0, &ahead, &r);
+    bool is_generated = status == JOT_OK;
+    if (is_generated)
+        status = assemble(p, &r, &c, &assembled);
+    if (ahead)
+        p->device->type->end_ahead(ahead);
+    if (status == JOT_OK)
+        status = load(p, &c);
+    if (status == JOT_OK && is_kept)
+        store(native_key(p), &c, report);
+    memory_release(assembled);
+    if (is_generated)
         r.release(&r);
-    }
-    if (begins)
-        p->device->type->end_products(p->device);
     return status;
 }
 

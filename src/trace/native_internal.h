@@ -36,10 +36,10 @@ struct native_program {
 struct hash128 native_key(const struct native_program *p);
 jot_status native_schedule(struct native_program *p, struct arena *arena,
                            struct nest_program **out);
-// What the code generator makes of it, and of its texts those of `want` (codegen/codegen.h).  out_begins, which
-// may be NULL: whether the device's end_products is to be called.
+// What the code generator makes of it, and of its texts those of `want` (codegen/codegen.h).  out_ahead, unless it is
+// NULL: what the device's end_ahead is to be called with, which takes NULL.
 jot_status native_generate(struct native_program *p, struct arena *arena, unsigned want,
-                           bool *out_begins, struct cg_response *out);
+                           struct rt_ahead **out_ahead, struct cg_response *out);
 // Prints the stages that JOT_DUMP asks for.
 void native_dump(struct native_program *p, struct arena *arena);
 // Compiles and loads the program, and keeps it nowhere else.

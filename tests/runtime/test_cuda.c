@@ -2,6 +2,7 @@
 // Devices and arrays over the driver of fake_cuda, and what is said where there is no driver.
 #include "cuda_support.h"
 #include "runtime/cuda/device.h"
+#include "runtime/routine.h"
 #include "support/suite.h"
 
 #include <math.h>
@@ -248,23 +249,38 @@ START_TEST(goes_on_when_memory_is_out)
 }
 END_TEST
 
-START_TEST(opens_the_library_of_products_ahead)
+START_TEST(opens_ahead_what_calls_need)
 {
     use_fake("FAKE_CUDA_COUNT", "1");
     jot_device *device = jot_cuda(0);
     const struct cuda_device *d = cuda_device_of(device);
     OK(jot_device_check(device));
+    struct rt_ahead_calls none = {0}, products = {.has_products = true};
+    ck_assert_ptr_null(device->type->begin_ahead(device, &none));
+    device->type->end_ahead(NULL);
     ck_assert_ptr_null(d->blas);
-    ck_assert(device->type->begin_products(device));
-    device->type->end_products(device);
+    device->type->end_ahead(device->type->begin_ahead(device, &products));
     ck_assert_ptr_nonnull(d->blas);
-    ck_assert(!device->type->begin_products(device)); // once
+    // Sizes that are not the routine's do nothing: what loads the program says so.
+    int64_t params[] = {JOT_F32, 1, 100, 1, JOT_F32};
+    struct rt_ahead_call sort = {"sort",
+                                 {.params = params,
+                                  .param_count = 5,
+                                  .operand_count = 2,
+                                  .read_count = 1,
+                                  .bytes = {400, 300}}};
+    struct rt_ahead_calls sorts = {.count = 1, .at = &sort};
+    device->type->end_ahead(device->type->begin_ahead(device, &sorts));
+    ck_assert_ptr_null(d->own_modules);
+    sort.call.bytes[1] = 400;
+    device->type->end_ahead(device->type->begin_ahead(device, &sorts));
+    ck_assert_ptr_nonnull(d->own_modules);
 }
 END_TEST
 
 static void add_tests(TCase *tests)
 {
-    tcase_add_test(tests, opens_the_library_of_products_ahead);
+    tcase_add_test(tests, opens_ahead_what_calls_need);
     tcase_add_test(tests, names_a_missing_driver);
     tcase_add_loop_test(tests, tells_links, 0, 2);
     tcase_add_test(tests, names_an_old_driver);

@@ -429,31 +429,16 @@ static void choose_once(struct cuda_device *d)
     cuda_gemm_forget(p);
 }
 
-// What goes wrong is said where a product needs it.
-static void *open_ahead(void *arg)
+void cuda_gemm_open(struct cuda_device *d)
 {
-    struct cuda_device *d = arg;
-    if (cuda_enter(d) != JOT_OK)
-        return NULL;
-    if (open_library(d) == JOT_OK)
-        choose_once(d);
-    cuda_leave();
-    return NULL;
-}
-
-bool cuda_begin_products(jot_device *device)
-{
-    struct cuda_device *d = cuda_device_of(device);
+    if (open_library(d) != JOT_OK)
+        return;
     pthread_mutex_lock(&d->blas_lock);
-    bool begins = !d->blas && !d->is_opened_ahead;
-    d->is_opened_ahead |= begins;
+    bool is_first = !d->has_chosen;
+    d->has_chosen = true;
     pthread_mutex_unlock(&d->blas_lock);
-    return begins && pthread_create(&d->opener, NULL, open_ahead, d) == 0;
-}
-
-void cuda_end_products(jot_device *device)
-{
-    pthread_join(cuda_device_of(device)->opener, NULL);
+    if (is_first)
+        choose_once(d);
 }
 
 // ---- Running

@@ -54,8 +54,7 @@ struct cuda_device {
     pthread_mutex_t capture_lock;
     cublasLtHandle_t blas; // NULL until the first product
     pthread_mutex_t blas_lock;
-    bool is_opened_ahead; // under the lock
-    pthread_t opener;
+    bool has_chosen; // cuBLASLt, once; under the lock
 
     // Of routines: one call of a library at a time, for what streams and workspaces its handle has.
     pthread_mutex_t routine_lock;
@@ -151,8 +150,10 @@ jot_status cuda_copy(jot_device *to_device, void *to, jot_device *from_device, c
                      size_t bytes);
 jot_status cuda_clear(jot_device *device, void *block, size_t bytes);
 
-bool cuda_begin_products(jot_device *device);
-void cuda_end_products(jot_device *device);
+struct rt_ahead *cuda_begin_ahead(jot_device *device, const struct rt_ahead_calls *calls);
+void cuda_end_ahead(struct rt_ahead *ahead);
+// Opens cuBLASLt and has it choose once, in the context.
+void cuda_gemm_open(struct cuda_device *d);
 jot_status cuda_assemble(jot_device *device, const void *object, size_t size, void **out,
                          size_t *out_size);
 jot_status cuda_load(struct rt_program *program, const void *object, size_t size);

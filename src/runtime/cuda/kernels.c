@@ -6,8 +6,12 @@
 #include "base/status.h"
 #include "runtime/raw_kernel.h"
 
+#include <assert.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
+
+#define KERNELS_MOST 16 // of one call
 
 // What the sources of all files are written in.
 static const char language[] =
@@ -73,25 +77,18 @@ struct cuda_module {
     CUmodule module;
 };
 
-// Whether the piece has one of the kernels, or is for all of them.
-static bool is_needed(const char *piece, const char *names)
+// Whether the piece has the kernel, or is for all of them.
+static bool is_needed(const char *piece, const char *name)
 {
-    while (*names) {
-        char text[80];
-        int length = (int)strcspn(names, " ");
-        snprintf(text, sizeof text, "NAMED(%.*s)(", length, names);
-        if (strstr(piece, text))
-            return true;
-        names += length + (names[length] == ' ');
-    }
-    return !strstr(piece, "KERNEL(");
+    char text[80];
+    snprintf(text, sizeof text, "NAMED(%s)(", name);
+    return strstr(piece, text) || !strstr(piece, "KERNEL(");
 }
 
 static struct rt_raw_kernel *make_source(const char *words, const char *const *source,
-                                         const char *names, const char *suffix)
+                                         const char *name, const char *suffix)
 {
-    int first = (int)strcspn(names, " ");
-    size_t room = strlen(language) + strlen(words) + strlen(names) + strlen(suffix) + 8;
+    size_t room = strlen(language) + strlen(words) + strlen(name) + strlen(suffix) + 8;
     for (int i = 0; source[i]; i++)
         room += strlen(source[i]);
     struct rt_raw_kernel *k = memory_allocate_zeroed(sizeof *k + room);
@@ -99,74 +96,136 @@ static struct rt_raw_kernel *make_source(const char *words, const char *const *s
         return NULL;
     // The empty options are in front.
     k->name = 1;
-    k->source =
-        1 + (uint32_t)snprintf(k->text + 1, room - 1, "%.*s%s", first, names, suffix) + 1;
+    k->source = 1 + (uint32_t)snprintf(k->text + 1, room - 1, "%s%s", name, suffix) + 1;
     size_t at = k->source;
     at += (size_t)snprintf(k->text + at, room - at, "%s%s", language, words);
     for (int i = 0; source[i]; i++)
-        if (is_needed(source[i], names))
+        if (is_needed(source[i], name))
             at += (size_t)snprintf(k->text + at, room - at, "%s", source[i]);
     return k;
 }
 
-static jot_status load(struct cuda_device *d, const struct rt_raw_kernel *k, CUmodule *out)
-{
+// The module of one kernel, compiled on any thread.
+struct making {
+    struct rt_raw_kernel *kernel; // NULL for one that is there
+    char name[64];                // with its suffix
+    struct hash128 key;
     char arch[32];
-    void *code;
+    void *code; // of memory_allocate
     size_t size;
-    CUfunction first;
-    snprintf(arch, sizeof arch, "-arch=sm_%d%d", d->major, d->minor);
-    JOT_TRY(cuda_raw_compile(k, arch, &code, &size));
-    jot_status status = cuda_raw_load(d, code, size, out, &first);
-    memory_release(code);
-    return status;
+    jot_status status;
+    char fault[600];
+};
+
+static void *compile(void *arg)
+{
+    struct making *m = arg;
+    m->status = cuda_raw_compile(m->kernel, m->arch, &m->code, &m->size);
+    if (m->status != JOT_OK)
+        snprintf(m->fault, sizeof m->fault, "%s", jot_error_message());
+    return NULL;
+}
+
+// Those that are not there, side by side.
+static void compile_all(struct making *all, int n)
+{
+    pthread_t threads[KERNELS_MOST];
+    bool is_apart[KERNELS_MOST] = {false};
+    for (int i = 0; i < n; i++) {
+        if (!all[i].kernel)
+            continue;
+        is_apart[i] = i + 1 < n && pthread_create(&threads[i], NULL, compile, &all[i]) == 0;
+        if (!is_apart[i])
+            compile(&all[i]);
+    }
+    for (int i = 0; i < n; i++)
+        if (is_apart[i])
+            pthread_join(threads[i], NULL);
 }
 
 // Under the lock.
-static jot_status find_module(struct cuda_device *d, const struct rt_raw_kernel *k,
-                              CUmodule *out)
+static struct cuda_module *find_module(const struct cuda_device *d, struct hash128 key)
 {
-    struct hash128 key = hash128_bytes(k->text + k->source, strlen(k->text + k->source));
-    for (struct cuda_module *m = d->own_modules; m; m = m->next)
-        if (!memcmp(&m->key, &key, sizeof key)) {
-            *out = m->module;
-            return JOT_OK;
-        }
-    struct cuda_module *m = memory_allocate_zeroed(sizeof *m);
+    struct cuda_module *m = d->own_modules;
+    while (m && memcmp(&m->key, &key, sizeof key) != 0)
+        m = m->next;
+    return m;
+}
+
+static jot_status prepare(struct cuda_device *d, const char *words, const char *const *source,
+                          const char *name, const char *suffix, struct making *out)
+{
+    struct rt_raw_kernel *k = make_source(words, source, name, suffix);
+    if (!k)
+        return status_out_of_memory();
+    *out = (struct making){
+        .kernel = k, .key = hash128_bytes(k->text + k->source, strlen(k->text + k->source))};
+    snprintf(out->name, sizeof out->name, "%s%s", name, suffix);
+    snprintf(out->arch, sizeof out->arch, "-arch=sm_%d%d", d->major, d->minor);
+    if (find_module(d, out->key)) {
+        memory_release(k);
+        out->kernel = NULL;
+    }
+    return JOT_OK;
+}
+
+// Under the lock: another thread may have compiled it meanwhile.
+static jot_status find_or_load(struct cuda_device *d, const struct making *k, CUfunction *out)
+{
+    struct cuda_module *m = find_module(d, k->key);
+    if (m)
+        return cuda_status(d, cuda.driver.cuModuleGetFunction(out, m->module, k->name),
+                           "finding a kernel");
+    if (k->status != JOT_OK) // JOT_ERR_ARGUMENT: NVRTC could not compile it
+        return status_fail(k->status == JOT_ERR_ARGUMENT ? JOT_ERR_LIBRARY : k->status, "%s",
+                           k->fault);
+    m = memory_allocate_zeroed(sizeof *m);
     if (!m)
         return status_out_of_memory();
-    jot_status status = load(d, k, &m->module);
+    jot_status status = cuda_raw_load(d, k->code, k->size, &m->module, out);
     if (status != JOT_OK) {
         memory_release(m);
         return status;
     }
-    m->key = key;
+    m->key = k->key;
     m->next = d->own_modules;
     d->own_modules = m;
-    *out = m->module;
     return JOT_OK;
+}
+
+static jot_status prepare_all(struct cuda_device *d, const char *words,
+                              const char *const *source, const char *names, const char *suffix,
+                              struct making *all, int *out_n)
+{
+    jot_status status = JOT_OK;
+    char name[64];
+    pthread_mutex_lock(&d->routine_lock);
+    for (*out_n = 0; *names && status == JOT_OK; ++*out_n) {
+        int length = (int)strcspn(names, " ");
+        assert(*out_n < KERNELS_MOST);
+        snprintf(name, sizeof name, "%.*s", length, names);
+        status = prepare(d, words, source, name, suffix, &all[*out_n]);
+        names += length + (names[length] == ' ');
+    }
+    pthread_mutex_unlock(&d->routine_lock);
+    return status;
 }
 
 jot_status cuda_kernels_get(struct cuda_device *d, const char *words, const char *const *source,
                             const char *names, const char *suffix, CUfunction *out)
 {
-    struct rt_raw_kernel *k = make_source(words, source, names, suffix);
-    CUmodule module;
-    if (!k)
-        return status_out_of_memory();
+    struct making all[KERNELS_MOST] = {0};
+    int n;
+    jot_status status = prepare_all(d, words, source, names, suffix, all, &n);
+    if (status == JOT_OK)
+        compile_all(all, n);
     pthread_mutex_lock(&d->routine_lock);
-    jot_status status = find_module(d, k, &module);
+    for (int i = 0; i < n && status == JOT_OK; i++)
+        status = find_or_load(d, &all[i], &out[i]);
     pthread_mutex_unlock(&d->routine_lock);
-    memory_release(k);
-    if (status == JOT_ERR_ARGUMENT) // NVRTC could not compile it
-        status = JOT_ERR_LIBRARY;
-    while (status == JOT_OK && *names) {
-        char name[64];
-        int length = (int)strcspn(names, " ");
-        snprintf(name, sizeof name, "%.*s%s", length, names, suffix);
-        status = cuda_status(d, cuda.driver.cuModuleGetFunction(out++, module, name),
-                             "finding a kernel");
-        names += length + (names[length] == ' ');
+    for (int i = 0; i < n; i++) {
+        memory_release(all[i].kernel);
+        memory_release(all[i].code);
     }
     return status;
 }

@@ -15,9 +15,9 @@
 #define KERNELS_WORD(word, value) "#define " #word " " #value "\n"
 
 // The functions of the source that have the names, with spaces in between, each with the suffix; what
-// words define goes in front of it.  The source is in pieces up to a NULL: compiled are those
-// that have one of the functions, and those without any.  In the context.  JOT_ERR_LIBRARY
-// without NVRTC.
+// words define goes in front of it.  The source is in pieces up to a NULL: compiled for a function are
+// that which has it and those without any, for several of them side by side.  In the context.
+// JOT_ERR_LIBRARY without NVRTC.
 jot_status cuda_kernels_get(struct cuda_device *d, const char *words, const char *const *source,
                             const char *names, const char *suffix, CUfunction *out);
 

@@ -63,6 +63,17 @@ jot_status cuda_routine_bind(struct rt_program *program, const char *name,
     return status;
 }
 
+void cuda_routine_open(struct cuda_device *d, const char *name,
+                       const struct rt_routine_call *call)
+{
+    const struct rt_routine *routine = rt_routine_find(name);
+    struct rt_bound_step step = {0};
+    if (routine && call->param_count >= 2 && call->params[1] >= 0 &&
+        routine->check(call) == JOT_OK)
+        bind(d, name, call, &step);
+    cuda_routine_forget(step.own);
+}
+
 void cuda_routine_forget(struct cuda_routine *r)
 {
     while (r) {

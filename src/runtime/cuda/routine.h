@@ -25,6 +25,10 @@ struct cuda_routine {
 #include "base/gpu_routines.def"
 #undef ROUTINE
 
+// Has what the call needs opened, compiled and kept by the device, in the context.
+void cuda_routine_open(struct cuda_device *d, const char *name,
+                       const struct rt_routine_call *call);
+
 // The routines of many matrices that a block or a part of a warp can hold; NULL for others.
 jot_status cuda_small_qr_bind(struct cuda_device *d, const struct rt_routine_call *call,
                               struct cuda_routine **out);
