@@ -201,7 +201,7 @@ static unsigned lanes_of_row(const struct map_gpu *m, const struct nest *n,
     if (n->threads[NEST_COLUMNS])
         return 1;
     if (row->lanes && row->length == nest_extent(n, s) &&
-        n->axes.at[axis].extent % row->lanes == 0)
+        n->axes.at[axis].extent % row->lanes == 0 && map_may_have_lanes(m, s, axis))
         return row->lanes;
     if (s->kind == NEST_FOLD)
         return map_row_make(m, s, group).lanes;

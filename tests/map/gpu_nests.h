@@ -54,6 +54,12 @@ static const struct gpu_nest {
      KERNEL(MAP("i < 1048576", "i", "i")),
      false,
      {") block 256 price ", "par @thread i < 1048576 @vector 4 {"}},
+    {"a loop as long as the row beside it, whose elements do not go side by side: one",
+     KERNEL("  map i < 33026 {\n    %10 = load x[i] : f32\n    scan j < 1 {\n"
+            "      yield reduce_sum %10 serial -> %11 : f32\n      put y[i + 1] = %11\n    }\n"
+            "  }\n" SUM("k < 33026", "x[k]", "%1") "  put y[0] = %1\n"),
+     false,
+     {"map @thread i < 33026 {", "fold @thread k < 33026 @vector 2 "}},
     {"few points: one",
      KERNEL(MAP("i < 1000", "i", "i")),
      false,
