@@ -313,6 +313,25 @@ START_TEST(loops_are_not_written_out)
 }
 END_TEST
 
+// Of steps that are long the assembler is to write out no more than one.
+START_TEST(long_steps_stay_loops)
+{
+    for (int is_long = 0; is_long < 2; is_long++) {
+        struct strbuf text = strbuf_make(arena);
+        strbuf_add(&text, "kernel k(x: f32[4096], y: out f32[4096]) {\n  par i < 4096 {\n"
+                          "    %0 = load x[i] : f32\n    seq j < 100 carry %1 = %0 {\n");
+        int n = is_long ? 150 : 10;
+        for (int i = 1; i <= n; i++)
+            strbuf_printf(&text, "      %%%d = fma %%%d, %%0, %%%d : f32\n", i + 1, i, i);
+        strbuf_printf(&text, "      yield %%%d\n    } -> %%%d\n    put y[i] = %%%d\n  }\n}\n",
+                      n + 1, n + 2, n + 2);
+        const char *ptx = ptx_of(text.text);
+        ck_assert_int_eq(count(ptx, "nounroll"), is_long);
+        check_assembles(ptx);
+    }
+}
+END_TEST
+
 // Of a row of dear elements a thread has few at once, and takes its two blocks in a loop.
 START_TEST(few_dear_elements_are_written_out)
 {
@@ -462,6 +481,7 @@ static void add_tests(TCase *c)
     tcase_add_test(c, dear_terms_are_computed_first);
     tcase_add_test(c, long_terms_have_registers);
     tcase_add_test(c, loops_are_not_written_out);
+    tcase_add_test(c, long_steps_stay_loops);
     tcase_add_test(c, few_dear_elements_are_written_out);
     tcase_add_test(c, short_columns_are_of_warps);
     tcase_add_test(c, sums_are_shared_out);

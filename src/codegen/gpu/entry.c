@@ -20,6 +20,8 @@
 #include <string.h>
 
 #define MOST_LOCAL (512 * 1024) // of a thread; a kernel with more is not started
+// Instructions: the turns of a shorter loop go side by side, if the assembler writes them out.
+#define LONG_LOOP 128
 
 static void set_attribute(struct cg_lowering *l, unsigned parameter, const char *name,
                           uint64_t value)
@@ -159,8 +161,35 @@ static void keep_loop(const struct cg_lowering *l, LLVMBasicBlockRef last)
                     LLVMGetMDKindIDInContext(c, "llvm.loop", 9), LLVMMetadataAsValue(c, loop));
 }
 
+static unsigned count_instructions(LLVMBasicBlockRef b)
+{
+    unsigned n = 0;
+    for (LLVMValueRef i = LLVMGetFirstInstruction(b); i; i = LLVMGetNextInstruction(i))
+        n++;
+    return n;
+}
+
+static void keep_long_loops(const struct cg_lowering *l)
+{
+    unsigned n = LLVMCountBasicBlocks(l->frame.function);
+    LLVMBasicBlockRef *blocks = arena_array(l->arena, LLVMBasicBlockRef, n);
+    unsigned *before = arena_array(l->arena, unsigned, n + 1); // instructions up to a block
+    LLVMGetBasicBlocks(l->frame.function, blocks);
+    for (unsigned i = 0; i < n; i++)
+        before[i + 1] = before[i] + count_instructions(blocks[i]);
+    for (unsigned last = 0; last < n; last++) {
+        LLVMValueRef end = LLVMGetBasicBlockTerminator(blocks[last]);
+        unsigned targets = LLVMIsABranchInst(end) ? LLVMGetNumSuccessors(end) : 0;
+        for (unsigned first = 0; targets && before[last + 1] - before[first] >= LONG_LOOP;
+             first++)
+            for (unsigned k = 0; k < targets; k++)
+                if (LLVMGetSuccessor(end, k) == blocks[first])
+                    keep_loop(l, blocks[last]);
+    }
+}
+
 // A block that ends no loop is not asked.
-static void keep_loops(const struct cg_lowering *l)
+static void keep_all_loops(const struct cg_lowering *l)
 {
     LLVMBasicBlockRef b;
     for (b = LLVMGetFirstBasicBlock(l->frame.function); b; b = LLVMGetNextBasicBlock(b)) {
@@ -175,7 +204,9 @@ void gpu_function_close(struct cg_lowering *l, struct cg_kernel_step *step)
     struct cg_gpu *g = l->gpu;
     LLVMBuildRetVoid(l->m.b);
     if (g->function.keeps_loops)
-        keep_loops(l);
+        keep_all_loops(l);
+    else
+        keep_long_loops(l);
     step->block = g->block;
     step->scratch_bytes = g->function.shared_bytes * (g->columns ? 1 : g->block / g->group);
     if (step->scratch_bytes > GPU_MOST_SHARED)
