@@ -4,13 +4,15 @@
 // Loops of independent points are split over chunks of one of their axes, a function for each.  A fold at the top is
 // split over its blocks: each chunk leaves the results of its blocks in memory, and a
 // second function of one chunk combines them in the fixed tree and goes on with what follows, so
-// the bits do not depend on how many threads there are.  Anything else is one function, run once.
+// the bits do not depend on how many threads there are.  So is a fold in a loop of few points (fold_shared.c).
+// Anything else is one function, run once.
 #include "codegen/kernel.h"
 #include "codegen/access.h"
 #include "codegen/accumulate.h"
 #include "codegen/contiguous.h"
 #include "codegen/emit.h"
 #include "codegen/fold.h"
+#include "codegen/fold_shared.h"
 #include "codegen/loop.h"
 #include "codegen/lower.h"
 #include "codegen/memory.h"
@@ -29,6 +31,7 @@
 #include <string.h>
 
 #define MAX_CHUNKS 64
+#define FEW_CHUNKS 16 // fewer than a processor has cores
 
 static bool is_loop(enum nest_kind kind)
 {
@@ -238,37 +241,28 @@ static void lower_loops(struct cg_lowering *l, const struct nest_block *body, in
     l->failure = at.failure;
 }
 
-// Bytes of one row of the results of an accumulator.
-static uint64_t result_bytes(const struct cg_accumulator *a, int64_t rows)
+static LLVMValueRef results_of_blocks(struct cg_lowering *l)
 {
-    uint64_t elements = (uint64_t)(rows * a->count);
-    uint64_t bytes = elements * dtype_get(dtype_real(a->dtype))->bytes;
-    bytes = (bytes + 63) / 64 * 64;
-    if (dtype_is_complex(a->dtype))
-        bytes *= 2;
-    return bytes + (ir_is_arg(a->op) ? (elements * 8 + 63) / 64 * 64 : 0);
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < l->nest->buffers.count; i++)
+        n += l->nest->buffers.at[i].role != NEST_LOCAL;
+    return operand(l, n);
 }
 
-// Results of all blocks in the memory of the step, one accumulator after the other.
-static uint64_t lay_out_results(struct cg_lowering *l, struct cg_fold_plan *p,
-                                LLVMValueRef memory)
+// The function of one chunk that follows one of blocks.
+static struct cg_lowering begin_end(const struct cg_lowering *blocks, const struct nest *nest,
+                                    int number, struct cg_kernel *out)
 {
-    uint64_t at = 0;
-    LLVMTypeRef byte = l->module->i8;
-    for (uint32_t i = 0; i < p->state.n_combines + p->state.n_puts; i++) {
-        const struct cg_accumulator *a = &p->state.accumulators[i];
-        uint64_t part =
-            (uint64_t)(p->blocks * a->count) * dtype_get(dtype_real(a->dtype))->bytes;
-        part = (part + 63) / 64 * 64;
-        struct cg_results *r = &p->results[i];
-        r->base[0] = cg_at(l, byte, memory, cg_int(l->module, (int64_t)at));
-        if (dtype_is_complex(a->dtype))
-            r->base[1] = cg_at(l, byte, memory, cg_int(l->module, (int64_t)(at + part)));
-        if (ir_is_arg(a->op))
-            r->base[2] = cg_at(l, byte, memory, cg_int(l->module, (int64_t)(at + part)));
-        at += result_bytes(a, p->blocks);
-    }
-    return at;
+    struct cg_kernel_step *last = &out->steps[out->n_steps++];
+    *last = (struct cg_kernel_step){.symbol = symbol_name(blocks->arena, number, "_end"),
+                                    .total = 1,
+                                    .grain = 1,
+                                    .phase_grain = 1};
+    struct cg_lowering l = begin_function(blocks->module, blocks->arena, nest,
+                                          blocks->m.by_function, last->symbol);
+    l.around.top = blocks->around.top;
+    bind_buffers(&l);
+    return l;
 }
 
 static void lower_fold_kernel(struct cg_lowering *l, const struct nest_block *body, uint32_t at,
@@ -278,11 +272,8 @@ static void lower_fold_kernel(struct cg_lowering *l, const struct nest_block *bo
     double cost = map_cost(l->nest, fold, NULL);
     l->around.top = fold;
     lower_simple(l, body, 0, at);
-    uint32_t n_operands = 0;
-    for (uint32_t i = 0; i < l->nest->buffers.count; i++)
-        n_operands += l->nest->buffers.at[i].role != NEST_LOCAL;
     struct cg_fold_plan p = cg_fold_plan_make(l, fold, 0);
-    out->partial_bytes = lay_out_results(l, &p, operand(l, n_operands));
+    out->partial_bytes = cg_fold_lay_out(l, &p, results_of_blocks(l), p.blocks, NULL);
     struct cg_loop loop =
         cg_loop_open(l, LLVMGetParam(l->frame.function, 1), LLVMGetParam(l->frame.function, 2),
                      cg_int(l->module, 1));
@@ -294,23 +285,69 @@ static void lower_fold_kernel(struct cg_lowering *l, const struct nest_block *bo
     if (l->failure)
         return;
 
-    struct cg_kernel_step *last = &out->steps[out->n_steps++];
-    last->symbol = symbol_name(l->arena, number, "_end");
-    struct cg_lowering end =
-        begin_function(l->module, l->arena, l->nest, l->m.by_function, last->symbol);
-    end.around.top = fold;
-    bind_buffers(&end);
+    struct cg_lowering end = begin_end(l, l->nest, number, out);
     lower_simple(&end, body, 0, at);
     struct cg_fold_plan q = cg_fold_plan_make(&end, fold, 0);
-    lay_out_results(&end, &q, operand(&end, n_operands));
+    cg_fold_lay_out(&end, &q, results_of_blocks(&end), q.blocks, NULL);
     for (uint32_t i = 0; i < q.state.n_combines + q.state.n_puts; i++)
         cg_results_combine(&end, &q.state.accumulators[i], &q.results[i], q.blocks);
     cg_fold_results(&end, &q);
     lower_simple(&end, body, at + 1, body->statements.count);
     end_function(&end);
-    *last = (struct cg_kernel_step){
-        .symbol = last->symbol, .total = 1, .grain = 1, .phase_grain = 1};
-    last->scratch_bytes = end.frame.scratch_bytes;
+    out->steps[1].scratch_bytes = end.frame.scratch_bytes;
+    l->failure = end.failure;
+}
+
+static int64_t count_blocks(const struct cg_lowering *l, nest_id fold)
+{
+    int64_t length = cg_extent(l, cg_statement(l, fold)), block = fold_block(length);
+    return (length + block - 1) / block;
+}
+
+// The fold of a loop whose points are chunks for few threads, where its blocks are for more; or NEST_NONE.
+static nest_id find_shared_fold(struct cg_lowering *l, nest_id loop)
+{
+    nest_id split = split_axis(l, loop), fold = cg_shared_fold_find(l, loop);
+    int64_t unit = chunk_unit(l, loop, split);
+    int64_t chunks = (l->nest->axes.at[split].extent + unit - 1) / unit;
+    bool is_much = map_cost(l->nest, loop, NULL) > COST_PARALLEL;
+    bool is_better =
+        fold != NEST_NONE && chunks < FEW_CHUNKS && count_blocks(l, fold) >= 2 * chunks;
+    return is_much && is_better ? fold : NEST_NONE;
+}
+
+static void lower_shared_fold(struct cg_lowering *l, const struct nest_block *body, uint32_t at,
+                              nest_id fold, int number, struct cg_kernel *out)
+{
+    nest_id loop = body->statements.at[at];
+    const struct nest *whole = l->nest;
+    struct cg_shared_fold s = {.fold = fold, .points = loop, .memory = results_of_blocks(l)};
+    double cost = map_cost(whole, loop, NULL);
+    l->nest = cg_shared_fold_cut(l, &s);
+    l->uses = arena_new(l->arena, struct map_uses);
+    l->shared = &s;
+    l->around.top = loop;
+    lower_simple(l, body, 0, at);
+    struct cg_loop blocks =
+        cg_loop_open(l, LLVMGetParam(l->frame.function, 1), LLVMGetParam(l->frame.function, 2),
+                     cg_int(l->module, 1));
+    s.block = blocks.index;
+    cg_lower_points(l, loop, NEST_NONE, NULL, NULL);
+    cg_loop_close(l, &blocks);
+    end_function(l);
+    out->partial_bytes = s.bytes;
+    out->steps[0].scratch_bytes = l->frame.scratch_bytes;
+    set_step(&out->steps[0], out->steps[0].symbol, count_blocks(l, fold), cost, 1);
+    if (l->failure)
+        return;
+
+    struct cg_lowering end = begin_end(l, whole, number, out);
+    struct cg_shared_fold t = {.fold = fold, .points = loop, .memory = results_of_blocks(&end)};
+    end.shared = &t;
+    lower_simple(&end, body, 0, at);
+    cg_lower_points(&end, loop, NEST_NONE, NULL, NULL);
+    end_function(&end);
+    out->steps[1].scratch_bytes = end.frame.scratch_bytes;
     l->failure = end.failure;
 }
 
@@ -334,15 +371,19 @@ static jot_status lower_kernel(struct cg_module *module, struct arena *arena, st
         }
     const struct nest_statement *only =
         loops == 1 ? cg_statement(&l, body->statements.at[at]) : NULL;
-    bool ends = at + 1 == body->statements.count;
+    bool is_points = only && at + 1 == body->statements.count &&
+                     (only->kind == NEST_PAR || only->kind == NEST_MAP);
+    nest_id shared = is_points ? find_shared_fold(&l, body->statements.at[at]) : NEST_NONE;
     if (only && only->kind == NEST_FOLD &&
         cg_extent(&l, only) > fold_block(cg_extent(&l, only)) &&
         map_cost(nest, body->statements.at[at], NULL) > COST_PARALLEL) {
         lower_fold_kernel(&l, body, at, number, out);
+    } else if (shared != NEST_NONE) {
+        lower_shared_fold(&l, body, at, shared, number, out);
     } else if (has_loops_of_points(nest, loops)) {
         lower_loops(&l, body, number, out);
     } else {
-        if (only && ends && (only->kind == NEST_PAR || only->kind == NEST_MAP)) {
+        if (is_points) {
             lower_simple(&l, body, 0, at);
             lower_points_kernel(&l, body->statements.at[at], &out->steps[0]);
         } else {

@@ -25,7 +25,7 @@ static const struct {
     const struct parallelism_device *device;
     double most;  // of a kernel
     double share; // of programs that may have one beyond 1
-} devices[DEVICES] = {{"GPU", &parallelism_gpu, 8, 0.05}, {"host", &parallelism_host, 4, 0.1}};
+} devices[DEVICES] = {{"GPU", &parallelism_gpu, 8, 0.05}, {"host", &parallelism_host, 4, 0.05}};
 
 struct subject {
     uint64_t seed;
