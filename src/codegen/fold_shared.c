@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// A fold of few points is most of a kernel, and its points are less than threads:
+// Folds of few points are most of a kernel, and the points are less than threads:
 //
 //     par j < 16 {                       for blocks that a thread has:
 //       fold k < 300000 { ... }              for all points: the block's part of the fold to memory
 //       put y[j] = %1                =>
 //     }                                  for all points: the parts are combined; put
 //
-// The blocks and the tree that combines them are those of one thread, so no bit depends on who has which.
+// A second fold, of what the first gives, follows with its blocks.  The blocks and the tree that combines them are those of one thread, so no bit depends on who has which.
 #include "codegen/fold_shared.h"
 #include "codegen/accumulate.h"
 #include "codegen/contiguous.h"
@@ -99,54 +99,71 @@ static int64_t count_points(const struct cg_lowering *l, nest_id points)
     return n;
 }
 
-nest_id cg_shared_fold_find(struct cg_lowering *l, nest_id points)
+// What lanes make one by one, or by tiles, is not by blocks of all lanes.
+static bool may_be_shared(struct cg_lowering *l, const struct nest_statement *points,
+                          nest_id fold)
 {
-    const struct nest_statement *loop = cg_statement(l, points);
-    nest_id fold = NEST_NONE, axis = nest_vector_axis(l->nest, loop);
-    nest_for_each (s, l->nest, loop->body) {
-        if (nest_is_scalar(s))
-            continue;
-        bool is_first = s->kind == NEST_FOLD && fold == NEST_NONE;
-        if (!is_first && (s->kind != NEST_PUT || fold == NEST_NONE))
-            return NEST_NONE;
-        fold = is_first ? nest_id_of(l->nest, s) : fold;
-    }
-    if (fold == NEST_NONE || cg_is_network(l, points))
-        return NEST_NONE;
     const struct nest_statement *s = cg_statement(l, fold);
-    if (nest_accumulates(l->nest, fold) || nest_has_time(l->nest, loop->body))
-        return NEST_NONE;
-    // What lanes make one by one, or by tiles, is not by blocks of all lanes.
-    bool is_apart = axis != NEST_NONE && (nest_vector_axis(l->nest, s) != NEST_NONE ||
-                                          cg_crossing_axis(l, loop, axis) != NEST_NONE);
-    int64_t rows = count_points(l, points) * rows_of_point(blocks_of(cg_extent(l, s)));
-    return is_apart || rows * s->n_combines > MOST_RESULTS ? NEST_NONE : fold;
+    nest_id axis = nest_vector_axis(l->nest, points);
+    return !nest_accumulates(l->nest, fold) &&
+           (axis == NEST_NONE || (nest_vector_axis(l->nest, s) == NEST_NONE &&
+                                  cg_crossing_axis(l, points, axis) == NEST_NONE));
 }
 
-const struct nest *cg_shared_fold_cut(struct cg_lowering *l, const struct cg_shared_fold *s)
+bool cg_shared_folds_find(struct cg_lowering *l, nest_id points, struct cg_shared_folds *out)
 {
-    struct nest *cut = nest_copy(l->arena, l->nest);
-    cut->blocks.at =
-        arena_copy(l->arena, cut->blocks.at, cut->blocks.count * sizeof *cut->blocks.at);
-    struct nest_block *body = &cut->blocks.at[cg_statement(l, s->points)->body];
-    uint32_t n = 0;
-    while (body->statements.at[n] != s->fold)
-        n++;
-    body->statements.count = n + 1;
+    const struct nest_statement *loop = cg_statement(l, points);
+    int64_t results = 0;
+    bool has_put = false;
+    *out = (struct cg_shared_folds){.points = points};
+    nest_for_each (s, l->nest, loop->body) {
+        nest_id id = nest_id_of(l->nest, s);
+        has_put |= s->kind == NEST_PUT;
+        if (nest_is_scalar(s) || (s->kind == NEST_PUT && out->n))
+            continue;
+        if (s->kind != NEST_FOLD || has_put || out->n == CG_SHARED_FOLDS ||
+            !may_be_shared(l, loop, id))
+            return false;
+        out->folds[out->n++] = id;
+        results += rows_of_point(blocks_of(cg_extent(l, s))) * s->n_combines;
+    }
+    return out->n && !cg_is_network(l, points) && !nest_has_time(l->nest, loop->body) &&
+           count_points(l, points) * results <= MOST_RESULTS;
+}
+
+const struct nest *cg_shared_folds_cut(struct arena *arena, const struct nest *n,
+                                       const struct cg_shared_folds *s)
+{
+    struct nest *cut = nest_copy(arena, n);
+    cut->blocks.at = arena_copy(arena, n->blocks.at, n->blocks.count * sizeof *n->blocks.at);
+    struct nest_block *body = &cut->blocks.at[nest_statement_at(n, s->points)->body];
+    uint32_t count = 1;
+    while (body->statements.at[count - 1] != s->folds[s->now])
+        count++;
+    body->statements.count = count;
     return cut;
 }
 
-void cg_lower_shared_fold(struct cg_lowering *l, struct cg_shared_fold *s)
+bool cg_lower_shared_fold(struct cg_lowering *l, nest_id fold)
 {
-    struct cg_fold_plan p = cg_fold_plan_make(l, s->fold, 0);
+    struct cg_shared_folds *s = l->shared;
+    uint32_t k = 0;
+    while (s && k < s->n && s->folds[k] != fold)
+        k++;
+    if (!s || k == s->n)
+        return false;
+    struct cg_fold_plan p = cg_fold_plan_make(l, fold, 0);
     int64_t rows = rows_of_point(p.blocks);
     LLVMValueRef first = cg_times(l, number_of_point(l, s->points), rows);
-    s->bytes = cg_fold_lay_out(l, &p, s->memory, count_points(l, s->points) * rows, first);
-    if (s->block) {
+    LLVMValueRef memory = base_at(l, s->memory, s->at[k], NULL, 0);
+    s->at[k + 1] =
+        s->at[k] + cg_fold_lay_out(l, &p, memory, count_points(l, s->points) * rows, first);
+    if (k == s->now && s->block) {
         cg_fold_block(l, &p, s->block, s->block);
-        return;
+        return true;
     }
-    for (uint32_t i = 0; i < p.state.n_combines; i++)
+    for (uint32_t i = 0; k == s->now && i < p.state.n_combines; i++)
         cg_results_combine(l, &p.state.accumulators[i], &p.results[i], p.blocks);
     cg_fold_results(l, &p);
+    return true;
 }

@@ -4,7 +4,7 @@
 // Loops of independent points are split over chunks of one of their axes, a function for each.  A fold at the top is
 // split over its blocks: each chunk leaves the results of its blocks in memory, and a
 // second function of one chunk combines them in the fixed tree and goes on with what follows, so
-// the bits do not depend on how many threads there are.  So is a fold in a loop of few points (fold_shared.c).
+// the bits do not depend on how many threads there are.  So are folds in a loop of few points (fold_shared.c).
 // Anything else is one function, run once.
 #include "codegen/kernel.h"
 #include "codegen/access.h"
@@ -249,20 +249,33 @@ static LLVMValueRef results_of_blocks(struct cg_lowering *l)
     return operand(l, n);
 }
 
-// The function of one chunk that follows one of blocks.
-static struct cg_lowering begin_end(const struct cg_lowering *blocks, const struct nest *nest,
-                                    int number, struct cg_kernel *out)
+// Another function of the kernel, of one chunk.
+static struct cg_lowering begin_step(const struct cg_lowering *before, const struct nest *nest,
+                                     int number, const char *suffix, struct cg_kernel *out)
 {
-    struct cg_kernel_step *last = &out->steps[out->n_steps++];
-    *last = (struct cg_kernel_step){.symbol = symbol_name(blocks->arena, number, "_end"),
+    struct cg_kernel_step *step = &out->steps[out->n_steps++];
+    *step = (struct cg_kernel_step){.symbol = symbol_name(before->arena, number, suffix),
                                     .total = 1,
                                     .grain = 1,
                                     .phase_grain = 1};
-    struct cg_lowering l = begin_function(blocks->module, blocks->arena, nest,
-                                          blocks->m.by_function, last->symbol);
-    l.around.top = blocks->around.top;
+    struct cg_lowering l = begin_function(before->module, before->arena, nest,
+                                          before->m.by_function, step->symbol);
+    l.around.top = before->around.top;
     bind_buffers(&l);
     return l;
+}
+
+static void end_step(struct cg_lowering *l, struct cg_kernel *out)
+{
+    end_function(l);
+    out->steps[out->n_steps - 1].scratch_bytes = l->frame.scratch_bytes;
+}
+
+// Blocks that are chunks.
+static struct cg_loop open_blocks(struct cg_lowering *l)
+{
+    return cg_loop_open(l, LLVMGetParam(l->frame.function, 1),
+                        LLVMGetParam(l->frame.function, 2), cg_int(l->module, 1));
 }
 
 static void lower_fold_kernel(struct cg_lowering *l, const struct nest_block *body, uint32_t at,
@@ -274,18 +287,15 @@ static void lower_fold_kernel(struct cg_lowering *l, const struct nest_block *bo
     lower_simple(l, body, 0, at);
     struct cg_fold_plan p = cg_fold_plan_make(l, fold, 0);
     out->partial_bytes = cg_fold_lay_out(l, &p, results_of_blocks(l), p.blocks, NULL);
-    struct cg_loop loop =
-        cg_loop_open(l, LLVMGetParam(l->frame.function, 1), LLVMGetParam(l->frame.function, 2),
-                     cg_int(l->module, 1));
+    struct cg_loop loop = open_blocks(l);
     cg_fold_block(l, &p, loop.index, loop.index);
     cg_loop_close(l, &loop);
-    end_function(l);
-    out->steps[0].scratch_bytes = l->frame.scratch_bytes;
+    end_step(l, out);
     set_step(&out->steps[0], out->steps[0].symbol, p.blocks, cost, 1);
     if (l->failure)
         return;
 
-    struct cg_lowering end = begin_end(l, l->nest, number, out);
+    struct cg_lowering end = begin_step(l, l->nest, number, "_end", out);
     lower_simple(&end, body, 0, at);
     struct cg_fold_plan q = cg_fold_plan_make(&end, fold, 0);
     cg_fold_lay_out(&end, &q, results_of_blocks(&end), q.blocks, NULL);
@@ -293,8 +303,7 @@ static void lower_fold_kernel(struct cg_lowering *l, const struct nest_block *bo
         cg_results_combine(&end, &q.state.accumulators[i], &q.results[i], q.blocks);
     cg_fold_results(&end, &q);
     lower_simple(&end, body, at + 1, body->statements.count);
-    end_function(&end);
-    out->steps[1].scratch_bytes = end.frame.scratch_bytes;
+    end_step(&end, out);
     l->failure = end.failure;
 }
 
@@ -304,51 +313,69 @@ static int64_t count_blocks(const struct cg_lowering *l, nest_id fold)
     return (length + block - 1) / block;
 }
 
-// The fold of a loop whose points are chunks for few threads, where its blocks are for more; or NEST_NONE.
-static nest_id find_shared_fold(struct cg_lowering *l, nest_id loop)
+// Whether the points of the loop are chunks for few threads, where blocks of its folds are for more.
+static bool shares_folds(struct cg_lowering *l, nest_id loop, struct cg_shared_folds *out)
 {
-    nest_id split = split_axis(l, loop), fold = cg_shared_fold_find(l, loop);
+    nest_id split = split_axis(l, loop);
     int64_t unit = chunk_unit(l, loop, split);
     int64_t chunks = (l->nest->axes.at[split].extent + unit - 1) / unit;
-    bool is_much = map_cost(l->nest, loop, NULL) > COST_PARALLEL;
-    bool is_better =
-        fold != NEST_NONE && chunks < FEW_CHUNKS && count_blocks(l, fold) >= 2 * chunks;
-    return is_much && is_better ? fold : NEST_NONE;
+    if (chunks >= FEW_CHUNKS || !cg_shared_folds_find(l, loop, out) ||
+        map_cost(l->nest, loop, NULL) <= COST_PARALLEL * out->n)
+        return false;
+    for (uint32_t k = 0; k < out->n; k++)
+        if (count_blocks(l, out->folds[k]) < 2 * chunks)
+            return false;
+    return true;
 }
 
-static void lower_shared_fold(struct cg_lowering *l, const struct nest_block *body, uint32_t at,
-                              nest_id fold, int number, struct cg_kernel *out)
+// The points, with what stands in front of them, of a function that has part of the folds.
+static void lower_part_of_folds(struct cg_lowering *l, const struct nest_block *body,
+                                uint32_t at, struct cg_shared_folds *s, bool is_of_blocks)
 {
-    nest_id loop = body->statements.at[at];
-    const struct nest *whole = l->nest;
-    struct cg_shared_fold s = {.fold = fold, .points = loop, .memory = results_of_blocks(l)};
-    double cost = map_cost(whole, loop, NULL);
-    l->nest = cg_shared_fold_cut(l, &s);
-    l->uses = arena_new(l->arena, struct map_uses);
-    l->shared = &s;
-    l->around.top = loop;
+    struct cg_loop blocks;
+    s->memory = results_of_blocks(l);
+    s->block = NULL;
+    l->shared = s;
+    l->around.top = s->points;
     lower_simple(l, body, 0, at);
-    struct cg_loop blocks =
-        cg_loop_open(l, LLVMGetParam(l->frame.function, 1), LLVMGetParam(l->frame.function, 2),
-                     cg_int(l->module, 1));
-    s.block = blocks.index;
-    cg_lower_points(l, loop, NEST_NONE, NULL, NULL);
-    cg_loop_close(l, &blocks);
-    end_function(l);
-    out->partial_bytes = s.bytes;
-    out->steps[0].scratch_bytes = l->frame.scratch_bytes;
-    set_step(&out->steps[0], out->steps[0].symbol, count_blocks(l, fold), cost, 1);
-    if (l->failure)
-        return;
+    if (is_of_blocks) {
+        blocks = open_blocks(l);
+        s->block = blocks.index;
+    }
+    cg_lower_points(l, s->points, NEST_NONE, NULL, NULL);
+    if (is_of_blocks)
+        cg_loop_close(l, &blocks);
+}
 
-    struct cg_lowering end = begin_end(l, whole, number, out);
-    struct cg_shared_fold t = {.fold = fold, .points = loop, .memory = results_of_blocks(&end)};
-    end.shared = &t;
-    lower_simple(&end, body, 0, at);
-    cg_lower_points(&end, loop, NEST_NONE, NULL, NULL);
-    end_function(&end);
-    out->steps[1].scratch_bytes = end.frame.scratch_bytes;
-    l->failure = end.failure;
+static void lower_shared_folds(struct cg_lowering *l, const struct nest_block *body,
+                               uint32_t at, struct cg_shared_folds *s, int number,
+                               struct cg_kernel *out)
+{
+    static const char *const suffixes[CG_KERNEL_STEPS] = {"", "_end", "_1", "_1_end"};
+    _Static_assert(2 * CG_SHARED_FOLDS == CG_KERNEL_STEPS,
+                   "a function for blocks, one for what they give");
+    const struct nest *whole = l->nest;
+    double cost = map_cost(whole, s->points, NULL) / s->n;
+    struct cg_lowering now = *l;
+    for (; s->now < s->n && !now.failure; s->now++) {
+        const struct nest *cut = cg_shared_folds_cut(l->arena, whole, s);
+        if (s->now)
+            now = begin_step(&now, cut, number, suffixes[2 * s->now], out);
+        now.nest = cut;
+        now.uses = arena_new(l->arena, struct map_uses);
+        lower_part_of_folds(&now, body, at, s, true);
+        end_step(&now, out);
+        struct cg_kernel_step *step = &out->steps[out->n_steps - 1];
+        set_step(step, step->symbol, count_blocks(&now, s->folds[s->now]), cost, 1);
+        if (now.failure)
+            break;
+        now = begin_step(&now, s->now + 1 < s->n ? cut : whole, number,
+                         suffixes[2 * s->now + 1], out);
+        lower_part_of_folds(&now, body, at, s, false);
+        end_step(&now, out);
+    }
+    out->partial_bytes = s->at[s->n];
+    l->failure = now.failure;
 }
 
 static jot_status lower_kernel(struct cg_module *module, struct arena *arena, struct nest *nest,
@@ -373,13 +400,13 @@ static jot_status lower_kernel(struct cg_module *module, struct arena *arena, st
         loops == 1 ? cg_statement(&l, body->statements.at[at]) : NULL;
     bool is_points = only && at + 1 == body->statements.count &&
                      (only->kind == NEST_PAR || only->kind == NEST_MAP);
-    nest_id shared = is_points ? find_shared_fold(&l, body->statements.at[at]) : NEST_NONE;
+    struct cg_shared_folds shared;
     if (only && only->kind == NEST_FOLD &&
         cg_extent(&l, only) > fold_block(cg_extent(&l, only)) &&
         map_cost(nest, body->statements.at[at], NULL) > COST_PARALLEL) {
         lower_fold_kernel(&l, body, at, number, out);
-    } else if (shared != NEST_NONE) {
-        lower_shared_fold(&l, body, at, shared, number, out);
+    } else if (is_points && shares_folds(&l, body->statements.at[at], &shared)) {
+        lower_shared_folds(&l, body, at, &shared, number, out);
     } else if (has_loops_of_points(nest, loops)) {
         lower_loops(&l, body, number, out);
     } else {

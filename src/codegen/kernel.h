@@ -24,8 +24,8 @@ struct cg_kernel_step {
 #define CG_KERNEL_STEPS 4
 #define CG_COUNTERS_OF_GRID 16
 struct cg_kernel {
-    int form; // enum map_form, of a processor
-    int n_steps; // 1; 2 of a parallel fold and its end; as many as loops of points; several on a GPU
+    int form;    // enum map_form, of a processor
+    int n_steps; // 1; 2 of each parallel fold, its blocks and its end; as many as loops of points; several on a GPU
     struct cg_kernel_step steps[CG_KERNEL_STEPS];
     uint64_t partial_bytes; // of results of chunks: the operand after the nest's own
     uint32_t counters;      // u32s, 0 before and after: the operand after that (on a GPU)

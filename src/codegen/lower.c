@@ -232,9 +232,9 @@ void cg_lower_statement(struct cg_lowering *l, nest_id id)
         cg_lower_points(l, id, NEST_NONE, NULL, NULL);
         break;
     case NEST_FOLD:
-        if (l->shared && l->shared->fold == id)
-            cg_lower_shared_fold(l, l->shared);
-        else if (is_by_lane(l, id))
+        if (cg_lower_shared_fold(l, id))
+            break;
+        if (is_by_lane(l, id))
             cg_lower_fold_by_lane(l, id);
         else
             cg_lower_fold(l, id);

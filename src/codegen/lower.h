@@ -86,8 +86,8 @@ struct cg_lowering {
     struct cg_chunks chunks;
     struct cg_tile tile;
     struct cg_body body;
-    struct cg_fold *fold;          // innermost in progress
-    struct cg_shared_fold *shared; // that threads share (fold_shared.h), or NULL
+    struct cg_fold *fold;           // innermost in progress
+    struct cg_shared_folds *shared; // that threads share (fold_shared.h), or NULL
     struct cg_access access;
     struct cg_gpu *gpu;  // how its threads share the work (gpu/gpu.h); NULL on the host
     const char *failure; // a message, or NULL

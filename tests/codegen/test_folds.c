@@ -164,6 +164,29 @@ START_TEST(folds_of_few_points)
 }
 END_TEST
 
+// So they do where a fold takes what the one before it gives.
+START_TEST(second_folds_of_few_points)
+{
+    const char *at = _i ? "i + 12*" : "130000*i + ";
+    int64_t chunks;
+    struct strbuf text = strbuf_make(nest_check_arena);
+    strbuf_printf(
+        &text,
+        "kernel k(x: f32[1560000], y: out f32[12], z: out f32[12]) {\n"
+        "  %%0 = const 0x3f000000 : f32\n  par i < 12 {\n    fold j < 130000 {\n"
+        "      %%1 = load x[%sj] : f32\n      yield reduce_sum %%1 sum64\n    } -> %%2 : f32\n"
+        "    %%3 = mul %%2, %%0 : f32\n    fold k < 130000 {\n"
+        "      %%4 = load x[%sk] : f32\n      %%5 = sub %%4, %%3 : f32\n"
+        "      yield fma %%5 %%5 sum64\n    } -> %%6 : f32\n"
+        "    put y[i] = %%6\n    put z[i] = %%3\n  }\n}\n",
+        at, at);
+    nest_check_text(text.text);
+    nest_check_end();
+    ck_assert_uint_eq(steps_of(text.text, &chunks), 4);
+    ck_assert_int_ge(chunks, 2);
+}
+END_TEST
+
 // g[k] accumulates over n inside the kernel, and the whole sum of x besides.
 static void check_accumulation(jot_dtype d, int64_t n, int64_t k)
 {
@@ -637,6 +660,7 @@ int main(void)
     tcase_set_timeout(bits, 300);
     tcase_add_loop_test(bits, folds, 0, COMBINERS * DTYPE_COUNT);
     tcase_add_loop_test(bits, folds_of_few_points, 0, 5);
+    tcase_add_loop_test(bits, second_folds_of_few_points, 0, 2);
     tcase_add_loop_test(bits, accumulations, 0, 5);
     tcase_add_loop_test(bits, many_folds, 0, 4);
     tcase_add_loop_test(bits, accumulated_rows, 0, ACCUMULATED);
