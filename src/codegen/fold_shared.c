@@ -9,7 +9,6 @@
 // A second fold, of what the first gives, follows with its blocks.  The blocks and the tree that combines them are those of one thread, so no bit depends on who has which.
 #include "codegen/fold_shared.h"
 #include "codegen/accumulate.h"
-#include "codegen/contiguous.h"
 #include "codegen/emit.h"
 #include "codegen/index.h"
 #include "codegen/lower.h"

@@ -18,8 +18,8 @@ struct cg_shared_folds {
     nest_id points, folds[CG_SHARED_FOLDS];
     uint32_t n, now;
     LLVMValueRef memory, block; // block NULL: what all blocks give
-    uint64_t
-        at[CG_SHARED_FOLDS + 1]; // in the memory, of each fold that is lowered, and the end
+    // Where the results of each fold that is lowered are in the memory, and the end.
+    uint64_t at[CG_SHARED_FOLDS + 1];
 };
 // Finds the folds in the body of such a loop; false where threads cannot share them.
 bool cg_shared_folds_find(struct cg_lowering *l, nest_id points, struct cg_shared_folds *out);

@@ -193,6 +193,13 @@ static void lower_points_kernel(struct cg_lowering *l, nest_id loop, struct cg_k
              factor * map_cost(l->nest, loop, NULL), chunk_unit(l, loop, split));
 }
 
+// Whether each function of a kernel may do it for itself.
+static bool may_be_repeated(const struct nest *n, const struct nest_statement *s)
+{
+    bool is_read = s->kind == NEST_LOAD && n->buffers.at[s->buffer].role != NEST_IN;
+    return nest_is_scalar(s) && !is_read;
+}
+
 // Whether the loops of a nest are points, some of them worth threads, and what stands between can be done once for
 // each of them.
 static bool has_loops_of_points(const struct nest *n, uint32_t loops)
@@ -205,8 +212,7 @@ static bool has_loops_of_points(const struct nest *n, uint32_t loops)
             return false;
     nest_for_each (s, n, 0) {
         bool is_points = s->kind == NEST_PAR || s->kind == NEST_MAP;
-        bool is_read = s->kind == NEST_LOAD && n->buffers.at[s->buffer].role != NEST_IN;
-        if (!is_points && (!nest_is_scalar(s) || is_read))
+        if (!is_points && !may_be_repeated(n, s))
             return false;
         if (is_points)
             most = fmax(most, map_cost(n, nest_id_of(n, s), NULL));
@@ -324,6 +330,9 @@ static bool shares_folds(struct cg_lowering *l, nest_id loop, struct cg_shared_f
         return false;
     for (uint32_t k = 0; k < out->n; k++)
         if (count_blocks(l, out->folds[k]) < 2 * chunks)
+            return false;
+    nest_for_each (s, l->nest, 0)
+        if (nest_id_of(l->nest, s) != loop && !may_be_repeated(l->nest, s))
             return false;
     return true;
 }

@@ -575,11 +575,12 @@ static void lower_inner(struct cg_lowering *l, nest_id id, const struct points *
         l->vector.axis = NEST_NONE;
         l->vector.lanes = 1;
     } else if (p->across == NEST_NONE) {
-        // Single vectors leave less of the loop beside the interval.
+        // Single vectors leave less of the loop beside the interval.  The functions of shared folds, of which each has
+        // a part of the body, have the same lanes.
         struct nest_interval interval;
         unsigned single = l->module->vector_bytes / 4;
-        bool is_cut =
-            p->lanes > single && cg_interval_find(l, s->body, p->axis, single, &interval);
+        bool is_cut = !l->shared && p->lanes > single &&
+                      cg_interval_find(l, s->body, p->axis, single, &interval);
         lower_lanes(l, s, p->axis, is_cut ? single : p->lanes, along.begin, along.end);
     } else {
         lower_tiled(l, s, p->axis, p->lanes, along, p->across,

@@ -160,8 +160,8 @@ static struct rt_ahead *begin_ahead(const struct native_program *p, struct arena
 {
     if (!p->device->type->begin_ahead)
         return NULL;
-    if (!is_apart(p))
-        codegen_open();
+    if (!is_apart(p) && codegen_open() != JOT_OK)
+        return NULL;
     return p->device->type->begin_ahead(p->device, list_calls(arena, nests));
 }
 
@@ -170,8 +170,6 @@ jot_status native_generate(struct native_program *p, struct arena *arena, unsign
 {
     struct nest_program *nests;
     JOT_TRY(native_schedule(p, arena, &nests));
-    if (out_ahead)
-        *out_ahead = begin_ahead(p, arena, nests);
     struct strbuf text = strbuf_make(arena);
     nest_program_print(&text, nests);
     char target[TARGET];
@@ -179,6 +177,9 @@ jot_status native_generate(struct native_program *p, struct arena *arena, unsign
     struct cg_request request = {.want = want | (environment_verifies() ? CG_WANT_VERIFIED : 0),
                                  .program = text.text,
                                  .target = *target ? target : NULL};
+    // Nothing here takes memory of the arena while threads read what is in it: without any it is left at once.
+    if (out_ahead)
+        *out_ahead = begin_ahead(p, arena, nests);
     JOT_TRY(ask_code_generator(p, &request, out));
     if (out->status == JOT_OK)
         return JOT_OK;

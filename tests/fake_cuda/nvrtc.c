@@ -2,7 +2,10 @@
 // NVRTC: the source is an image.
 #include "fake_cuda/fake.h"
 
+#include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 struct _nvrtcProgram {
     char *source, name[100], log[200];
@@ -46,12 +49,46 @@ nvrtcResult nvrtcAddNameExpression(nvrtcProgram program, const char *name)
     return NVRTC_SUCCESS;
 }
 
+// Behind the parenthesis that closes the one at `at`.
+static const char *behind_parentheses(const char *at)
+{
+    int depth = 0;
+    do
+        depth += (*at == '(') - (*at == ')');
+    while (*at++ && depth);
+    return at;
+}
+
+static bool is_defined(const char *source, const char *call, size_t length)
+{
+    for (const char *at = source; (at = strstr(at, "NAMED(")); at++)
+        if (!strncmp(at, call, length)) {
+            const char *end = behind_parentheses(at + length);
+            if (end[strspn(end, " \n")] == '{')
+                return true;
+        }
+    return false;
+}
+
+// Of jot's own kernels: each has the functions that it calls.
+static void check_functions(const char *source)
+{
+    for (const char *at = source; (at = strstr(at, "NAMED(")); at++) {
+        size_t length = (size_t)(strchr(at, ')') + 1 - at);
+        if (at[length] == '(' && !is_defined(source, at, length)) {
+            fprintf(stderr, "a kernel has no function %.*s\n", (int)length, at);
+            abort();
+        }
+    }
+}
+
 nvrtcResult nvrtcCompileProgram(nvrtcProgram program, int n, const char *const *options)
 {
     for (int i = 0; i < n; i++) {
         size_t at = strlen(program->log);
         snprintf(program->log + at, sizeof program->log - at, "%s;", options[i]);
     }
+    check_functions(program->source);
     return strstr(program->source, "syntax") ? 6 : NVRTC_SUCCESS;
 }
 

@@ -16,7 +16,9 @@
 #include <assert.h>
 #include <llvm-c/DebugInfo.h>
 #include <llvm-c/Target.h>
+#include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define MOST_LOCAL (512 * 1024) // of a thread; a kernel with more is not started
@@ -169,22 +171,39 @@ static unsigned count_instructions(LLVMBasicBlockRef b)
     return n;
 }
 
+struct numbered {
+    LLVMBasicBlockRef block;
+    unsigned before; // instructions up to it
+};
+
+static int by_block(const void *x, const void *y)
+{
+    uintptr_t a = (uintptr_t)((const struct numbered *)x)->block;
+    uintptr_t b = (uintptr_t)((const struct numbered *)y)->block;
+    return (a > b) - (a < b);
+}
+
 static void keep_long_loops(const struct cg_lowering *l)
 {
-    unsigned n = LLVMCountBasicBlocks(l->frame.function);
-    LLVMBasicBlockRef *blocks = arena_array(l->arena, LLVMBasicBlockRef, n);
-    unsigned *before = arena_array(l->arena, unsigned, n + 1); // instructions up to a block
-    LLVMGetBasicBlocks(l->frame.function, blocks);
-    for (unsigned i = 0; i < n; i++)
-        before[i + 1] = before[i] + count_instructions(blocks[i]);
-    for (unsigned last = 0; last < n; last++) {
-        LLVMValueRef end = LLVMGetBasicBlockTerminator(blocks[last]);
+    unsigned n = LLVMCountBasicBlocks(l->frame.function), i = 0, before = 0;
+    struct numbered *blocks = arena_array(l->arena, struct numbered, n);
+    LLVMBasicBlockRef b;
+    for (b = LLVMGetFirstBasicBlock(l->frame.function); b; b = LLVMGetNextBasicBlock(b)) {
+        blocks[i++] = (struct numbered){b, before};
+        before += count_instructions(b);
+    }
+    qsort(blocks, n, sizeof *blocks, by_block);
+    for (before = 0, b = LLVMGetFirstBasicBlock(l->frame.function); b;
+         b = LLVMGetNextBasicBlock(b)) {
+        LLVMValueRef end = LLVMGetBasicBlockTerminator(b);
         unsigned targets = LLVMIsABranchInst(end) ? LLVMGetNumSuccessors(end) : 0;
-        for (unsigned first = 0; targets && before[last + 1] - before[first] >= LONG_LOOP;
-             first++)
-            for (unsigned k = 0; k < targets; k++)
-                if (LLVMGetSuccessor(end, k) == blocks[first])
-                    keep_loop(l, blocks[last]);
+        before += count_instructions(b);
+        for (unsigned k = 0; k < targets; k++) {
+            struct numbered key = {.block = LLVMGetSuccessor(end, k)};
+            const struct numbered *to = bsearch(&key, blocks, n, sizeof *blocks, by_block);
+            if (before >= to->before + LONG_LOOP)
+                keep_loop(l, b);
+        }
     }
 }
 

@@ -6,7 +6,6 @@
 #include "base/status.h"
 #include "runtime/cuda/routine.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 struct rt_ahead {

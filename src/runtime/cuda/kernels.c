@@ -6,7 +6,6 @@
 #include "base/status.h"
 #include "runtime/raw_kernel.h"
 
-#include <assert.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
@@ -107,7 +106,7 @@ static struct rt_raw_kernel *make_source(const char *words, const char *const *s
 
 // The module of one kernel, compiled on any thread.
 struct making {
-    struct rt_raw_kernel *kernel; // NULL for one that is there
+    struct rt_raw_kernel *kernel; // NULL for one that is there, or comes with another
     char name[64];                // with its suffix
     struct hash128 key;
     char arch[32];
@@ -152,6 +151,12 @@ static struct cuda_module *find_module(const struct cuda_device *d, struct hash1
     return m;
 }
 
+static void forget_source(struct making *m)
+{
+    memory_release(m->kernel);
+    m->kernel = NULL;
+}
+
 static jot_status prepare(struct cuda_device *d, const char *words, const char *const *source,
                           const char *name, const char *suffix, struct making *out)
 {
@@ -162,10 +167,8 @@ static jot_status prepare(struct cuda_device *d, const char *words, const char *
         .kernel = k, .key = hash128_bytes(k->text + k->source, strlen(k->text + k->source))};
     snprintf(out->name, sizeof out->name, "%s%s", name, suffix);
     snprintf(out->arch, sizeof out->arch, "-arch=sm_%d%d", d->major, d->minor);
-    if (find_module(d, out->key)) {
-        memory_release(k);
-        out->kernel = NULL;
-    }
+    if (find_module(d, out->key))
+        forget_source(out);
     return JOT_OK;
 }
 
@@ -184,6 +187,8 @@ static jot_status find_or_load(struct cuda_device *d, const struct making *k, CU
         return status_out_of_memory();
     jot_status status = cuda_raw_load(d, k->code, k->size, &m->module, out);
     if (status != JOT_OK) {
+        if (m->module)
+            cuda.driver.cuModuleUnload(m->module);
         memory_release(m);
         return status;
     }
@@ -200,11 +205,16 @@ static jot_status prepare_all(struct cuda_device *d, const char *words,
     jot_status status = JOT_OK;
     char name[64];
     pthread_mutex_lock(&d->routine_lock);
-    for (*out_n = 0; *names && status == JOT_OK; ++*out_n) {
+    for (*out_n = 0; *names && status == JOT_OK; *out_n += status == JOT_OK) {
         int length = (int)strcspn(names, " ");
-        assert(*out_n < KERNELS_MOST);
         snprintf(name, sizeof name, "%.*s", length, names);
-        status = prepare(d, words, source, name, suffix, &all[*out_n]);
+        status =
+            *out_n < KERNELS_MOST
+                ? prepare(d, words, source, name, suffix, &all[*out_n])
+                : status_fail(JOT_ERR_INTERNAL, "more than %d kernels at once", KERNELS_MOST);
+        for (int i = 0; status == JOT_OK && i < *out_n; i++)
+            if (!memcmp(&all[i].key, &all[*out_n].key, sizeof all->key))
+                forget_source(&all[*out_n]);
         names += length + (names[length] == ' ');
     }
     pthread_mutex_unlock(&d->routine_lock);
