@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Folds of few points are most of a kernel, and the points are less than threads:
+// A loop of few points, fewer than threads, whose folds are most of its work:
 //
 //     par j < 16 {                       for blocks that a thread has:
 //       fold k < 300000 { ... }              for all points: the block's part of the fold to memory
 //       put y[j] = %1                =>
 //     }                                  for all points: the parts are combined; put
 //
-// A second fold, of what the first gives, follows with its blocks.  The blocks and the tree that combines them are those of one thread, so no bit depends on who has which.
+// A second fold, of what the first gives, follows with its blocks.  The blocks and the tree that combines
+// them are those of one thread, so the bits do not depend on which thread has a block.
 #include "codegen/fold_shared.h"
 #include "codegen/accumulate.h"
 #include "codegen/emit.h"
@@ -58,8 +59,9 @@ uint64_t cg_fold_lay_out(struct cg_lowering *l, struct cg_fold_plan *p, LLVMValu
     return at;
 }
 
-static int64_t blocks_of(int64_t length)
+int64_t cg_fold_blocks(const struct cg_lowering *l, nest_id fold)
 {
+    int64_t length = cg_extent(l, cg_statement(l, fold));
     return length ? (length + fold_block(length) - 1) / fold_block(length) : 1;
 }
 
@@ -124,7 +126,7 @@ bool cg_shared_folds_find(struct cg_lowering *l, nest_id points, struct cg_share
             !may_be_shared(l, loop, id))
             return false;
         out->folds[out->n++] = id;
-        results += rows_of_point(blocks_of(cg_extent(l, s))) * s->n_combines;
+        results += rows_of_point(cg_fold_blocks(l, id)) * s->n_combines;
     }
     return out->n && !cg_is_network(l, points) && !nest_has_time(l->nest, loop->body) &&
            count_points(l, points) * results <= MOST_RESULTS;

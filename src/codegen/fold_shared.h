@@ -21,6 +21,8 @@ struct cg_shared_folds {
     // Where the results of each fold that is lowered are in the memory, and the end.
     uint64_t at[CG_SHARED_FOLDS + 1];
 };
+// Blocks of a fold, at least one.
+int64_t cg_fold_blocks(const struct cg_lowering *l, nest_id fold);
 // Finds the folds in the body of such a loop; false where threads cannot share them.
 bool cg_shared_folds_find(struct cg_lowering *l, nest_id points, struct cg_shared_folds *out);
 // The nest without what follows the fold at hand.

@@ -4,7 +4,7 @@
 // Loops of independent points are split over chunks of one of their axes, a function for each.  A fold at the top is
 // split over its blocks: each chunk leaves the results of its blocks in memory, and a
 // second function of one chunk combines them in the fixed tree and goes on with what follows, so
-// the bits do not depend on how many threads there are.  So are folds in a loop of few points (fold_shared.c).
+// the bits do not depend on how many threads there are.  Folds in a loop of few points are split in the same way (fold_shared.c).
 // Anything else is one function, run once.
 #include "codegen/kernel.h"
 #include "codegen/access.h"
@@ -31,7 +31,6 @@
 #include <string.h>
 
 #define MAX_CHUNKS 64
-#define FEW_CHUNKS 16 // fewer than a processor has cores
 
 static bool is_loop(enum nest_kind kind)
 {
@@ -313,23 +312,17 @@ static void lower_fold_kernel(struct cg_lowering *l, const struct nest_block *bo
     l->failure = end.failure;
 }
 
-static int64_t count_blocks(const struct cg_lowering *l, nest_id fold)
-{
-    int64_t length = cg_extent(l, cg_statement(l, fold)), block = fold_block(length);
-    return (length + block - 1) / block;
-}
-
 // Whether the points of the loop are chunks for few threads, where blocks of its folds are for more.
 static bool shares_folds(struct cg_lowering *l, nest_id loop, struct cg_shared_folds *out)
 {
     nest_id split = split_axis(l, loop);
     int64_t unit = chunk_unit(l, loop, split);
     int64_t chunks = (l->nest->axes.at[split].extent + unit - 1) / unit;
-    if (chunks >= FEW_CHUNKS || !cg_shared_folds_find(l, loop, out) ||
+    if (chunks >= COST_FEW_CHUNKS || !cg_shared_folds_find(l, loop, out) ||
         map_cost(l->nest, loop, NULL) <= COST_PARALLEL * out->n)
         return false;
     for (uint32_t k = 0; k < out->n; k++)
-        if (count_blocks(l, out->folds[k]) < 2 * chunks)
+        if (cg_fold_blocks(l, out->folds[k]) < 2 * chunks)
             return false;
     nest_for_each (s, l->nest, 0)
         if (nest_id_of(l->nest, s) != loop && !may_be_repeated(l->nest, s))
@@ -375,7 +368,7 @@ static void lower_shared_folds(struct cg_lowering *l, const struct nest_block *b
         lower_part_of_folds(&now, body, at, s, true);
         end_step(&now, out);
         struct cg_kernel_step *step = &out->steps[out->n_steps - 1];
-        set_step(step, step->symbol, count_blocks(&now, s->folds[s->now]), cost, 1);
+        set_step(step, step->symbol, cg_fold_blocks(&now, s->folds[s->now]), cost, 1);
         if (now.failure)
             break;
         now = begin_step(&now, s->now + 1 < s->n ? cut : whole, number,

@@ -41,6 +41,10 @@ enum cost_constant {
     // Work of a processor's kernel that is worth waking threads for, some 20 microseconds, and threads that the price of
     // what could be several kernels is for.
     COST_PARALLEL = 60000,
+    // Points that are fewer chunks than this leave cores idle: threads share the blocks of their folds.
+    COST_FEW_CHUNKS = 16,
+    // Instructions of a GPU's loop that its assembler is not to write out: it gains nothing, and has more code.
+    COST_LONG_LOOP = 128,
     COST_CORES = 4,
     // Of a chunk of such a kernel; and of a kernel in a loop that is one function, where threads are awake: some 3
     // microseconds, and its chunks.

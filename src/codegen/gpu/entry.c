@@ -11,6 +11,7 @@
 #include "codegen/memory.h"
 #include "codegen/op_function.h"
 #include "codegen/types.h"
+#include "ir/cost.h"
 #include "map/gpu.h"
 
 #include <assert.h>
@@ -22,8 +23,6 @@
 #include <string.h>
 
 #define MOST_LOCAL (512 * 1024) // of a thread; a kernel with more is not started
-// Instructions: the turns of a shorter loop go side by side, if the assembler writes them out.
-#define LONG_LOOP 128
 
 static void set_attribute(struct cg_lowering *l, unsigned parameter, const char *name,
                           uint64_t value)
@@ -201,7 +200,7 @@ static void keep_long_loops(const struct cg_lowering *l)
         for (unsigned k = 0; k < targets; k++) {
             struct numbered key = {.block = LLVMGetSuccessor(end, k)};
             const struct numbered *to = bsearch(&key, blocks, n, sizeof *blocks, by_block);
-            if (before >= to->before + LONG_LOOP)
+            if (before >= to->before + COST_LONG_LOOP)
                 keep_loop(l, b);
         }
     }
