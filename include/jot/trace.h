@@ -89,6 +89,15 @@ JOT_API const char *jot_describe(jot_value v);
 JOT_API JOT_MUST_USE jot_value jot_at(jot_value v, const char *where);
 JOT_API void jot_place(jot_value v, const char *where);
 
+// ---- functions on top of these ----
+
+// The value that is this error: what a function of one's own gives for what it does not take.  op is its
+// name, for the message; a text of NULL is the name of the status.
+JOT_API JOT_MUST_USE jot_value jot_error(jot_status status, const char *op, const char *text);
+// Zeroed memory that lives as long as the values of what is being traced, whichever way it ends; for what
+// ctx of a function or a loop points to.  NULL when nothing is being traced or memory is out.
+JOT_API void *jot_trace_memory(size_t size);
+
 JOT_END_C
 
 // ---------------------------------------------------------------------------------------

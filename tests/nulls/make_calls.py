@@ -28,7 +28,7 @@ MAY_BE_NULL = [
     (r'jot_print_value', r'name'),
     (r'jot_assert_value|jot_callback_fail', r'message'),
     (r'jot_scan_at', r'rows|out'), (r'jot_(map|switch)_at|jot_apply_at', r'in'),
-    (r'jot_top_k', r'out_indices'), (r'jot_unique_all', r'out_\w+'),
+    (r'jot_error', r'op|text'), (r'jot_top_k', r'out_indices'), (r'jot_unique_all', r'out_\w+'),
     (r'jot_custom_root.*', r'tangent_solve'),
     (r'jot_\w+_begin', r'carry|in|out|results'), (r'jot_pmap_of', r'mesh'),
     (r'jot_(block_next|block_leave|for_next|while_test|while_stepped|if_first|switch_case)', r'b|index'),
@@ -85,7 +85,7 @@ WRONG = {
 # Where such a number has a meaning, or cannot be known to be wrong, or another one is named that follows from it.
 MEANT = [
     (r'jot_(array|value)_dim|jot_cuda|jot_host_device|jot_mesh_\w+|jot_status_\w+|jot_callback_fail|jot_dtype_\w+|jot_(array|devices)_format', r'.*'),
-    (r'jot_function_trees|jot_switch_\w+', r'n_\w+'),
+    (r'jot_function_trees|jot_switch_\w+', r'n_\w+'), (r'jot_trace_memory', r'size'), (r'jot_error', r'status'),
     (r'jot_check_grads_list', r'modes'), (r'jot_rfftfreq', r'n'), (r'jot_vander', r'n'),
     (r'jot_select_and_\w+', r'kind'), (r'jot_conv_dims', r'strides'), (r'jot_diagonal|jot_rot90', r'axis2'),
     (r'jot_conv_general_dilated_patches\w*', r'filter'), (r'jot_image_\w+', r'dims|axes'),

@@ -333,6 +333,33 @@ START_TEST(test_scope_goes_on)
 }
 END_TEST
 
+// What a library on the headers gives for what it does not take.
+static jot_value even(jot_value x)
+{
+    return jot_value_size(x) % 2 ? jot_error(JOT_ERR_SHAPE, "even", "an odd number of elements")
+                                 : jot_neg(x);
+}
+
+START_TEST(test_errors_of_a_library)
+{
+    ck_assert_ptr_null(jot_trace_memory(8));
+    jot_array *w = jot_array_full(JOT_F32, 1, 2);
+    jot_scope *s = jot_scope_open();
+    const char *memory = jot_trace_memory(1000);
+    for (int i = 0; i < 1000; i++)
+        ck_assert_int_eq(memory[i], 0);
+    CHECK(even(jot_from(w)), 0, -1, -1);
+    jot_array *out;
+#line 92 "bad_run.c"
+    jot_value bad = jot_at(even(jot_full(JOT_F32, 1, 3)), JOT_HERE ": even");
+#line 440 "test_errors.c"
+    ck_assert_int_eq(jot_eval(jot_add(bad, 1), &out), JOT_ERR_SHAPE);
+    CHECK_MESSAGE("bad_run.c:92: even: an odd number of elements");
+    jot_scope_close(s);
+    jot_array_release(w);
+}
+END_TEST
+
 static void add(TCase *t)
 {
     tcase_add_test(t, test_shapes);
@@ -347,6 +374,7 @@ static void add(TCase *t)
     tcase_add_test(t, test_calls);
     tcase_add_test(t, test_outside);
     tcase_add_test(t, test_scope_goes_on);
+    tcase_add_test(t, test_errors_of_a_library);
 }
 
 int main(void) { return run_suite("trace/errors", add); }
