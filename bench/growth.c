@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // How programs grow with the functions they are made of (growth_graphs.c, growth_loops.c): the lines of the graph as
-// traced and as simplified, the bytes of the schedule and of the assembly, and the processor's time and
-// the memory to the first result.  Sizes double four times, each in a process of its own.  Of time and
+// traced and as simplified, and the processor's time and the memory to the first result.  Sizes double four times, each in a process of its own.  Of time and
 // memory, less those of the smallest program, the exponent is what is judged: that of the line through
 // the sizes whose measure is not lost in what a program costs at least.  Besides, what the largest size costs
 // more than the smallest of the family is no more, for each line of the largest graph, than the budget of the
 // family says, beside what may be lost.  The lines are those of the graph as traced or as simplified or the
 // size, whichever is more.  All is on one core.  With JOT_DEVICE programs are for that device, and no budget counts.
 //
-//     growth [LARGEST [FAMILY...]]     the largest size, 16 or more, 1000 unless told
+//     growth [--texts] [LARGEST [FAMILY...]]     the largest size, 16 or more, 1000 unless told
+//
+// The bytes of the schedule and of the assembly are told with --texts alone, for their texts take more than the
+// measured compilation does.
 #include "growth_programs.h"
 #include "measure.h"
 
@@ -20,9 +22,10 @@
 #include <unistd.h>
 
 // What grows too fast is measured again, for other programs may have been in the way.
-enum { STAGES = 4, SIZES = 5, ROUNDS = 3 };
+enum { GRAPHS = 2, STAGES = 4, SIZES = 5, ROUNDS = 3 };
 
 static const char *const stages[STAGES] = {"trace", "simplify", "schedule", "code"};
+static int n_stages = GRAPHS; // whose texts are made
 
 #define MOST_EXPONENT 1.15
 // What is less, or than twice what the smallest program takes, is lost in the cost of any program.
@@ -33,7 +36,7 @@ static const char *const stages[STAGES] = {"trace", "simplify", "schedule", "cod
 #define NO_SCATTER 1.5
 
 struct row {
-    size_t lines[2], bytes[STAGES];
+    size_t lines[GRAPHS], bytes[STAGES];
     double seconds, memory;
 };
 
@@ -84,10 +87,10 @@ static jot_status measure(const struct growth_family *f, int n, struct row *r)
     jot_executable *e = jot_jit(f->is_graded ? jot_grad(traced) : traced, .name = f->name);
     jot_status status = jot_call_list(e, (size_t)n_in, in, (size_t)n_out, out);
     usage(r);
-    for (int i = 0; status == JOT_OK && i < STAGES; i++) {
+    for (int i = 0; status == JOT_OK && i < n_stages; i++) {
         const char *text = jot_executable_text(e, stages[i]);
         r->bytes[i] = text ? strlen(text) : 0;
-        if (i < 2)
+        if (i < GRAPHS)
             r->lines[i] = text ? lines_of(text) : 0;
     }
     if (status == JOT_OK)
@@ -146,7 +149,7 @@ static double exponent(const double *sizes, const double *measures, double least
 static void print_row(const struct growth_family *f, int n, const struct row *r)
 {
     printf("%-20s %7d %9zu %9zu", f->name, n, r->lines[0], r->lines[1]);
-    for (int i = 2; i < STAGES; i++)
+    for (int i = GRAPHS; i < n_stages; i++)
         printf(" %11zu", r->bytes[i]);
     printf(" %9.1f %8.1f\n", 1e3 * r->seconds, r->memory / (1 << 20));
 }
@@ -215,15 +218,13 @@ static bool is_wanted(const char *name, int argc, char **argv)
 }
 
 // On several cores the code generator has several threads, each with memory of its own: what a line takes would be that
-// of the machine.
+// of the machine.  The core is the one that the system chose, so that runs side by side have different ones.
 static void take_one_core(void)
 {
-    cpu_set_t all, one;
-    int core = 0;
-    if (sched_getaffinity(0, sizeof all, &all))
+    cpu_set_t one;
+    int core = sched_getcpu();
+    if (core < 0 || core >= CPU_SETSIZE)
         return;
-    while (!CPU_ISSET(core, &all))
-        core++;
     CPU_ZERO(&one);
     CPU_SET(core, &one);
     sched_setaffinity(0, sizeof one, &one);
@@ -233,6 +234,10 @@ int main(int argc, char **argv)
 {
     setenv("JOT_CACHE", "off", 1);
     take_one_core();
+    if (argc > 1 && !strcmp(argv[1], "--texts")) {
+        n_stages = STAGES;
+        argc--, argv++;
+    }
     int largest = argc > 1 ? atoi(argv[1]) : 1000, failed = 0, known = 0;
     if (largest >> (SIZES - 1) < 1) {
         fprintf(stderr, "the largest size is %d or more, for sizes double %d times\n",
@@ -242,8 +247,8 @@ int main(int argc, char **argv)
     struct row least = {0};
     if (!measure_apart(&growth_graphs[0], 2, &least))
         return 1;
-    printf("%-20s %7s %9s %9s %11s %11s %9s %8s\n", "family", "size", "traced", "simple",
-           "schedule B", "code B", "ms", "MiB");
+    printf("%-20s %7s %9s %9s%s %9s %8s\n", "family", "size", "traced", "simple",
+           n_stages == STAGES ? "  schedule B      code B" : "", "ms", "MiB");
     for (size_t i = 0; i < sizeof growth_lists / sizeof *growth_lists; i++)
         for (const struct growth_family *f = growth_lists[i]; f->name; f++)
             if (is_wanted(f->name, argc, argv)) {
