@@ -88,4 +88,12 @@ static char *results(const struct nest_program *p, size_t *out_bytes)
     return all;
 }
 
+static inline struct nest_program *after_fission(const char *text)
+{
+    struct nest_program *p;
+    ck_assert_msg(nest_program_parse(arena, text, &p) == JOT_OK, "%s", jot_error_message());
+    schedule_fission(p, &(struct schedule_options){0});
+    return p;
+}
+
 #endif

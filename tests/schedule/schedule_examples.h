@@ -309,4 +309,21 @@ static inline uint32_t example_rosenbrock_hessian(int64_t n)
     return pass_simplify(module, pass_inline(module, g, 10000));
 }
 
+// The same program small enough for the interpreter, fused and not.
+static inline void check_small(uint32_t f)
+{
+    struct ir_tensor *in = draw_inputs(f, seed);
+    const struct schedule_options options[] = {
+        {0},
+        {.separate = true},
+        {.no_gemm = true},
+        {.large = true},
+        {.large = true, .no_accumulation = true, .one_loop = true}};
+    for (int i = 0; i < 5; i++) {
+        struct nest_program *p = schedule_with(f, &options[i]);
+        check_program(f, p);
+        check_run(f, p, in);
+    }
+}
+
 #endif
