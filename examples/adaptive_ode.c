@@ -1,60 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
-// Dormand and Prince's method with steps as long as the error allows, and the derivative of what it
-// finds in a parameter.  Under vmap every equation has its own steps and ends by itself.
+// An equation that is solved with steps as long as the error allows, and the derivative of what is found
+// in a parameter.  Under vmap every equation has its own steps and ends by itself.
 #include <jot/jot.h>
 
 #include <math.h>
 #include <stdio.h>
 
-enum { STAGES = 7, LANES = 6 };
-static const double END = 3, START = 0.05, TOLERANCE = 1e-10;
-
-// The method's table; its last row is the solution, and `error` how it differs from order 4.
-static const double table[STAGES][STAGES] = {
-    {0},
-    {1. / 5},
-    {3. / 40, 9. / 40},
-    {44. / 45, -56. / 15, 32. / 9},
-    {19372. / 6561, -25360. / 2187, 64448. / 6561, -212. / 729},
-    {9017. / 3168, -355. / 33, 46732. / 5247, 49. / 176, -5103. / 18656},
-    {35. / 384, 0, 500. / 1113, 125. / 192, -2187. / 6784, 11. / 84},
-};
-static const double error[STAGES] = {71. / 57600,       0,         -71. / 16695, 71. / 1920,
-                                     -17253. / 339200., 22. / 525, -1. / 40};
+enum { LANES = 6 };
+static const double END = 3, START = 0.05;
 
 // Logistic growth: y' = r y (1 - y).
-static jot_value slope(jot_value r, jot_value y)
+static jot_value slope(jot_value t, jot_value y, jot_value r)
 {
+    (void)t;
     return jot_mul(r, jot_mul(y, jot_sub(1, y)));
-}
-
-static jot_value combined(int n, const double *weights, const jot_value *k)
-{
-    jot_value sum = jot_from(0.0);
-    for (int i = 0; i < n; i++)
-        sum = weights[i] ? jot_add(sum, jot_mul(weights[i], k[i])) : sum;
-    return sum;
 }
 
 // y(END) from y(0) = START.
 static jot_value grown(jot_value r)
 {
-    jot_value y = jot_from(START), left = jot_from(END), h = jot_from(0.01);
-    JOT_WHILE ((y, left, h), jot_greater(left, 0), .bound = 1000) {
-        jot_value k[STAGES], next = y;
-        for (int i = 0; i < STAGES; i++) {
-            next = jot_add(y, jot_mul(h, combined(i, table[i], k)));
-            k[i] = slope(r, next);
-        }
-        jot_value wrong = jot_abs(jot_mul(h, combined(STAGES, error, k)));
-        jot_value ratio = jot_stop_gradient(jot_div(jot_add(wrong, 1e-30), TOLERANCE));
-        jot_value is_good = jot_less_equal(ratio, 1);
-        y = jot_where(is_good, next, y);
-        left = jot_where(is_good, jot_sub(left, h), left);
-        h = jot_mul(h, jot_clip(jot_mul(0.9, jot_pow(ratio, -0.2)), 0.2, 5.0));
-        h = jot_minimum(h, left);
-    }
-    return y;
+    return jot_ode_solve(jot_fn(slope), 0, END, jot_from(START), .method = JOT_ODE_DOPRI5,
+                         .parameters = JOT_PARAMETERS(r), .rtol = 1e-9, .atol = 1e-10);
 }
 
 int main(void)

@@ -27,7 +27,7 @@
 // shapes.h, numeric.h, fft.h, indexing.h, ordering.h, windows.h, linalg.h, decompose.h,
 // solvers.h, random.h, special.h, nn.h, function.h, transform.h, collective.h, control.h,
 // callback.h, debug.h, kernels.h, compile.h, device.h, parallel.h, distributed.h, dlpack.h,
-// io.h.
+// io.h.  On top of these: ode.h.
 #ifndef JOT_JOT_H
 #define JOT_JOT_H
 
@@ -50,6 +50,7 @@
 #include "jot/linalg.h"
 #include "jot/nn.h"
 #include "jot/numeric.h"
+#include "jot/ode.h"
 #include "jot/ops.h"
 #include "jot/ordering.h"
 #include "jot/parallel.h"

@@ -46,6 +46,7 @@ only src/runtime 'runtime/|base/|jot/'
 only src/trace 'trace/|codegen/(codegen|exchange)\.h|map/map\.h|runtime/|schedule/|nest/|passes/|ir/|base/|jot/'
 only src/numpy 'numpy/|trace/(emit|lanes|linalg|random)\.h|base/dtype\.h|jot/'
 only src/interop 'interop/|trace/|runtime/|passes/|ir/|base/|jot/'
+only src/library 'library/|jot/'
 only examples 'jot/'
 only tools/jot 'jot/|command\.h|under_jax\.inc'
 only tools/math 'base/|jot/(status|dtype)\.h'
@@ -54,7 +55,7 @@ never include 'llvm-c/|cuda|pthread'
 for folder in base ir passes nest schedule map; do
     never "src/$folder" 'llvm-c/|cuda|dlfcn|pthread'
 done
-for folder in runtime trace numpy interop; do
+for folder in runtime trace numpy interop library; do
     never "src/$folder" 'llvm-c/'
 done
 

@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+// jot_ode_solve: what it is given is checked and has defaults in place.
+#include "library/formula.h"
+#include "library/ode_problem.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+static const char *const name = "jot_ode_solve";
+static const int64_t scalar[] = {JOT_END};
+
+static bool is_real(jot_dtype d)
+{
+    return d == JOT_F16 || d == JOT_BF16 || d == JOT_F32 || d == JOT_F64;
+}
+
+static jot_dtype part_of(jot_dtype d)
+{
+    return d == JOT_C64 ? JOT_F32 : d == JOT_C128 ? JOT_F64 : d;
+}
+
+// ---- Options
+
+// The first number that is of no use, or NULL.
+static const char *wrong_number(const jot_ode_options *o, double *out)
+{
+    const struct {
+        const char *name;
+        double x;
+    } numbers[] = {
+        {"rtol", o->rtol},
+        {"atol", o->atol},
+        {"first_step", o->first_step},
+        {"longest_step", o->longest_step},
+        {"steps", (double)o->steps},
+        {"most_steps", (double)o->most_steps},
+        {"slots", (double)o->slots + 1}, // -1 is all
+    };
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        *out = numbers[i].x;
+        if (!(*out >= 0))
+            return numbers[i].name;
+    }
+    return NULL;
+}
+
+// True with a text where the options are of no use.
+static bool refuses_options(struct ode_problem *p, char *text, size_t size)
+{
+    double x;
+    const char *wrong = wrong_number(&p->o, &x);
+    p->method = ode_method_find(p->o.method);
+    if (!p->method)
+        snprintf(text, size, "there is no method %d", (int)p->o.method);
+    else if (wrong)
+        snprintf(text, size, "%s is %g", wrong, x);
+    else if (p->o.parameters.n > UINT16_MAX || (p->o.parameters.n && !p->o.parameters.at))
+        snprintf(text, size, "the parameters are NULL or more than 65535");
+    else if ((unsigned)p->o.norm > JOT_ODE_MAX || (unsigned)p->o.adjoint > JOT_ODE_CONTINUOUS)
+        snprintf(text, size, "there is no norm %d or no adjoint %d", (int)p->o.norm,
+                 (int)p->o.adjoint);
+    else if (p->o.steps == 0 && p->method->error_order == 0)
+        snprintf(text, size, "%s has no estimate of its error: say how many .steps",
+                 p->method->name);
+    else
+        return false;
+    return true;
+}
+
+static void set_defaults(jot_ode_options *o, jot_dtype time)
+{
+    o->rtol = o->rtol == 0 ? (time == JOT_F64 ? 1e-6 : 1e-4) : o->rtol;
+    o->atol = o->atol == 0 ? o->rtol / 1000 : o->atol;
+    o->i = o->p == 0 && o->i == 0 && o->d == 0 ? 1 : o->i;
+    o->most_steps = o->most_steps == 0 ? 4096 : o->most_steps;
+}
+
+// ---- Types
+
+// Of a float, what it is; of a C number or an integer the type that it has beside the slopes.
+static jot_value as_state(jot_value y, jot_value slopes)
+{
+    jot_dtype d = jot_value_dtype(y);
+    bool is_half = d == JOT_F16 || d == JOT_BF16;
+    jot_value beside_half = add(y, jot_zeros_dims(JOT_F16, scalar));
+    if (is_half || jot_value_dtype(beside_half) == d)
+        return y;
+    return jot_convert(y, jot_value_dtype(add(y, slopes)));
+}
+
+static bool failed(size_t n, const jot_value *x, jot_value *out_error)
+{
+    for (size_t i = 0; i < n; i++)
+        if (jot_value_failed(*out_error = x[i]))
+            return true;
+    return false;
+}
+
+// The state has types, and slopes that fit.  False with an error.
+static bool read_state(struct ode_problem *p, jot_value t0, jot_value *y, jot_value *out_error)
+{
+    jot_value *k = p->next, *in = p->work, slopes = num(0); // of the type of all slopes
+    in[0] = t0;
+    memcpy(in + 1, y, sizeof *y * p->n);
+    memcpy(in + 1 + p->n, p->parameters, sizeof *y * p->n_parameters);
+    jot_apply_at(p->f, 1 + p->n + p->n_parameters, in, p->n, k, NULL);
+    if (failed(p->n, y, out_error) || failed(p->n, k, out_error))
+        return false;
+    for (size_t i = 0; i < p->n; i++)
+        slopes = add(slopes, jot_zeros_dims(part_of(jot_value_dtype(k[i])), scalar));
+    for (size_t i = 0; i < p->n; i++)
+        y[i] = as_state(y[i], slopes);
+    ode_slope(p, t0, y, k);
+    return !failed(p->n, k, out_error);
+}
+
+// Time has the widest real type of t0, t1 and the state.  False with an error.
+static bool read_time(struct ode_problem *p, jot_value t0, jot_value t1, const jot_value *y,
+                      jot_value *out_error)
+{
+    jot_dtype widest = JOT_F32;
+    for (size_t i = 0; i < p->n; i++)
+        widest = part_of(jot_value_dtype(y[i])) == JOT_F64 ? JOT_F64 : widest;
+    p->time = jot_value_dtype(add(add(t0, t1), jot_zeros_dims(widest, scalar)));
+    if (!is_real(p->time))
+        *out_error = jot_error(JOT_ERR_DTYPE, name, "t0 and t1 are not real");
+    return is_real(p->time);
+}
+
+static bool read_times(struct ode_problem *p, jot_value *out_error)
+{
+    if (!ode_has_times(p))
+        return true;
+    if (jot_value_failed(*out_error = p->o.times))
+        return false;
+    p->o.times = jot_convert(p->o.times, p->time);
+    if (jot_value_rank(p->o.times) == 1)
+        return true;
+    *out_error = jot_error(JOT_ERR_SHAPE, name, "times have more or fewer axes than one");
+    return false;
+}
+
+// ---- The problem
+
+bool ode_make_lists(struct ode_problem *p)
+{
+    size_t n = p->n, m = p->n_parameters, within_step = 1 + ODE_MOST_STAGES;
+    p->work = jot_trace_memory(sizeof *p->work * (1 + n + m + (within_step + 3) * n));
+    if (!p->work)
+        return false;
+    p->next = p->work + 1 + n + m + within_step * n;
+    p->next_k = p->next + n;
+    p->error = p->next_k + n;
+    return true;
+}
+
+static bool copy_parameters(struct ode_problem *p)
+{
+    size_t size = sizeof *p->parameters * p->o.parameters.n;
+    p->n_parameters = p->o.parameters.n;
+    p->parameters = jot_trace_memory(size);
+    if (p->parameters && size)
+        memcpy(p->parameters, p->o.parameters.at, size);
+    return p->parameters;
+}
+
+static bool solve(struct ode_problem *p, jot_value t0, jot_value t1, jot_value *y,
+                  jot_ode_result *result, jot_value *out_error)
+{
+    char text[120];
+    if (refuses_options(p, text, sizeof text)) {
+        *out_error = jot_error(JOT_ERR_ARGUMENT, name, text);
+        return false;
+    }
+    if (failed(2, (jot_value[]){t0, t1}, out_error))
+        return false;
+    if (jot_value_rank(t0) != 0 || jot_value_rank(t1) != 0) {
+        *out_error = jot_error(JOT_ERR_SHAPE, name, "t0 and t1 are not one number each");
+        return false;
+    }
+    if (copy_parameters(p) && ode_make_lists(p)) {
+        if (!read_state(p, t0, y, out_error) || !read_time(p, t0, t1, y, out_error) ||
+            !read_times(p, out_error))
+            return false;
+        set_defaults(&p->o, p->time);
+        t0 = jot_convert(t0, p->time), t1 = jot_convert(t1, p->time);
+        if (p->o.adjoint == JOT_ODE_OF_STEPS) {
+            ode_run(p, t0, t1, y, result);
+            return true;
+        }
+        if (ode_run_with_adjoint(p, t0, t1, y, result))
+            return true;
+    }
+    *out_error = jot_error(JOT_ERR_MEMORY, name, NULL);
+    return false;
+}
+
+void jot_ode_solve_tree(jot_function f, jot_value t0, jot_value t1, size_t n, jot_value *y,
+                        const jot_ode_options *options, const char *where)
+{
+    jot_value error = num(0);
+    jot_ode_result result = {0};
+    bool is_list = y && n > 0 && n <= UINT16_MAX;
+    struct ode_problem *p = is_list ? jot_trace_memory(sizeof *p) : NULL;
+    if (!is_list)
+        error = jot_error(JOT_ERR_ARGUMENT, name,
+                          y ? "the state has 0 or more than 65535 values" : "y is NULL");
+    if (p) {
+        *p = (struct ode_problem){.f = f, .where = where, .n = n};
+        p->o = options ? *options : p->o;
+    }
+    if (!p || !solve(p, t0, t1, y, &result, &error)) {
+        for (size_t i = 0; is_list && i < n; i++)
+            y[i] = error;
+        result = (jot_ode_result){error, error, error};
+    }
+    if (options && options->result)
+        *options->result = result;
+    jot_place(is_list ? y[0] : error, where);
+}

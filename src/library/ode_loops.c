@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+// The loops over the steps of jot_ode_solve, of one length or as long as the error allows.
+//
+// With times a loop over these holds the loop over the steps to each.  Steps as the error allows do not
+// stop at a time: the state there is by a shorter step from the last point before.
+#include "jot/control.h"
+#include "jot/shapes.h"
+
+#include "library/formula.h"
+#include "library/ode_problem.h"
+
+#include <math.h>
+#include <string.h>
+
+static jot_value count(int64_t x) { return jot_convert(jot_from_int(x), JOT_I32); }
+
+// ---------------------------------------------------------------------------------------
+// Steps of one length
+
+// Carries.  A method that does not end with the slope at the next point has no use for K.
+enum { EVEN_T, EVEN_Y };
+
+struct even {
+    const struct ode_problem *p;
+    jot_value t, h;
+};
+
+static size_t even_carries(const struct ode_problem *p)
+{
+    return EVEN_Y + p->n * (p->method->ends_with_slope ? 2 : 1);
+}
+
+// c: the number of the step, y, k
+static void even_step(jot_value *c, const jot_value *row, jot_value *out, void *ctx)
+{
+    (void)row, (void)out;
+    const struct even *e = ctx;
+    const struct ode_problem *p = e->p;
+    bool keeps_slope = p->method->ends_with_slope;
+    jot_value t = add(e->t, mul(jot_convert(c[0], p->time), e->h));
+    jot_value *y = c + 1, *k = keeps_slope ? y + p->n : p->next_k;
+    if (!keeps_slope)
+        ode_slope(p, t, y, k);
+    ode_step(p, t, e->h, y, k, p->next, keeps_slope ? p->next_k : NULL, NULL);
+    memcpy(y, p->next, sizeof *y * p->n);
+    if (keeps_slope)
+        memcpy(k, p->next_k, sizeof *k * p->n);
+    c[0] = add(c[0], count(1));
+}
+
+// c: t, y, k, moved to t1
+static void even_steps(const struct ode_problem *p, jot_value t1, jot_value *c)
+{
+    jot_loop_options loop = {.length = p->o.steps, .checkpoint = p->o.checkpoint};
+    struct even e = {p, c[0], mul(sub(t1, c[0]), num(1 / (double)p->o.steps))};
+    c[0] = count(0);
+    jot_scan_at(even_step, &e, even_carries(p), c, 0, NULL, 0, NULL, &loop, p->where);
+    c[0] = t1;
+}
+
+static void even_row(jot_value *c, const jot_value *row, jot_value *out, void *ctx)
+{
+    const struct ode_problem *p = ctx;
+    even_steps(p, row[0], c);
+    memcpy(out, c + 1, sizeof *out * p->n);
+}
+
+static void solve_even(const struct ode_problem *p, jot_value t1, jot_value *c, jot_value *y)
+{
+    if (ode_has_times(p)) {
+        jot_loop_options loop = {.checkpoint = p->o.checkpoint};
+        jot_scan_at(even_row, (void *)p, even_carries(p), c, 1, &p->o.times, p->n, y, &loop,
+                    p->where);
+    } else {
+        even_steps(p, t1, c);
+        memcpy(y, c + 1, sizeof *y * p->n);
+    }
+}
+
+// ---------------------------------------------------------------------------------------
+// Steps as long as the error allows
+
+// Carries, before those of the state: the point, the next step, squares of the errors of the last two
+// accepted steps; then y, the slope there, and y before the last step, which began at BEFORE.
+enum { T, H, ERROR, ERROR_BEFORE, BEFORE, STATUS, ACCEPTED, REJECTED, FIRST };
+
+struct free_steps {
+    const struct ode_problem *p;
+    jot_value end, until;
+};
+
+static jot_value goes_on(const jot_value *c, void *ctx)
+{
+    const struct free_steps *r = ctx;
+    jot_value left = mul(jot_sign(c[H]), sub(r->until, c[T]));
+    return both(jot_greater(left, num(0)), jot_equal(c[STATUS], count(JOT_ODE_DONE)));
+}
+
+static void choose(jot_value which, size_t n, const jot_value *x, jot_value *y)
+{
+    for (size_t i = 0; i < n; i++)
+        y[i] = jot_where(which, x[i], y[i]);
+}
+
+// What the step before leaves of the length of the next one, and whether there may be one.
+static void next_length(const struct ode_problem *p, jot_value h, jot_value is_good,
+                        jot_value error, jot_value *c)
+{
+    jot_value longer = mul(h, ode_factor(p, is_good, error, c[ERROR], c[ERROR_BEFORE]));
+    if (p->o.longest_step > 0)
+        longer = jot_clip(longer, num(-p->o.longest_step), num(p->o.longest_step));
+    c[H] = jot_stop_gradient(longer);
+    c[ERROR_BEFORE] = jot_where(is_good, c[ERROR], c[ERROR_BEFORE]);
+    c[ERROR] = jot_where(is_good, error, c[ERROR]);
+    jot_value good = jot_convert(is_good, JOT_I32);
+    c[ACCEPTED] = add(c[ACCEPTED], good);
+    c[REJECTED] = add(c[REJECTED], sub(count(1), good));
+    jot_value too_many =
+        jot_greater_equal(add(c[ACCEPTED], c[REJECTED]), count(p->o.most_steps));
+    jot_value stuck = jot_equal(add(c[T], c[H]), c[T]);
+    c[STATUS] = jot_where(stuck, count(JOT_ODE_STEP_TOO_SMALL),
+                          jot_where(too_many, count(JOT_ODE_MOST_STEPS), c[STATUS]));
+}
+
+static void free_step(jot_value *c, void *ctx)
+{
+    const struct free_steps *r = ctx;
+    const struct ode_problem *p = r->p;
+    jot_value *y = c + FIRST, *k = y + p->n, *before = k + p->n;
+    jot_value left = sub(r->end, c[T]);
+    // A rest that is hardly longer than the step is part of it.
+    jot_value is_last = jot_less_equal(jot_abs(left), mul(num(1.01), jot_abs(c[H])));
+    jot_value h = jot_where(is_last, left, c[H]);
+    ode_step(p, c[T], h, y, k, p->next, p->next_k, p->error);
+    jot_value error = ode_error(p, y, p->next, p->error);
+    jot_value is_good = jot_less_equal(error, num(1));
+    choose(is_good, p->n, y, before);
+    choose(is_good, p->n, p->next, y);
+    choose(is_good, p->n, p->next_k, k);
+    c[BEFORE] = jot_where(is_good, c[T], c[BEFORE]);
+    c[T] = jot_where(is_good, jot_where(is_last, r->end, add(c[T], h)), c[T]);
+    next_length(p, h, is_good, error, c);
+    // At the end nothing is missing.
+    c[STATUS] = jot_where(jot_equal(c[T], r->end), count(JOT_ODE_DONE), c[STATUS]);
+}
+
+static void free_steps(const struct free_steps *r, jot_value *c)
+{
+    const struct ode_problem *p = r->p;
+    jot_loop_options loop = {.slots = p->o.slots > 0 ? p->o.slots : 0,
+                             .bound = p->o.slots < 0 ? p->o.most_steps : 0};
+    jot_while_at(goes_on, free_step, (void *)r, FIRST + 3 * p->n, c, &loop, p->where);
+}
+
+// The state at row[0], which the last step reaches or passes.
+static void free_row(jot_value *c, const jot_value *row, jot_value *out, void *ctx)
+{
+    struct free_steps r = *(struct free_steps *)ctx;
+    const struct ode_problem *p = r.p;
+    jot_value *before = c + FIRST + 2 * p->n;
+    r.until = row[0];
+    free_steps(&r, c);
+    ode_slope(p, c[BEFORE], before, p->next_k);
+    ode_step(p, c[BEFORE], sub(row[0], c[BEFORE]), before, p->next_k, out, NULL, NULL);
+    jot_value is_there = jot_equal(c[STATUS], count(JOT_ODE_DONE));
+    for (size_t i = 0; i < p->n; i++)
+        out[i] = jot_where(is_there, out[i], num(NAN));
+}
+
+// c: t, y, k
+static void solve_free(const struct ode_problem *p, jot_value t1, const jot_value *start,
+                       jot_value *c, jot_value *y, jot_ode_result *result)
+{
+    size_t n = p->n;
+    struct free_steps r = {p, t1, t1};
+    c[T] = c[BEFORE] = start[0];
+    c[H] = ode_first_step(p, start[0], t1, start + 1, start + 1 + n);
+    c[ERROR] = c[ERROR_BEFORE] = jot_ones_like(c[T]);
+    c[STATUS] = c[ACCEPTED] = c[REJECTED] = count(0);
+    memcpy(c + FIRST, start + 1, sizeof *c * 2 * n);
+    memcpy(c + FIRST + 2 * n, start + 1, sizeof *c * n);
+    if (ode_has_times(p)) {
+        jot_scan_at(free_row, &r, FIRST + 3 * n, c, 1, &p->o.times, n, y, NULL, p->where);
+    } else {
+        free_steps(&r, c);
+        memcpy(y, c + FIRST, sizeof *y * n);
+    }
+    *result = (jot_ode_result){c[STATUS], c[ACCEPTED], c[REJECTED]};
+}
+
+void ode_run(const struct ode_problem *p, jot_value t0, jot_value t1, jot_value *y,
+             jot_ode_result *result)
+{
+    size_t n = p->n;
+    jot_value *start = jot_trace_memory(sizeof *start * (FIRST + 1 + 5 * n));
+    start[0] = t0;
+    memcpy(start + 1, y, sizeof *y * n);
+    ode_slope(p, t0, y, start + 1 + n);
+    if (p->o.steps == 0) {
+        solve_free(p, t1, start, start + 1 + 2 * n, y, result);
+        return;
+    }
+    solve_even(p, t1, start, y);
+    int64_t rows = ode_has_times(p) ? jot_value_dim(p->o.times, 0) : 1;
+    *result = (jot_ode_result){count(JOT_ODE_DONE), count(p->o.steps * rows), count(0)};
+}

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the parts of jot_ode_solve share.
+#ifndef LIBRARY_ODE_PROBLEM_H
+#define LIBRARY_ODE_PROBLEM_H
+
+#include "library/ode_method.h"
+
+// Lives as long as the trace: functions that are traced with it refer to it.
+struct ode_problem {
+    const struct ode_method *method;
+    jot_ode_options o; // without a zero that stands for a default
+    jot_function f;
+    const char *where;
+    size_t n, n_parameters;
+    jot_value *parameters;
+    jot_dtype time;                   // of t and of lengths of steps
+    jot_value *work;                  // operands of f, and slopes and points within one step
+    jot_value *next, *next_k, *error; // of the step that is being traced
+};
+
+// All zero is no value.
+static inline bool ode_has_times(const struct ode_problem *p)
+{
+    return p->o.times.trace || p->o.times.id;
+}
+
+// The lists, for the numbers of values that it says; false when memory is out.
+bool ode_make_lists(struct ode_problem *p);
+
+// ---- one step (ode_step.c) ----
+
+// k = f(t, y), of the types of y.
+void ode_slope(const struct ode_problem *p, jot_value t, const jot_value *y, jot_value *k);
+
+// One step from y, where the slope is k; h has the type of time.  next_k, the slope there, and error, the
+// estimate of the error, are left out when NULL.  The lists may not overlap.
+void ode_step(const struct ode_problem *p, jot_value t, jot_value h, const jot_value *y,
+              const jot_value *k, jot_value *next, jot_value *next_k, jot_value *error);
+
+// ---- the length of steps (ode_control.c) ----
+
+// The square of the norm of the error of a step from y to next, over the tolerance; infinite where it is
+// NaN.  Without derivative, as the lengths are.
+jot_value ode_error(const struct ode_problem *p, const jot_value *y, const jot_value *next,
+                    const jot_value *error);
+// By what to multiply the length of a step: from the squares of its error and of those of two steps before.
+jot_value ode_factor(const struct ode_problem *p, jot_value is_accepted, jot_value error,
+                     jot_value before, jot_value before_that);
+// The first length, with the sign of t1 - t.
+jot_value ode_first_step(const struct ode_problem *p, jot_value t, jot_value t1,
+                         const jot_value *y, const jot_value *k);
+
+// ---- loops (ode_loops.c) ----
+
+// y, at t0, becomes y at t1 or at the times.
+void ode_run(const struct ode_problem *p, jot_value t0, jot_value t1, jot_value *y,
+             jot_ode_result *result);
+// The same with the derivative of the continuous adjoint (ode_adjoint.c); false when memory is out.
+bool ode_run_with_adjoint(const struct ode_problem *p, jot_value t0, jot_value t1, jot_value *y,
+                          jot_ode_result *result);
+
+#endif

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+// Derivatives of solutions in the start, parameters and times: of the steps, forward and reverse, and by
+// the continuous adjoint, beside each other and beside formulas.
+#include "ode_support.h"
+
+// x'' = -k x from (x, 0):  x(t) = x cos(w (t - t0)), w = sqrt(k).
+struct swing {
+    jot_value x, v;
+};
+static struct swing swing_slope(jot_value t, struct swing s, jot_value k)
+{
+    (void)t;
+    return (struct swing){s.v, jot_neg(jot_mul(k, s.x))};
+}
+JOT_FUNCTION(swing_fn, swing_slope, struct swing, jot_value, struct swing, jot_value);
+
+static jot_ode_options wanted;
+
+static jot_value end(jot_value x, jot_value k, jot_value t0, jot_value t1)
+{
+    struct swing s = {x, jot_zeros_like(x)};
+    wanted.parameters = JOT_PARAMETERS(k);
+    jot_ode_solve_tree(swing_fn, t0, t1, JOT_TREE(s), &wanted, JOT_HERE);
+    return s.x;
+}
+
+static const jot_ode_options ways[] = {
+    {.rtol = 1e-9},
+    {.rtol = 1e-9, .slots = 4},
+    {.rtol = 1e-9, .slots = -1},
+    {.rtol = 1e-9, .adjoint = JOT_ODE_CONTINUOUS},
+    {.method = JOT_ODE_DOPRI8, .rtol = 1e-9},
+    {.method = JOT_ODE_RK4, .steps = 400},
+    {.method = JOT_ODE_DOPRI5, .steps = 100, .checkpoint = 7},
+    {.method = JOT_ODE_RK4, .steps = 400, .adjoint = JOT_ODE_CONTINUOUS},
+};
+enum { WAYS = sizeof ways / sizeof *ways };
+
+START_TEST(derivatives_of_the_end)
+{
+    const double in[] = {0.7, 1.3, 0.1, 4}, x = in[0], w = sqrt(in[1]), t = in[3] - in[2];
+    const double want[] = {cos(w * t), -x * sin(w * t) * t / (2 * w), x * w * sin(w * t),
+                           -x * w * sin(w * t)};
+    double reverse[4], forward[4];
+    wanted = ways[_i];
+    run_numbers(jot_grad(jot_fn(end), 0, 1, 2, 3), 4, in, 4, 1, reverse);
+    run_numbers(jot_jacfwd(jot_fn(end), 0, 1, 2, 3), 4, in, 4, 1, forward);
+    for (int i = 0; i < 4; i++) {
+        check_near("reverse", reverse[i], want[i], 2e-7);
+        check_near("forward", forward[i], want[i], 2e-7);
+    }
+}
+END_TEST
+
+// A sum over states at times that are an argument.
+static jot_value misfit(jot_value x, jot_value k, jot_value first, jot_value last)
+{
+    struct swing s = {x, jot_zeros_like(x)};
+    wanted.parameters = JOT_PARAMETERS(k);
+    wanted.times = jot_stack(0, first, jot_mul(0.5, jot_add(first, last)), last);
+    jot_ode_solve_tree(swing_fn, jot_from(0), jot_from(5), JOT_TREE(s), &wanted, JOT_HERE);
+    return jot_sum(jot_mul(jot_stack(0, 1, 2, 3), jot_square(s.x)));
+}
+
+START_TEST(derivatives_of_states_at_times)
+{
+    const double in[] = {0.7, 1.3, 0.5, 4}, x = in[0], w = sqrt(in[1]);
+    const double t[] = {in[2], (in[2] + in[3]) / 2, in[3]};
+    double want[4] = {0}, reverse[4], forward[4];
+    for (int i = 0; i < 3; i++) {
+        double c = cos(w * t[i]), s = sin(w * t[i]), weight = 2 * (i + 1) * x * x * c;
+        double in_time = -weight * s * w;
+        want[0] += weight * c / x;
+        want[1] -= weight * s * t[i] / (2 * w);
+        want[2] += in_time * (i == 0 ? 1 : i == 1 ? 0.5 : 0);
+        want[3] += in_time * (i == 2 ? 1 : i == 1 ? 0.5 : 0);
+    }
+    wanted = ways[_i];
+    run_numbers(jot_grad(jot_fn(misfit), 0, 1, 2, 3), 4, in, 4, 1, reverse);
+    run_numbers(jot_jacfwd(jot_fn(misfit), 0, 1, 2, 3), 4, in, 4, 1, forward);
+    for (int i = 0; i < 4; i++) {
+        check_near("reverse", reverse[i], want[i], 2e-6);
+        check_near("forward", forward[i], want[i], 2e-6);
+    }
+}
+END_TEST
+
+// Parameters of which some have no derivative, and more than one value; y' = -p a + q b.
+struct rates {
+    jot_value p, n, q;
+};
+static jot_value weighed(jot_value t, jot_value y, struct rates r)
+{
+    jot_value power = jot_pow(t, jot_convert(r.n, JOT_F64));
+    return jot_add(jot_neg(jot_mul(r.p, y)), jot_mul(power, r.q));
+}
+JOT_FUNCTION(weighed_fn, weighed, jot_value, jot_value, jot_value, struct rates);
+
+static jot_value weighed_end(jot_value p, jot_value q)
+{
+    struct rates r = {p, jot_convert(jot_from(2), JOT_I32), jot_stack(0, q, jot_mul(2, q))};
+    jot_value y = jot_ones(JOT_F64, 2);
+    wanted.parameters = JOT_PARAMETERS(r);
+    jot_ode_solve_tree(weighed_fn, jot_from(0), jot_from(1), JOT_TREE(y), &wanted, JOT_HERE);
+    return jot_sum(y);
+}
+
+START_TEST(derivatives_in_trees_of_parameters)
+{
+    // y = e^(-p t) + c q I, I = the integral of s^2 e^(-p (1 - s)); c is 1 and 2.
+    const double in[] = {0.8, 1.5}, p = in[0], q = in[1], e = exp(-p);
+    double integral = 1 / p - 2 / (p * p) + 2 * (1 - e) / (p * p * p);
+    double slope =
+        -1 / (p * p) + 4 / (p * p * p) + 2 * e / (p * p * p) - 6 * (1 - e) / (p * p * p * p);
+    double out[2];
+    wanted = ways[_i];
+    run_numbers(jot_grad(jot_fn(weighed_end), 0, 1), 2, in, 2, 1, out);
+    check_near("in p", out[0], -2 * e + 3 * q * slope, 1e-6);
+    check_near("in q", out[1], 3 * integral, 1e-6);
+}
+END_TEST
+
+// Of lanes, and second derivatives.
+static jot_value of_rate(jot_value k)
+{
+    return end(jot_full_like(k, 1), k, jot_from(0), jot_from(3));
+}
+static jot_value slope_of_rate(jot_value k) { return JOT_GRAD(of_rate, k); }
+
+START_TEST(lanes_and_second_derivatives)
+{
+    enum { LANES = 5 };
+    double k[LANES] = {0.3, 0.6, 1, 2, 4}, out[LANES];
+    jot_array *in = jot_array_from(k, LANES), *result;
+    wanted = ways[_i];
+    for (int order = 1; order <= 2; order++) {
+        jot_function f =
+            order == 1 ? jot_grad(jot_fn(of_rate)) : jot_jacfwd(jot_fn(slope_of_rate));
+        if (order == 2 && wanted.adjoint == JOT_ODE_CONTINUOUS)
+            continue;
+        jot_executable *e = jot_jit(jot_vmap(f));
+        must(jot_call(e, JOT_IN(in), JOT_OUT(result)));
+        must(jot_array_read(result, out, LANES));
+        for (int i = 0; i < LANES; i++) {
+            double w = sqrt(k[i]), first = -sin(3 * w) * 1.5 / w;
+            double second = -2.25 * cos(3 * w) / k[i] + 0.75 * sin(3 * w) / (k[i] * w);
+            check_near("a lane", out[i], order == 1 ? first : second, 2e-5);
+        }
+        jot_array_release(result);
+        jot_executable_release(e);
+    }
+    jot_array_release(in);
+}
+END_TEST
+
+static void add(TCase *t)
+{
+    tcase_add_loop_test(t, derivatives_of_the_end, 0, WAYS);
+    tcase_add_loop_test(t, derivatives_of_states_at_times, 0, WAYS);
+    tcase_add_loop_test(t, derivatives_in_trees_of_parameters, 0, WAYS);
+    tcase_add_loop_test(t, lanes_and_second_derivatives, 0, WAYS);
+}
+
+int main(void) { return run_suite("ode_derivatives", add); }
