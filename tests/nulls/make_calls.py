@@ -30,6 +30,7 @@ MAY_BE_NULL = [
     (r'jot_scan_at', r'rows|out'), (r'jot_(map|switch)_at|jot_apply_at', r'in'),
     (r'jot_error', r'op|text'), (r'jot_top_k', r'out_indices'), (r'jot_unique_all', r'out_\w+'),
     (r'jot_custom_root.*', r'tangent_solve'),
+    (r'jot_mask_make', r'is'), (r'jot_chain_list', r'parts'),
     (r'jot_\w+_begin', r'carry|in|out|results'), (r'jot_pmap_of', r'mesh'),
     (r'jot_(block_next|block_leave|for_next|while_test|while_stepped|if_first|switch_case)', r'b|index'),
 ]
@@ -37,7 +38,7 @@ MAY_BE_NULL = [
 # What stands for the other parameters, by type and name.
 BY_NAME = {
     'n': '2', 'n_in': '1', 'n_out': '1', 'n_carry': '1', 'n_rows': '1', 'n_src': '2', 'n_args': '1',
-    'n_results': '1', 'n_branches': '2', 'n_cases': '2', 'num_keys': '1', 'count': '4', 'size': '4', 'order': '1',
+    'n_results': '1', 'n_state': '5', 'n_branches': '2', 'n_cases': '2', 'num_keys': '1', 'count': '4', 'size': '4', 'order': '1',
     'modes': 'JOT_FORWARD', 'k': '1', 'trips': 'jot_from_int(3)', 'first': 'jot_from_int(0)',
     'end': 'jot_from_int(3)', 'key': 'key', 'subscripts': '"i,i->i"', 'expression': '"x + y"', 'names': '"x, y"',
     'stage': '"trace"', 'path': '"/dev/null"', 'format': '"{}"', 'condition': 'holds',
@@ -62,6 +63,9 @@ BY_TYPE = {
     'jot_scan_step *': 'scan_step', 'jot_while_condition *': 'condition', 'jot_while_step *': 'while_step',
     'jot_archive *': 'archive', 'const jot_archive *': 'archive', 'jot_scope *': 'scope', 'const jot_callback_spec *': '&callback', 'const jot_raw_kernel_spec *': '&kernel',
     'const struct jot_index_dims *': '&index_dims',
+    'jot_schedule': 'jot_constant_schedule(0.5)', 'jot_optimizer': 'jot_adam_with(jot_constant_schedule(0.5), NULL)',
+    'jot_mask': 'jot_mask_make(1, NULL)', 'const jot_optimizer *': '(const jot_optimizer[]){jot_ema(0.5, true)}',
+    'const _Bool *': '(const bool[]){true}',
     'jot_svd_factors': 'jot_svd(x)', 'jot_lu_factors': 'jot_lu_factor_at(x, NULL)',
 }
 
@@ -109,7 +113,7 @@ def parameters(text):
 
 
 def prototypes(compiler, include):
-    source = '#define JOT_PLAIN\n#include "jot/jot.h"\n'
+    source = '#define JOT_PLAIN\n#include "jot/jot.h"\n#include "jot/optim.h"\n'
     text = subprocess.run(compiler.split() + ['-E', '-P', '-I' + include, '-x', 'c', '-'], input=source, text=True,
                           check=True, capture_output=True).stdout
     text = re.sub(r'__attribute__\(\((?:[^()]|\([^()]*\))*\)\)', '', text)
