@@ -2,6 +2,7 @@
 // A small convolutional network learns to read digits of 8 by 8 pixels (data/digits.txt says whose they
 // are): the whole training, by Adam with clipped gradients, is one compiled function.
 #include <jot/jot.h>
+#include <jot/optim.h>
 
 #include <stdio.h>
 
@@ -10,6 +11,7 @@ enum { IMAGES = 1797, TESTS = 360, EPOCHS = 15, STEPS = 45, BATCH = 32 }; // ste
 struct net {
     jot_value w1, b1, w2, b2, w3, b3;
 };
+JOT_OPTIM_STATE(state, struct net, adam);
 
 static jot_value convolved(jot_value x, jot_value w, jot_value b)
 {
@@ -31,47 +33,30 @@ static jot_value loss(struct net p, jot_value x, jot_value y)
     return jot_neg(jot_mean(jot_sum(jot_mul(wanted, jot_log_softmax(scores(p, x), -1)), -1)));
 }
 
-// A step down the gradient, which counts as one of norm 1 at most.
-static void descend(struct net *p, struct net *m, struct net *v, jot_value n, struct net g)
-{
-    jot_value squares = jot_zeros(JOT_F32);
-    for (size_t k = 0; k < JOT_COUNT(g); k++)
-        squares = jot_add(squares, jot_sum(jot_square(JOT_LEAVES(g)[k])));
-    for (size_t k = 0; k < JOT_COUNT(g); k++) {
-        jot_value *a = JOT_LEAVES(*m) + k, *b = JOT_LEAVES(*v) + k, *w = JOT_LEAVES(*p) + k;
-        jot_value d = jot_mul(jot_minimum(1, jot_rsqrt(squares)), JOT_LEAVES(g)[k]);
-        *a = jot_add(jot_mul(0.9, *a), jot_mul(0.1, d));
-        *b = jot_add(jot_mul(0.999, *b), jot_mul(0.001, jot_square(d)));
-        jot_value mean = jot_div(*a, jot_sub(1, jot_pow(0.9, n)));
-        jot_value square = jot_div(*b, jot_sub(1, jot_pow(0.999, n)));
-        *w = jot_sub(*w, jot_mul(2e-3, jot_div(mean, jot_add(jot_sqrt(square), 1e-8))));
-    }
-}
-
 // The share of the digits of the test that the network reads right.
 static jot_value learn(jot_value seed, jot_value x, jot_value y, jot_value test, jot_value is)
 {
     jot_value keys = jot_random_split(jot_random_key(seed), 4), key = jot_take(keys, 3);
-    jot_value n = jot_zeros(JOT_F32), sum = n, right = n;
-    struct net m, v,
-        p = {.w1 = jot_mul(0.3, jot_random_normal(jot_take(keys, 0), JOT_F32, 3, 3, 1, 16)),
-             .w2 = jot_mul(0.1, jot_random_normal(jot_take(keys, 1), JOT_F32, 3, 3, 16, 32)),
-             .w3 = jot_mul(0.05, jot_random_normal(jot_take(keys, 2), JOT_F32, 512, 10)),
-             .b1 = jot_zeros(JOT_F32, 16),
-             .b2 = jot_zeros(JOT_F32, 32),
-             .b3 = jot_zeros(JOT_F32, 10)};
-    for (size_t k = 0; k < JOT_COUNT(p); k++)
-        JOT_LEAVES(m)[k] = JOT_LEAVES(v)[k] = jot_zeros_like(JOT_LEAVES(p)[k]);
-    JOT_FOR (epoch, EPOCHS, p, m, v, n, sum, right) {
+    jot_value sum = jot_zeros(JOT_F32), right = sum;
+    jot_optimizer optimizer = jot_chain(jot_clip_by_global_norm(1), jot_adam(2e-3));
+    struct state s;
+    struct net p = {
+        .w1 = jot_mul(0.3, jot_random_normal(jot_take(keys, 0), JOT_F32, 3, 3, 1, 16)),
+        .w2 = jot_mul(0.1, jot_random_normal(jot_take(keys, 1), JOT_F32, 3, 3, 16, 32)),
+        .w3 = jot_mul(0.05, jot_random_normal(jot_take(keys, 2), JOT_F32, 512, 10)),
+        .b1 = jot_zeros(JOT_F32, 16),
+        .b2 = jot_zeros(JOT_F32, 32),
+        .b3 = jot_zeros(JOT_F32, 10)};
+    jot_optimizer_init(optimizer, p, &s);
+    JOT_FOR (epoch, EPOCHS, p, s, sum, right) {
         sum = jot_zeros(JOT_F32);
-        JOT_FOR (i, STEPS, p, m, v, n, sum) {
-            jot_value l, bits = jot_random_bits(jot_random_fold_in(key, jot_astype(n, JOT_I32)),
-                                                JOT_U32, BATCH);
+        JOT_FOR (i, STEPS, p, s, sum) {
+            jot_value l,
+                bits = jot_random_bits(jot_random_fold_in(key, s.count), JOT_U32, BATCH);
             jot_value some = jot_astype(jot_mod(bits, IMAGES - TESTS), JOT_I32);
             struct net g =
                 JOT_VALUE_AND_GRAD(&l, loss, p, jot_take(x, some), jot_take(y, some));
-            n = jot_add(n, 1);
-            descend(&p, &m, &v, n, g);
+            jot_optimizer_step(optimizer, g, &p, &s);
             sum = jot_add(sum, jot_div(l, STEPS));
         }
         right = jot_mean(jot_equal(jot_argmax(scores(p, test), -1), is));

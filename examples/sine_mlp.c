@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A small network learns the sine: the whole training by Adam is one loop in one compiled function.
 #include <jot/jot.h>
+#include <jot/optim.h>
 
 #include <math.h>
 #include <stdio.h>
@@ -11,6 +12,7 @@ static const double PI = 3.14159265358979323846, RATE = 0.01;
 struct net {
     jot_value w1, b1, w2, b2;
 };
+JOT_OPTIM_STATE(state, struct net, adam);
 
 static jot_value predict(struct net p, jot_value x)
 {
@@ -34,23 +36,12 @@ static struct result learn(jot_value seed, jot_value asked)
                     .b1 = jot_random_normal(jot_take(keys, 2), JOT_F32, HIDDEN),
                     .w2 = jot_random_normal(jot_take(keys, 1), JOT_F32, HIDDEN),
                     .b2 = jot_zeros(JOT_F32)};
-    struct net m, v; // the mean of the gradients, and that of their squares
-    for (size_t k = 0; k < JOT_COUNT(p); k++)
-        JOT_LEAVES(m)[k] = JOT_LEAVES(v)[k] = jot_zeros_like(JOT_LEAVES(p)[k]);
-    jot_value x = jot_linspace(JOT_F32, -PI, PI, POINTS), n = jot_zeros(JOT_F32);
-    JOT_SCAN ((p, m, v, n), (), (losses), .length = STEPS) {
-        struct net g = JOT_VALUE_AND_GRAD(&losses, loss, p, x);
-        n = jot_add(n, 1);
-        for (size_t k = 0; k < JOT_COUNT(p); k++) {
-            jot_value *a = JOT_LEAVES(m) + k, *b = JOT_LEAVES(v) + k, d = JOT_LEAVES(g)[k];
-            *a = jot_add(jot_mul(0.9, *a), jot_mul(0.1, d));
-            *b = jot_add(jot_mul(0.999, *b), jot_mul(0.001, jot_square(d)));
-            jot_value mean = jot_div(*a, jot_sub(1, jot_pow(0.9, n)));
-            jot_value square = jot_div(*b, jot_sub(1, jot_pow(0.999, n)));
-            d = jot_div(mean, jot_add(jot_sqrt(square), 1e-8));
-            JOT_LEAVES(p)[k] = jot_sub(JOT_LEAVES(p)[k], jot_mul(RATE, d));
-        }
-    }
+    struct state s;
+    jot_optimizer adam = jot_adam(RATE);
+    jot_optimizer_init(adam, p, &s);
+    jot_value x = jot_linspace(JOT_F32, -PI, PI, POINTS);
+    JOT_SCAN ((p, s), (), (losses), .length = STEPS)
+        jot_optimizer_step(adam, JOT_VALUE_AND_GRAD(&losses, loss, p, x), &p, &s);
     return (struct result){losses, predict(p, asked)};
 }
 
