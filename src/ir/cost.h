@@ -70,6 +70,8 @@ enum cost_constant {
     COST_WORK_PER_US = 20000000,
     COST_NEAR_PER_US = 20000000, // bytes that all multiprocessors have of their nearest caches
     COST_SECTOR_BYTES = 32,      // that an element is read with
+    // Bytes of sectors that all of them have of their common cache.
+    COST_SECTORS_PER_US = 5000000,
     COST_LONG_PHASE = 50,
     // Multiplications of a product of f32 by the library, and how many more of numbers that tensor cores take.
     COST_PRODUCT_PER_US = 20000000,

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a GPU takes for a mapped nest, in nanoseconds: what bounds its loops is memory, the caches of the
-// multiprocessors, arithmetic, or the turns that one thread makes one after the other, each of which waits for what it
-// reads.
+// What a GPU takes for a mapped nest, in nanoseconds: what bounds its loops is memory, the cache of all multiprocessors,
+// which gives whole sectors, the caches of each, arithmetic, or the turns that one thread makes one after the other, each
+// of which waits for what it reads.
 #include "base/fold.h"
 #include "ir/cost.h"
 #include "map/gpu.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define MOST_NS 1e18
@@ -72,7 +73,9 @@ static double blocks_of(const struct nest *n, const struct nest_statement *point
 
 struct traffic {
     double far, near; // bytes of memory, and of all accesses
+    double sectors;   // bytes of sectors that neighbouring threads do not share
     uint32_t depth;
+    uint32_t beside; // neighbouring threads have the axis before this one, 0: there are none
     nest_id axes[MOST_AXES]; // of the loops that are open
 };
 
@@ -80,6 +83,41 @@ struct traffic {
 static bool is_beside(const struct traffic *t, const struct nest_statement *s)
 {
     return t->depth && nest_index_factor(&s->index, t->axes[t->depth - 1]) == 1;
+}
+
+// Opens a loop.  Of axes that one thread has whole as a vector, neighbouring threads lie along the one before.
+static void open_loop(struct traffic *t, const struct nest *n, const struct nest_statement *s,
+                      bool is_of_threads)
+{
+    uint32_t first = t->depth;
+    for (uint32_t i = 0; i < s->n_axes && t->depth < MOST_AXES; i++)
+        t->axes[t->depth++] = s->axes[i];
+    if (!is_of_threads || first == t->depth)
+        return;
+    t->beside = t->depth;
+    while (t->beside > first + 1 && n->axes.at[t->axes[t->beside - 1]].extent ==
+                                        n->axes.at[t->axes[t->beside - 1]].vector)
+        t->beside--;
+}
+
+static double bytes_apart(const struct nest *n, const struct nest_statement *s, nest_id axis)
+{
+    return (double)llabs(nest_index_factor(&s->index, axis)) *
+           jot_dtype_size(n->buffers.at[s->buffer].dtype);
+}
+
+// Whether neighbouring threads read sectors of their own, of which they read nothing else in what they do in turn.
+static bool has_own_sectors(const struct traffic *t, const struct nest *n,
+                            const struct nest_statement *s)
+{
+    if (!t->beside || nest_index_has_values(&s->index))
+        return false;
+    for (uint32_t i = t->beside; i < t->depth; i++) {
+        double apart = bytes_apart(n, s, t->axes[i]);
+        if (apart > 0 && apart < COST_SECTOR_BYTES)
+            return false;
+    }
+    return bytes_apart(n, s, t->axes[t->beside - 1]) > COST_SECTOR_BYTES;
 }
 
 // The elements that an access touches, of those loops that it goes along, are memory's; again they are the caches'.
@@ -98,6 +136,8 @@ static void add_access(struct traffic *t, const struct nest *n, const struct nes
     bool is_far_apart = nest_index_has_values(&s->index) && !is_beside(t, s);
     t->near += all * (is_far_apart ? COST_SECTOR_BYTES : bytes);
     t->far += b->role == NEST_LOCAL ? 0 : fmin(touched, (double)b->count) * bytes;
+    if (b->role != NEST_LOCAL && has_own_sectors(t, n, s))
+        t->sectors += all * COST_SECTOR_BYTES;
 }
 
 static void add_traffic(struct traffic *t, const struct nest *n, uint32_t block)
@@ -105,28 +145,28 @@ static void add_traffic(struct traffic *t, const struct nest *n, uint32_t block)
     if (block >= n->blocks.count)
         return;
     nest_for_each (s, n, block) {
-        uint32_t depth = t->depth;
-        for (uint32_t i = 0; i < s->n_axes && t->depth < MOST_AXES; i++)
-            t->axes[t->depth++] = s->axes[i];
+        uint32_t depth = t->depth, beside = t->beside;
+        open_loop(t, n, s, nest_is_of_threads(s) && n->threads[NEST_COLUMNS] <= 1);
         if (s->kind == NEST_LOAD || s->kind == NEST_PUT)
             add_access(t, n, s);
         add_traffic(t, n, s->body);
         add_traffic(t, n, s->other);
         t->depth = depth;
+        t->beside = beside;
     }
 }
 
 // Microseconds of a loop that all of the GPU shares.
 static double together_of(const struct nest *n, const struct nest_statement *s)
 {
-    struct traffic t = {.depth = s->n_axes};
+    struct traffic t = {0};
     if (s->n_axes > MOST_AXES)
         return nest_time_of(n, s, 1).shared;
-    memcpy(t.axes, s->axes, s->n_axes * sizeof *s->axes);
+    open_loop(&t, n, s, nest_is_of_threads(s) || n->threads[NEST_COLUMNS] > 1);
     add_traffic(&t, n, s->body);
     double work = (double)nest_extent(n, s) * nest_work(n, s->body);
-    return fmax(fmax(t.far / COST_BYTES_PER_US, t.near / COST_NEAR_PER_US),
-                work / COST_WORK_PER_US);
+    double memory = fmax(t.far / COST_BYTES_PER_US, t.sectors / COST_SECTORS_PER_US);
+    return fmax(fmax(memory, t.near / COST_NEAR_PER_US), work / COST_WORK_PER_US);
 }
 
 // Microseconds for what each thread of a group does that all of them need.

@@ -123,6 +123,28 @@ static int64_t price_of_text(const char *text)
 }
 
 // What loops read again comes from near caches, and what each thread of a group makes for all is made often.
+// Rows that neighbouring threads read, columns that they read side by side, and columns that each reads alone, for the
+// threads of a group keep what they read.
+START_TEST(a_price_sees_sectors)
+{
+#define FOLDS(at, local, put)                                                                  \
+    "kernel k(x: f32[4194304], y: out f32[2048], z: out f32[4194304]) {\n" local               \
+    "  par i < 2048 {\n    fold j < 2048 {\n      %0 = load x[" at "] : f32\n" put             \
+    "      yield reduce_sum %0 sum64\n    } -> %1 : f32\n    put y[i] = %1\n"
+    int64_t rows = price_of_text(FOLDS("2048*i + j", "", "") "  }\n}\n");
+    int64_t columns = price_of_text(FOLDS("i + 2048*j", "", "") "  }\n}\n");
+    int64_t kept =
+        price_of_text(FOLDS("i + 2048*j", "  local row: f32[2048]\n",
+                            "      put row[j] = %0\n") "    map k < 2048 {\n"
+                                                       "      %2 = load row[k] : f32\n"
+                                                       "      put z[i + 2048*k] = %2\n"
+                                                       "    }\n  }\n}\n");
+#undef FOLDS
+    ck_assert_int_lt(columns, 2 * rows);
+    ck_assert_int_gt(kept, 5 * rows);
+}
+END_TEST
+
 START_TEST(a_price_sees_what_is_done_again)
 {
     const char *again = "kernel k(x: f32[64], y: out f32[16777216]) {\n"
@@ -505,6 +527,7 @@ static void add_tests(TCase *t)
     tcase_add_test(t, axes_are_numbered_in_their_order);
     tcase_add_test(t, a_price_sees_turns);
     tcase_add_test(t, a_price_sees_few_blocks);
+    tcase_add_test(t, a_price_sees_sectors);
     tcase_add_test(t, a_price_sees_what_is_done_again);
     tcase_add_test(t, many_columns_are_threads);
     tcase_add_test(t, serial_work_is_found);
