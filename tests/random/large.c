@@ -32,5 +32,6 @@ jot_status large_schedule(struct ir_module *m, uint32_t f, bool is_gpu, bool sep
     struct schedule_options options = schedule_options_of(is_gpu);
     options.separate = options.no_gemm = separate;
     options.price = is_gpu ? NULL : map_price_of_all;
+    options.gpu_price = is_gpu ? map_price_on_gpu : NULL;
     return pass_schedule(m->arena, ir_function(m, f), &options, out);
 }
