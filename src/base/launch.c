@@ -104,10 +104,10 @@ static jot_status check_view(const struct rt_plan *p, uint32_t i)
     for (uint32_t k = 0; k < b->of_count; k++)
         if (p->operands[b->of_first + k] >= i)
             return bad("buffer", i, "is part of a later one");
-        else if (b->place == RT_PLACE_TURN &&
+        else if (b->memory == RT_MEMORY_TURN &&
                  p->buffers[p->operands[b->of_first + k]].bytes != b->bytes)
             return bad("buffer", i, "is one of several of other sizes");
-    if (b->place == RT_PLACE_TURN)
+    if (b->memory == RT_MEMORY_TURN)
         return b->index < b->of_count && !b->offset && !b->stride
                    ? JOT_OK
                    : bad("buffer", i, "has a wrong index");
@@ -118,7 +118,7 @@ static jot_status check_view(const struct rt_plan *p, uint32_t i)
          (__builtin_mul_overflow(trips - 1, b->stride, &last) ||
           __builtin_add_overflow((int64_t)b->offset, last, &last) || last < 0 ||
           !is_range((uint64_t)last, b->bytes, room) || !is_range(b->offset, b->bytes, room))))
-        return bad("buffer", i, "lies outside its place");
+        return bad("buffer", i, "lies outside its memory");
     return JOT_OK;
 }
 
@@ -130,23 +130,23 @@ static jot_status check_buffers(const struct rt_plan *p)
     for (uint32_t i = 0; i < p->buffer_count; i++) {
         const struct rt_buffer *b = &p->buffers[i];
         uint64_t room = 0;
-        if (b->place >= RT_PLACE_COUNT)
-            return bad("buffer", i, "is in no place");
-        if (b->place == RT_PLACE_INPUT && b->index < p->input_count)
+        if (b->memory >= RT_MEMORY_COUNT)
+            return bad("buffer", i, "is in no memory");
+        if (b->memory == RT_MEMORY_INPUT && b->index < p->input_count)
             room = p->inputs[b->index].bytes;
-        else if (b->place == RT_PLACE_OUTPUT && b->index < p->output_count)
+        else if (b->memory == RT_MEMORY_OUTPUT && b->index < p->output_count)
             room = p->outputs[b->index].bytes;
-        else if (b->place == RT_PLACE_CONSTANT && b->index == 0)
+        else if (b->memory == RT_MEMORY_CONSTANT && b->index == 0)
             room = p->constant_bytes;
-        else if (b->place == RT_PLACE_ARENA && b->index == 0)
+        else if (b->memory == RT_MEMORY_ARENA && b->index == 0)
             room = p->arena_bytes;
-        else if (b->place == RT_PLACE_ROW || b->place == RT_PLACE_TURN) {
+        else if (b->memory == RT_MEMORY_ROW || b->memory == RT_MEMORY_TURN) {
             JOT_TRY(check_view(p, i));
             continue;
         } else
             return bad("buffer", i, "has a wrong index");
         if (!is_range(b->offset, b->bytes, room))
-            return bad("buffer", i, "lies outside its place");
+            return bad("buffer", i, "lies outside its memory");
     }
     return JOT_OK;
 }

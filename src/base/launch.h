@@ -6,7 +6,7 @@
 // scheduler and the code generator fill it, rt_program runs it.
 //
 // Buffers.  A step names its operands by buffer id.  A buffer is a range of bytes in one of
-// four places: an input of the call, an output of the call, the constants of the plan, or the
+// four memories: an input of the call, an output of the call, the constants of the plan, or the
 // arena, which is memory of one call in flight (64-byte aligned; its last zeroed_bytes are zero
 // before the first call that uses it, and every call leaves them so; the rest holds anything).
 // Or it is part of other buffers, another one in each trip of a loop: a row (offset + trip *
@@ -100,20 +100,20 @@ struct rt_phases {
 // product has failed.
 typedef int64_t rt_loop(void *const *buffers, struct rt_phases *phases, void *scratch);
 
-enum rt_place {
-    RT_PLACE_INPUT,
-    RT_PLACE_OUTPUT,
-    RT_PLACE_CONSTANT,
-    RT_PLACE_ARENA,
-    RT_PLACE_ROW,
-    RT_PLACE_TURN,
-    RT_PLACE_COUNT,
+enum rt_memory {
+    RT_MEMORY_INPUT,
+    RT_MEMORY_OUTPUT,
+    RT_MEMORY_CONSTANT,
+    RT_MEMORY_ARENA,
+    RT_MEMORY_ROW,
+    RT_MEMORY_TURN,
+    RT_MEMORY_COUNT,
 };
 
 struct rt_buffer {
-    uint32_t place;  // enum rt_place
+    uint32_t memory; // enum rt_memory
     uint32_t index;  // which input or output; TURN: at the first trip; 0 otherwise
-    uint64_t offset; // in bytes from the start of the place
+    uint64_t offset; // in bytes from the start of the memory
     uint64_t bytes;
     int64_t stride;              // ROW: in bytes from trip to trip
     uint32_t of_first, of_count; // ROW, TURN: buffers, in operands

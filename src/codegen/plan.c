@@ -74,9 +74,9 @@ static uint32_t buffer_of(struct draft *d, uint32_t memory)
 static uint32_t add_buffer(struct draft *d, uint32_t memory, struct nest_range range)
 {
     static const uint32_t kinds[] = {
-        [NEST_INPUT] = RT_PLACE_INPUT,       [NEST_OUTPUT] = RT_PLACE_OUTPUT,
-        [NEST_CONSTANT] = RT_PLACE_CONSTANT, [NEST_TEMPORARY] = RT_PLACE_ARENA,
-        [NEST_ROW] = RT_PLACE_ROW,           [NEST_TURN] = RT_PLACE_TURN};
+        [NEST_INPUT] = RT_MEMORY_INPUT,       [NEST_OUTPUT] = RT_MEMORY_OUTPUT,
+        [NEST_CONSTANT] = RT_MEMORY_CONSTANT, [NEST_TEMPORARY] = RT_MEMORY_ARENA,
+        [NEST_ROW] = RT_MEMORY_ROW,           [NEST_TURN] = RT_MEMORY_TURN};
     const struct nest_memory *m = &d->program->memories.at[memory];
     uint64_t size = jot_dtype_size(m->dtype);
     uint32_t *of = arena_array(d->arena, uint32_t, m->n_of + 1);
@@ -111,7 +111,7 @@ static uint32_t partial_buffer(struct draft *d, uint64_t bytes)
     if (start + bytes > d->arena_bytes)
         d->arena_bytes = start + bytes;
     vec_push(d->arena, &d->buffers,
-             (struct rt_buffer){.place = RT_PLACE_ARENA, .offset = start, .bytes = bytes});
+             (struct rt_buffer){.memory = RT_MEMORY_ARENA, .offset = start, .bytes = bytes});
     return d->buffers.count - 1;
 }
 
@@ -120,7 +120,7 @@ static uint32_t counter_buffer(struct draft *d, uint32_t count)
 {
     uint64_t bytes = ((uint64_t)count * sizeof(uint32_t) + 63) / 64 * 64;
     if (!d->counter_bytes) {
-        vec_push(d->arena, &d->buffers, (struct rt_buffer){.place = RT_PLACE_ARENA});
+        vec_push(d->arena, &d->buffers, (struct rt_buffer){.memory = RT_MEMORY_ARENA});
         d->counter = d->buffers.count - 1;
     }
     d->counter_bytes = bytes > d->counter_bytes ? bytes : d->counter_bytes;

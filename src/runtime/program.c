@@ -122,9 +122,9 @@ static jot_status create_instance(struct rt_program *p, struct rt_instance **out
     }
     for (uint32_t i = 0; i < p->plan.operand_count; i++) {
         const struct rt_buffer *b = &p->plan.buffers[p->plan.operands[i]];
-        if (b->place == RT_PLACE_CONSTANT)
+        if (b->memory == RT_MEMORY_CONSTANT)
             instance->operands[i] = p->constants + b->offset;
-        else if (b->place == RT_PLACE_ARENA)
+        else if (b->memory == RT_MEMORY_ARENA)
             instance->operands[i] = instance->arena + b->offset;
     }
     atomic_fetch_add(&p->instance_count, 1);
@@ -249,8 +249,8 @@ static jot_status return_operands(const struct rt_program *p, const struct rt_bo
                                   void *const *operands, void *const *mirror)
 {
     for (uint32_t i = s->kind == RT_STEP_LIBRARY ? s->index : 0; i < s->operand_count; i++) {
-        uint32_t place = p->plan.buffers[p->plan.operands[s->operand_first + i]].place;
-        if (place != RT_PLACE_INPUT && place != RT_PLACE_CONSTANT)
+        uint32_t memory = p->plan.buffers[p->plan.operands[s->operand_first + i]].memory;
+        if (memory != RT_MEMORY_INPUT && memory != RT_MEMORY_CONSTANT)
             JOT_TRY(p->device->type->upload(p->device, operands[i], mirror[i],
                                             rt_operand_bytes(p, s, i)));
     }

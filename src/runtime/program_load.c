@@ -92,19 +92,19 @@ static void list_patches(struct rt_program *p)
 {
     for (uint32_t i = 0; i < p->plan.operand_count; i++) {
         const struct rt_buffer *b = &p->plan.buffers[p->plan.operands[i]];
-        if (b->place == RT_PLACE_INPUT || b->place == RT_PLACE_OUTPUT)
+        if (b->memory == RT_MEMORY_INPUT || b->memory == RT_MEMORY_OUTPUT)
             p->patches[p->patch_count++] =
                 (struct rt_patch){.operand = i,
                                   .index = b->index,
                                   .offset = b->offset,
-                                  .is_output = b->place == RT_PLACE_OUTPUT};
+                                  .is_output = b->memory == RT_MEMORY_OUTPUT};
     }
 }
 
 static bool depends_on_loop(const struct rt_plan *plan, uint32_t buffer, uint32_t loop)
 {
     const struct rt_buffer *b = &plan->buffers[buffer];
-    if (b->place != RT_PLACE_ROW && b->place != RT_PLACE_TURN)
+    if (b->memory != RT_MEMORY_ROW && b->memory != RT_MEMORY_TURN)
         return false;
     for (uint32_t i = 0; i < b->of_count; i++)
         if (depends_on_loop(plan, plan->operands[b->of_first + i], loop))
@@ -116,7 +116,7 @@ static uint32_t depth_of(const struct rt_plan *plan, uint32_t buffer)
 {
     const struct rt_buffer *b = &plan->buffers[buffer];
     uint32_t depth = 0;
-    if (b->place != RT_PLACE_ROW && b->place != RT_PLACE_TURN)
+    if (b->memory != RT_MEMORY_ROW && b->memory != RT_MEMORY_TURN)
         return 0;
     for (uint32_t i = 0; i < b->of_count; i++) {
         uint32_t d = depth_of(plan, plan->operands[b->of_first + i]);

@@ -32,7 +32,7 @@ static uint32_t end_of_units(const struct steps *all, uint32_t at, uint64_t *lau
 
 static bool is_of_loop(const struct rt_buffer *b, uint32_t loop)
 {
-    return (b->place == RT_PLACE_TURN || b->place == RT_PLACE_ROW) && b->loop == loop;
+    return (b->memory == RT_MEMORY_TURN || b->memory == RT_MEMORY_ROW) && b->loop == loop;
 }
 
 static bool uses_loop(const struct rt_plan *plan, const struct rt_step *s, uint32_t loop)
@@ -52,7 +52,7 @@ static bool find_turns(const struct rt_plan *plan, uint32_t loop, struct rt_whil
         const struct rt_buffer *b = &plan->buffers[i];
         if (!is_of_loop(b, loop))
             continue;
-        if (b->place == RT_PLACE_ROW || (w->turns % b->of_count && b->of_count % w->turns))
+        if (b->memory == RT_MEMORY_ROW || (w->turns % b->of_count && b->of_count % w->turns))
             return false;
         w->turns = b->of_count > w->turns ? b->of_count : w->turns;
     }
@@ -125,7 +125,7 @@ static uint32_t end_of_unit(const struct steps *all, uint32_t i, uint64_t *launc
 static bool moves(const struct rt_plan *plan, const struct rt_segment *g, uint32_t buffer)
 {
     const struct rt_buffer *b = &plan->buffers[buffer];
-    if (b->place != RT_PLACE_ROW && b->place != RT_PLACE_TURN)
+    if (b->memory != RT_MEMORY_ROW && b->memory != RT_MEMORY_TURN)
         return false;
     for (uint32_t i = g->first; i < g->end; i++)
         if ((plan->steps[i].kind == RT_STEP_LOOP || plan->steps[i].kind == RT_STEP_PHASES) &&
@@ -140,8 +140,8 @@ static bool moves(const struct rt_plan *plan, const struct rt_segment *g, uint32
 // Where no call and no loop around the segment puts anything else.
 static bool is_fixed(const struct rt_plan *plan, uint32_t operand)
 {
-    uint32_t place = plan->buffers[plan->operands[operand]].place;
-    return place == RT_PLACE_CONSTANT || place == RT_PLACE_ARENA;
+    uint32_t memory = plan->buffers[plan->operands[operand]].memory;
+    return memory == RT_MEMORY_CONSTANT || memory == RT_MEMORY_ARENA;
 }
 
 static jot_status list_operands(const struct rt_plan *plan, struct rt_segment *g)

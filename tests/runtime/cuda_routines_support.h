@@ -34,8 +34,8 @@ static inline jot_status load(const struct routine_plan *r, struct rt_program **
         struct rt_argument *a = is_read ? &in[reads] : &results[writes];
         *a = (struct rt_argument){.bytes = r->bytes[i], .donated = -1};
         buffers[i] = (struct rt_buffer){
-            .place = RT_PLACE_ARENA, .offset = arena_bytes, .bytes = r->bytes[i]};
-        buffers[n + i] = (struct rt_buffer){.place = is_read ? RT_PLACE_INPUT : RT_PLACE_OUTPUT,
+            .memory = RT_MEMORY_ARENA, .offset = arena_bytes, .bytes = r->bytes[i]};
+        buffers[n + i] = (struct rt_buffer){.memory = is_read ? RT_MEMORY_INPUT : RT_MEMORY_OUTPUT,
                                             .index = is_read ? reads++ : writes++,
                                             .bytes = r->bytes[i]};
         arena_bytes += (r->bytes[i] + 63) & ~UINT64_C(63);

@@ -50,8 +50,8 @@ static inline void plan_open(struct team_plan *p, uint32_t mesh_rank, const int6
                                .text = p->text};
     for (uint32_t i = 0; i < mesh_rank; i++)
         p->params[i] = mesh[i];
-    plan_buffer(p, (struct rt_buffer){.place = RT_PLACE_INPUT, .bytes = bytes});
-    plan_buffer(p, (struct rt_buffer){.place = RT_PLACE_OUTPUT, .bytes = bytes});
+    plan_buffer(p, (struct rt_buffer){.memory = RT_MEMORY_INPUT, .bytes = bytes});
+    plan_buffer(p, (struct rt_buffer){.memory = RT_MEMORY_OUTPUT, .bytes = bytes});
 }
 
 // The step over two buffers, or one.

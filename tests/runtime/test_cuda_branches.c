@@ -65,9 +65,9 @@ static void begin(struct steps_plan *p)
 {
     *p = (struct steps_plan){.in = {.bytes = ALL, .donated = -1},
                              .out = {.bytes = ALL, .donated = -1},
-                             .buffers = {{.place = RT_PLACE_INPUT, .bytes = ALL},
-                                         {.place = RT_PLACE_OUTPUT, .bytes = ALL},
-                                         {.place = RT_PLACE_ARENA, .bytes = ALL}}};
+                             .buffers = {{.memory = RT_MEMORY_INPUT, .bytes = ALL},
+                                         {.memory = RT_MEMORY_OUTPUT, .bytes = ALL},
+                                         {.memory = RT_MEMORY_ARENA, .bytes = ALL}}};
     p->plan = (struct rt_plan){.input_count = 1,
                                .output_count = 1,
                                .buffer_count = FIRST_PART,
@@ -95,7 +95,7 @@ static void begin(struct steps_plan *p)
     // Parts that overlap by half.
     for (uint64_t at = 0; at < PARTS * APART; at += APART)
         p->buffers[p->plan.buffer_count++] =
-            (struct rt_buffer){.place = RT_PLACE_ARENA, .offset = at, .bytes = PART};
+            (struct rt_buffer){.memory = RT_MEMORY_ARENA, .offset = at, .bytes = PART};
     add_step(p, RT_STEP_COPY, ARENA, INPUT, 0);
 }
 

@@ -59,7 +59,7 @@ static jot_status product_on(jot_device *device, const struct rt_gemm *g, uint64
     for (uint32_t i = 0; i < 4; i++)
         in[i] = out;
     for (uint32_t i = 0; i < 5; i++)
-        buffers[i] = (struct rt_buffer){.place = i == 2 ? RT_PLACE_OUTPUT : RT_PLACE_INPUT,
+        buffers[i] = (struct rt_buffer){.memory = i == 2 ? RT_MEMORY_OUTPUT : RT_MEMORY_INPUT,
                                         .index = i < 2    ? i
                                                  : i == 2 ? 0
                                                           : i - 1,
@@ -255,8 +255,8 @@ static jot_status load_raw(const struct rt_raw_kernel *k, int n_in, int64_t lane
 {
     uint64_t bytes = 4000 * (uint64_t)lanes;
     struct rt_argument argument = {.bytes = bytes, .donated = -1};
-    struct rt_buffer buffers[] = {{.place = RT_PLACE_INPUT, .bytes = bytes},
-                                  {.place = RT_PLACE_OUTPUT, .bytes = bytes}};
+    struct rt_buffer buffers[] = {{.memory = RT_MEMORY_INPUT, .bytes = bytes},
+                                  {.memory = RT_MEMORY_OUTPUT, .bytes = bytes}};
     uint32_t operands[] = {0, 1};
     int64_t type[] = {JOT_F32, 2, lanes, 1000};
     int64_t params[12] = {0, n_in, 1, 1};

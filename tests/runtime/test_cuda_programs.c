@@ -46,8 +46,8 @@ static const struct rt_plan *make_map(struct map_plan *p)
 {
     *p = (struct map_plan){.in = {.bytes = 4000, .donated = -1},
                            .out = {.bytes = 4000, .donated = -1},
-                           .buffers = {{.place = RT_PLACE_INPUT, .bytes = 4000},
-                                       {.place = RT_PLACE_OUTPUT, .bytes = 4000}},
+                           .buffers = {{.memory = RT_MEMORY_INPUT, .bytes = 4000},
+                                       {.memory = RT_MEMORY_OUTPUT, .bytes = 4000}},
                            .operands = {0, 1},
                            .step = {.kind = RT_STEP_KERNEL,
                                     .name = ADD_ONE,
@@ -130,7 +130,7 @@ static void expect_launch(struct rt_step step, const int32_t wanted[6])
 {
     static const uint32_t operand = 0;
     struct rt_argument out = {.bytes = 24, .donated = -1};
-    struct rt_buffer buffer = {.place = RT_PLACE_OUTPUT, .bytes = 24};
+    struct rt_buffer buffer = {.memory = RT_MEMORY_OUTPUT, .bytes = 24};
     struct rt_program *p;
     step.kind = RT_STEP_KERNEL;
     step.name = TELL;
@@ -233,9 +233,9 @@ START_TEST(loops_by_the_host)
     use_fake(NULL, NULL);
     double start = 3, more = 0.5;
     struct rt_argument out = {.bytes = 8, .donated = -1};
-    struct rt_buffer buffers[] = {{.place = RT_PLACE_CONSTANT, .bytes = 8},
-                                  {.place = RT_PLACE_OUTPUT, .bytes = 8},
-                                  {.place = RT_PLACE_ARENA, .bytes = 1}};
+    struct rt_buffer buffers[] = {{.memory = RT_MEMORY_CONSTANT, .bytes = 8},
+                                  {.memory = RT_MEMORY_OUTPUT, .bytes = 8},
+                                  {.memory = RT_MEMORY_ARENA, .bytes = 1}};
     uint32_t operands[] = {1, 0, 1, 2, 2, 1};
     int64_t params[] = {20};
     struct rt_step steps[] = {
@@ -299,12 +299,12 @@ static const struct rt_plan *make_turns(struct turn_plan *p, bool has_jump)
         .in = {.bytes = 4000, .donated = -1},
         .out = {.bytes = 4000, .donated = -1},
         .buffers =
-            {{.place = RT_PLACE_INPUT, .bytes = 4000},
-             {.place = RT_PLACE_OUTPUT, .bytes = 4000},
-             {.place = RT_PLACE_ARENA, .bytes = 4000},
-             {.place = RT_PLACE_ARENA, .offset = 4096, .bytes = 4000},
-             {.place = RT_PLACE_TURN, .bytes = 4000, .of_first = 4, .of_count = 2},
-             {.place = RT_PLACE_TURN, .index = 1, .bytes = 4000, .of_first = 6, .of_count = 2}},
+            {{.memory = RT_MEMORY_INPUT, .bytes = 4000},
+             {.memory = RT_MEMORY_OUTPUT, .bytes = 4000},
+             {.memory = RT_MEMORY_ARENA, .bytes = 4000},
+             {.memory = RT_MEMORY_ARENA, .offset = 4096, .bytes = 4000},
+             {.memory = RT_MEMORY_TURN, .bytes = 4000, .of_first = 4, .of_count = 2},
+             {.memory = RT_MEMORY_TURN, .index = 1, .bytes = 4000, .of_first = 6, .of_count = 2}},
         .operands = {2, 0, 4, 5, 2, 3, 2, 3, 4, 1},
         .steps = {{.kind = RT_STEP_COPY, .operand_count = 2},
                   {.kind = RT_STEP_LOOP, .total = 3, .target = 4},
@@ -419,14 +419,14 @@ START_TEST(replays_whiles)
     enum { IN, OUT, EVEN, ODD, NOW, NEXT, FLAG, UNUSED };
     struct rt_argument argument = {.bytes = 8, .donated = -1};
     struct rt_buffer buffers[] = {
-        {.place = RT_PLACE_INPUT, .bytes = 8},
-        {.place = RT_PLACE_OUTPUT, .bytes = 8},
-        {.place = RT_PLACE_ARENA, .bytes = 8},
-        {.place = RT_PLACE_ARENA, .offset = 64, .bytes = 8},
-        {.place = RT_PLACE_TURN, .bytes = 8, .of_first = 0, .of_count = 2},
-        {.place = RT_PLACE_TURN, .index = 1, .bytes = 8, .of_first = 0, .of_count = 2},
-        {.place = RT_PLACE_ARENA, .offset = 128, .bytes = 1},
-        {.place = RT_PLACE_ARENA, .offset = 192, .bytes = 1}};
+        {.memory = RT_MEMORY_INPUT, .bytes = 8},
+        {.memory = RT_MEMORY_OUTPUT, .bytes = 8},
+        {.memory = RT_MEMORY_ARENA, .bytes = 8},
+        {.memory = RT_MEMORY_ARENA, .offset = 64, .bytes = 8},
+        {.memory = RT_MEMORY_TURN, .bytes = 8, .of_first = 0, .of_count = 2},
+        {.memory = RT_MEMORY_TURN, .index = 1, .bytes = 8, .of_first = 0, .of_count = 2},
+        {.memory = RT_MEMORY_ARENA, .offset = 128, .bytes = 1},
+        {.memory = RT_MEMORY_ARENA, .offset = 192, .bytes = 1}};
     uint32_t operands[] = {EVEN, ODD, EVEN, IN, NOW, FLAG, NEXT, NOW, NEXT, UNUSED, OUT, NOW};
     struct rt_step double_it = {.kind = RT_STEP_KERNEL,
                                 .name = DOUBLE_IT,

@@ -151,7 +151,7 @@ static const struct rt_plan *make_steps(struct team_plan *p, const char *text)
     for (uint32_t i = 0; i < 8; i++)
         buffer[i] = plan_buffer(
             p,
-            (struct rt_buffer){.place = RT_PLACE_ARENA, .offset = i * APART, .bytes = BYTES});
+            (struct rt_buffer){.memory = RT_MEMORY_ARENA, .offset = i * APART, .bytes = BYTES});
     p->plan.arena_bytes = 8 * APART;
     for (const char *at = text; *at; at += *at == ' ') {
         bool is_sum = at[1] == '>', is_small = at[1] == '.';
@@ -206,7 +206,7 @@ START_TEST(captures_behind_what_is_not)
     struct team_plan p;
     struct arrays a;
     plan_open(&p, 1, &(int64_t){GPUS}, N);
-    const struct rt_buffer arena = {.place = RT_PLACE_ARENA, .bytes = N * sizeof(float)};
+    const struct rt_buffer arena = {.memory = RT_MEMORY_ARENA, .bytes = N * sizeof(float)};
     uint32_t most = plan_buffer(&p, arena), more = plan_buffer(&p, arena);
     p.buffers[more].offset = 4096;
     p.plan.arena_bytes = 8192;

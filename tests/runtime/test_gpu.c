@@ -40,8 +40,8 @@ static struct rt_program *load(jot_device *device, uint32_t name)
 {
     static const uint32_t operands[] = {0, 1};
     struct rt_argument argument = {.bytes = 4 * N, .donated = -1};
-    struct rt_buffer buffers[] = {{.place = RT_PLACE_INPUT, .bytes = 4 * N},
-                                  {.place = RT_PLACE_OUTPUT, .bytes = 4 * N}};
+    struct rt_buffer buffers[] = {{.memory = RT_MEMORY_INPUT, .bytes = 4 * N},
+                                  {.memory = RT_MEMORY_OUTPUT, .bytes = 4 * N}};
     struct rt_step step = {.kind = RT_STEP_KERNEL,
                            .name = name,
                            .operand_count = 2,
@@ -223,9 +223,9 @@ START_TEST(multiplies_by_cublas)
         uint64_t bytes = 16000 * jot_dtype_size(dtypes[i / 9]);
         struct rt_argument in[] = {{.bytes = bytes, .donated = -1},
                                    {.bytes = bytes, .donated = -1}};
-        struct rt_buffer buffers[] = {{.place = RT_PLACE_INPUT, .bytes = bytes},
-                                      {.place = RT_PLACE_INPUT, .index = 1, .bytes = bytes},
-                                      {.place = RT_PLACE_OUTPUT, .bytes = bytes}};
+        struct rt_buffer buffers[] = {{.memory = RT_MEMORY_INPUT, .bytes = bytes},
+                                      {.memory = RT_MEMORY_INPUT, .index = 1, .bytes = bytes},
+                                      {.memory = RT_MEMORY_OUTPUT, .bytes = bytes}};
         struct rt_step step = {.kind = RT_STEP_GEMM, .operand_count = 3, .grain = 1};
         struct rt_plan plan = {.input_count = 2,
                                .output_count = 1,

@@ -25,8 +25,8 @@ static const struct rt_plan *make_map(struct map_plan *p, int64_t n, int64_t gra
     uint64_t bytes = (uint64_t)n * 4;
     *p = (struct map_plan){
         .arguments = {{.bytes = bytes, .donated = -1}, {.bytes = bytes, .donated = 0}},
-        .buffers = {{.place = RT_PLACE_OUTPUT, .bytes = bytes},
-                    {.place = RT_PLACE_INPUT, .bytes = bytes}},
+        .buffers = {{.memory = RT_MEMORY_OUTPUT, .bytes = bytes},
+                    {.memory = RT_MEMORY_INPUT, .bytes = bytes}},
         .operands = {0, 1},
         .step = {.kind = RT_STEP_KERNEL,
                  .flags = is_parallel ? RT_STEP_PARALLEL : 0,
@@ -90,10 +90,10 @@ static const struct rt_plan *make_sum(struct sum_plan *p)
 {
     *p = (struct sum_plan){
         .arguments = {{.bytes = SUM_N * 8, .donated = -1}, {.bytes = 8, .donated = -1}},
-        .buffers = {{.place = RT_PLACE_INPUT, .bytes = SUM_N * 8},
-                    {.place = RT_PLACE_OUTPUT, .bytes = 8},
-                    {.place = RT_PLACE_ARENA, .offset = 64, .bytes = SUM_CHUNKS * 8},
-                    {.place = RT_PLACE_CONSTANT, .bytes = 8}},
+        .buffers = {{.memory = RT_MEMORY_INPUT, .bytes = SUM_N * 8},
+                    {.memory = RT_MEMORY_OUTPUT, .bytes = 8},
+                    {.memory = RT_MEMORY_ARENA, .offset = 64, .bytes = SUM_CHUNKS * 8},
+                    {.memory = RT_MEMORY_CONSTANT, .bytes = 8}},
         .operands = {2, 0, 1, 2, 3},
         .steps = {{.kind = RT_STEP_KERNEL,
                    .flags = RT_STEP_PARALLEL,
@@ -221,8 +221,8 @@ END_TEST
 START_TEST(names_a_missing_routine)
 {
     struct rt_argument argument = {.bytes = 8, .donated = -1};
-    struct rt_buffer buffers[2] = {{.place = RT_PLACE_INPUT, .bytes = 8},
-                                   {.place = RT_PLACE_OUTPUT, .bytes = 8}};
+    struct rt_buffer buffers[2] = {{.memory = RT_MEMORY_INPUT, .bytes = 8},
+                                   {.memory = RT_MEMORY_OUTPUT, .bytes = 8}};
     uint32_t operands[2] = {0, 1};
     int64_t params[4] = {JOT_C64, 1, 0, 1};
     struct rt_step step = {
@@ -264,9 +264,9 @@ END_TEST
 START_TEST(multiplies_matrices)
 {
     struct rt_argument arguments[3] = {{.bytes = 24}, {.bytes = 24}, {.bytes = 16}};
-    struct rt_buffer buffers[3] = {{.place = RT_PLACE_INPUT, .index = 0, .bytes = 24},
-                                   {.place = RT_PLACE_INPUT, .index = 1, .bytes = 24},
-                                   {.place = RT_PLACE_OUTPUT, .bytes = 16}};
+    struct rt_buffer buffers[3] = {{.memory = RT_MEMORY_INPUT, .index = 0, .bytes = 24},
+                                   {.memory = RT_MEMORY_INPUT, .index = 1, .bytes = 24},
+                                   {.memory = RT_MEMORY_OUTPUT, .bytes = 16}};
     uint32_t operands[3] = {0, 1, 2};
     struct rt_gemm gemm = {.dtype = JOT_F32,
                            .operands = JOT_F32,
@@ -358,7 +358,7 @@ START_TEST(clears)
 {
     static const uint32_t operand = 0;
     struct rt_argument argument = {.bytes = 12, .donated = -1};
-    struct rt_buffer buffer = {.place = RT_PLACE_OUTPUT, .offset = 4, .bytes = 4};
+    struct rt_buffer buffer = {.memory = RT_MEMORY_OUTPUT, .offset = 4, .bytes = 4};
     struct rt_step step = {.kind = RT_STEP_CLEAR, .operand_count = 1, .grain = 1};
     struct rt_plan plan = {.output_count = 1,
                            .buffer_count = 1,
@@ -380,7 +380,7 @@ START_TEST(checks_plans)
 {
     struct sum_plan p;
     ck_assert_int_eq(rt_plan_check(make_sum(&p)), JOT_OK);
-    REFUSED(p.buffers[0].place = 9);
+    REFUSED(p.buffers[0].memory = 9);
     REFUSED(p.buffers[0].index = 1);
     REFUSED(p.buffers[0].bytes++);
     REFUSED(p.buffers[2].offset = UINT64_MAX);

@@ -263,7 +263,7 @@ static const struct rt_plan *make_sum(struct team_plan *p, int64_t devices, uint
     p->in[1] = (struct rt_argument){.bytes = 1, .donated = -1};
     p->plan.input_count = 2;
     uint32_t flag =
-        plan_buffer(p, (struct rt_buffer){.place = RT_PLACE_INPUT, .index = 1, .bytes = 1});
+        plan_buffer(p, (struct rt_buffer){.memory = RT_MEMORY_INPUT, .index = 1, .bytes = 1});
     plan_copy(p, 1, 0);
     struct rt_step *jump = plan_step(p, (struct rt_step){.kind = RT_STEP_JUMP_IFN}, 1, flag, 0);
     plan_loop(p, trips);
