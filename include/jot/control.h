@@ -42,7 +42,7 @@ typedef struct jot_loop_options {
     // Trips of a scan without rows in; with rows in their number, if it is set.  0 is not set: a loop
     // without a trip has rows of which there are none, or is a JOT_FOR.
     int64_t length;
-    bool reverse; // from the last row to the first; rows out stand at the places of rows in
+    bool reverse; // from the last row to the first; rows out stand at the indices of rows in
     // Of a while loop: the most trips.  A test that still holds after so many is JOT_ERR_CHECK
     // of the call, and names the lane.  Reverse mode keeps the states of so many trips, as long as
     // they take at most 256 MiB, and computes each trip that was made once more.  Beyond that, and with

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Places that are values: slices that start anywhere, rows by arrays of indices, and values with
+// Indices that are values: slices that start anywhere, rows by arrays of indices, and values with
 // such parts changed.
 //
 //     jot_value rows = jot_take(table, words);                  table[words]
@@ -12,7 +12,7 @@
 // update gives a new one, and compiled code writes into the memory of the old one where nothing
 // else needs it later (a donated argument, a value that is read before), in loops, in branches, and
 // in gradients of both.  Results do not depend on the number of threads: of several values set at
-// one place the last counts, and sums have one order.
+// one element the last counts, and sums have one order.
 #ifndef JOT_INDEXING_H
 #define JOT_INDEXING_H
 
@@ -37,7 +37,7 @@ enum jot_index_mode {
 enum jot_scatter_kind {
     JOT_SCATTER_SET, // x = y: the last update counts
     JOT_SCATTER_ADD, // x = x + y
-    JOT_SCATTER_MUL, // x = x y; its derivative in y needs one place, or a promise that no two meet
+    JOT_SCATTER_MUL, // x = x y; its derivative in y needs one element, or a promise that no two meet
     JOT_SCATTER_MIN, // the smaller, or NaN if one is
     JOT_SCATTER_MAX  // the larger, or NaN if one is
 };
@@ -78,7 +78,7 @@ JOT_API jot_value jot_dynamic_update_slice(jot_value x, jot_value y, jot_value s
 // ---- The general forms ----
 
 // How the axes of x, of indices and of the windows belong together, as in StableHLO.  The last axis
-// of indices holds the place of one window of x: its element k is where the window starts along
+// of indices holds the index of one window of x: its element k is where the window starts along
 // axis map[k].  The result of a gather, and the updates of a scatter, have the other axes of
 // indices, and at `offset` those of the window that are not collapsed.  Lists end with JOT_END;
 // NULL is none. Negative indices are outside here.

@@ -103,9 +103,9 @@ JOT_API jot_value jot_diff(jot_value x, int64_t n, int axis);
 // the ends by one-sided ones: what jax.numpy calls gradient.  At least 2 elements.
 JOT_API jot_value jot_finite_difference(jot_value x, jot_value spacing, int axis);
 
-// The integral along an axis by trapezoids: places is the distance of elements, or their
-// places, a vector along the axis or of the shape of y.
-JOT_API jot_value jot_trapezoid(jot_value y, jot_value places, int axis);
+// The integral along an axis by trapezoids: points is the distance of elements, or their
+// points, a vector along the axis or of the shape of y.
+JOT_API jot_value jot_trapezoid(jot_value y, jot_value points, int axis);
 
 // x with multiples of 2 pi added so that neighbours along the axis differ by pi at most.
 // Floating.
@@ -141,8 +141,8 @@ JOT_API jot_value jot_roots(jot_value p);
 
 // ---- Windows ----
 
-// Symmetric windows of n places, i = 0, ..., n - 1 and u = 2 pi i / (n - 1): triangle,
-// 0.5 - 0.5 cos u, 0.54 - 0.46 cos u, 0.42 - 0.5 cos u + 0.08 cos 2u.  One place is 1.
+// Symmetric windows of n points, i = 0, ..., n - 1 and u = 2 pi i / (n - 1): triangle,
+// 0.5 - 0.5 cos u, 0.54 - 0.46 cos u, 0.42 - 0.5 cos u + 0.08 cos 2u.  One point is 1.
 JOT_API jot_value jot_bartlett(jot_dtype dtype, int64_t n);
 JOT_API jot_value jot_hanning(jot_dtype dtype, int64_t n);
 JOT_API jot_value jot_hamming(jot_dtype dtype, int64_t n);
@@ -199,9 +199,9 @@ JOT_END_C
 #define jot_finite_difference(x, spacing, axis)                                                \
     JOT_OP_("jot_finite_difference(" #x ", " #spacing ", " #axis ")",                          \
             jot_finite_difference(JOT_VALUE_("jot_finite_difference", x), JOT_VALUE_("jot_finite_difference", spacing), axis))
-#define jot_trapezoid(y, places, axis)                                                         \
-    JOT_OP_("jot_trapezoid(" #y ", " #places ", " #axis ")",                                   \
-            jot_trapezoid(JOT_VALUE_("jot_trapezoid", y), JOT_VALUE_("jot_trapezoid", places), axis))
+#define jot_trapezoid(y, points, axis)                                                         \
+    JOT_OP_("jot_trapezoid(" #y ", " #points ", " #axis ")",                                   \
+            jot_trapezoid(JOT_VALUE_("jot_trapezoid", y), JOT_VALUE_("jot_trapezoid", points), axis))
 #define jot_unwrap(x, axis)                                                                    \
     JOT_OP_("jot_unwrap(" #x ", " #axis ")", jot_unwrap(JOT_VALUE_("jot_unwrap", x), axis))
 #define jot_polyval(p, x) JOT_OP2_(jot_polyval, #p ", " #x, p, x)

@@ -308,7 +308,7 @@ JOT_API jot_value jot_broadcast_to_dims(jot_value x, const int64_t *dims);
 // Axis i of the result is axis axes[i] of x; without a list the axes are reversed.
 JOT_API jot_value jot_transpose_axes(jot_value x, const int *axes);
 
-// New axes of size 1, at the listed places of the result.
+// New axes of size 1, at the listed positions of the result.
 JOT_API jot_value jot_expand_dims_axes(jot_value x, const int *axes);
 
 // Without the listed axes, which have size 1; without a list, without all such axes.
@@ -329,7 +329,7 @@ JOT_API jot_value jot_tril(jot_value x, int k);
 // Zero below the k-th diagonal of the last two axes.
 JOT_API jot_value jot_triu(jot_value x, int k);
 
-// Shifted by so many places along the axis; what leaves one end enters the other.
+// Shifted by so many elements along the axis; what leaves one end enters the other.
 JOT_API jot_value jot_roll(jot_value x, int64_t shift, int axis);
 
 // Each slice along the axis, count times in a row.
@@ -338,8 +338,8 @@ JOT_API jot_value jot_repeat(jot_value x, int64_t count, int axis);
 // x repeated counts[i] times along axis i; further counts add axes in front.
 JOT_API jot_value jot_tile_dims(jot_value x, const int64_t *counts);
 
-// x[start:stop:step] along one axis, with the rules of Python: negative places count from the
-// end, places outside are clipped, JOT_END as start or stop is "from the end of the axis that
+// x[start:stop:step] along one axis, with the rules of Python: negative indices count from the
+// end, indices outside are clipped, JOT_END as start or stop is "from the end of the axis that
 // the step comes from", and the step may be negative but not 0.
 JOT_API jot_value jot_slice_axis(jot_value x, int axis, int64_t start, int64_t stop,
                                  int64_t step);

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sorting, and what rests on it: the greatest k, quantiles, places in sorted values, counts in bins,
+// Sorting, and what rests on it: the greatest k, quantiles, indices in sorted values, counts in bins,
 // and sets.
 //
 //     jot_value ranked = jot_sort(x);                        along the last axis
-//     jot_value best = jot_top_k(scores, 5, &places);
+//     jot_value best = jot_top_k(scores, 5, &indices);
 //     jot_value middle = jot_median(x, 0);
 //     jot_value bin = jot_searchsorted(edges, x, JOT_SIDE_RIGHT);
 //
 // The order is total: -0 equals 0, all NaN are equal and come last, complex numbers go by their real
 // part and then by their imaginary part.  Equal elements stay in their order.  Derivatives go where
-// elements go; places, counts and memberships have none.
+// elements go; indices, counts and memberships have none.
 //
 // What has as many elements as the data say (nonzero, unique, ...) is given a size: what is too much
 // is left out, and what is missing is filled.
@@ -33,7 +33,7 @@ JOT_API jot_value jot_sort_descending_axis(jot_value x, int axis);
 JOT_API jot_value jot_argsort_axis(jot_value x, int axis);
 JOT_API jot_value jot_argsort_descending_axis(jot_value x, int axis);
 
-// The places that sort by the last key, what is equal there by the last but one, and so on.  Keys
+// The indices that sort by the last key, what is equal there by the last but one, and so on.  Keys
 // have one shape; there are at most 7.
 JOT_API jot_value jot_lexsort_list(int axis, size_t n, const jot_value *keys);
 
@@ -44,10 +44,10 @@ JOT_API void jot_sort_by_key_into(int axis, int num_keys, size_t n, jot_value *x
 // The k greatest along the last axis, the greatest first; of equal ones the one with the lowest
 // index comes first.  The order is not that of sort but, as in JAX, the total one of IEEE 754:
 // 0 is greater than -0, NaN without a sign are the greatest and NaN with a sign the least.
-// Their places go to *out_indices, unless it is NULL.  Not complex.
+// Their indices go to *out_indices, unless it is NULL.  Not complex.
 JOT_API jot_value jot_top_k(jot_value x, int64_t k, jot_value *out_indices);
 
-// x with the element number kth of the sorted axis in its place, none greater before it and none
+// x with the element number kth of the sorted axis where sorting puts it, none greater before it and none
 // less behind it; where these come from.  The rest is in order here, too.
 JOT_API jot_value jot_partition_axis(jot_value x, int64_t kth, int axis);
 JOT_API jot_value jot_argpartition_axis(jot_value x, int64_t kth, int axis);
@@ -80,7 +80,7 @@ JOT_API jot_value jot_nanpercentile_axes(jot_value x, jot_value q,
 JOT_API jot_value jot_median_axes(jot_value x, const int *axes);
 JOT_API jot_value jot_nanmedian_axes(jot_value x, const int *axes);
 
-// ---- Places in sorted values, and bins ----
+// ---- Indices in sorted values, and bins ----
 
 enum jot_side {
     JOT_SIDE_LEFT, // before equal elements
@@ -90,7 +90,7 @@ enum jot_side {
 // For each element of v, where it would have to go in the sorted vector x: the number of elements
 // before it.  By binary search.  i32 (i64 where x needs it).
 JOT_API jot_value jot_searchsorted(jot_value x, jot_value v, enum jot_side side);
-// The same in x[sorter], of places that sort x, as jot_argsort gives them.
+// The same in x[sorter], of indices that sort x, as jot_argsort gives them.
 JOT_API jot_value jot_searchsorted_sorter(jot_value x, jot_value v, enum jot_side side,
                                           jot_value sorter);
 
@@ -128,7 +128,7 @@ JOT_API jot_value jot_histogramdd_weights_list(jot_value points, jot_value weigh
 
 // ---- What is not 0, and sets ----
 
-// The places of the elements of the flattened x that are not 0, in order: [size], i32.
+// The indices of the elements of the flattened x that are not 0, in order: [size], i32.
 JOT_API jot_value jot_flatnonzero(jot_value x, int64_t size, jot_value fill);
 // The same as indices for each axis: [size, rank].
 JOT_API jot_value jot_argwhere(jot_value x, int64_t size, jot_value fill);
@@ -141,8 +141,8 @@ JOT_API jot_value jot_extract(jot_value condition, jot_value x, int64_t size, jo
 // The different elements of x, sorted.  All NaN are one, behind the others; of complex numbers
 // the first in x.
 JOT_API jot_value jot_unique(jot_value x, int64_t size, jot_value fill);
-// With the place of the first of each in the flattened x, behind them that of the least again; for each
-// element of x its place among the different ones; and how often each occurs.  Any of the three may be
+// With the index of the first of each in the flattened x, behind them that of the least again; for each
+// element of x its index among the different ones; and how often each occurs.  Any of the three may be
 // NULL.
 JOT_API jot_value jot_unique_all(jot_value x, int64_t size, jot_value fill,
                                  jot_value *out_index, jot_value *out_inverse,

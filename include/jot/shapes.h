@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Diagonals and triangles, grids, parts put in and taken out, bits, and places as numbers.
+// Diagonals and triangles, grids, parts put in and taken out, bits, and indices as numbers.
 //
 //     jot_value d = jot_diagonal(x, 0, 0, 1);           x_ii
 //     jot_value s = jot_trace(x, 0);                    its sum
@@ -39,7 +39,7 @@ JOT_API jot_value jot_fill_diagonal(jot_value x, jot_value y);
 // The n by m matrix with ones up to the k-th diagonal, zeros above it.
 JOT_API jot_value jot_tri(jot_dtype dtype, int64_t n, int64_t m, int64_t k);
 
-// The places of an n by m matrix up to, or from, the k-th diagonal, row by row: i32[2, count],
+// The indices of the elements of an n by m matrix up to, or from, the k-th diagonal, row by row: i32[2, count],
 // rows in front of columns.
 JOT_API jot_value jot_tril_indices(int64_t n, int64_t k, int64_t m);
 JOT_API jot_value jot_triu_indices(int64_t n, int64_t k, int64_t m);
@@ -61,7 +61,7 @@ JOT_API jot_value jot_atleast_3d(jot_value x);
 // The elements of x in row-major order, again and again until the sizes are full.
 JOT_API jot_value jot_resize_dims(jot_value x, const int64_t *dims);
 
-// x with the slices of y put in before place `index` along the axis; y broadcasts to one slice,
+// x with the slices of y put in before index `index` along the axis; y broadcasts to one slice,
 // or has as many along the axis as are put in.  A negative index counts from the end; the
 // extent is behind the last.  The type is that of x.
 JOT_API jot_value jot_insert(jot_value x, int64_t index, jot_value y, int axis);
@@ -97,12 +97,12 @@ JOT_API jot_value jot_indices_dims(jot_dtype dtype, const int64_t *dims);
 JOT_API jot_value jot_logspace(jot_dtype dtype, double start, double stop, int64_t n);
 JOT_API jot_value jot_geomspace(jot_dtype dtype, double start, double stop, int64_t n);
 
-// ---- Places as numbers ----
+// ---- Indices as numbers ----
 
-// The places along each axis of sizes [rank, ...] of the element that stands at the index in
+// The indices along each axis of sizes [rank, ...] of the element whose number is the index in
 // row-major order, and back.  Indices outside are moved to the first or last element.
 JOT_API jot_value jot_unravel_index_dims(jot_value index, const int64_t *dims);
-JOT_API jot_value jot_ravel_multi_index_dims(jot_value places, const int64_t *dims);
+JOT_API jot_value jot_ravel_multi_index_dims(jot_value indices, const int64_t *dims);
 
 // x with x[..., index[...], ...] = y[...], the reverse of jot_take_along_axis: the index has
 // the axes of x, of sizes that are equal or 1 but for the one axis.  An index outside is left

@@ -59,7 +59,7 @@ JOT_API jot_function jot_hessian_of(jot_function f, const char *where, const int
 // the arguments are mapped over axis 0, unless the list goes on with a number for each of them:
 //     jot_vmap(jot_vjp(f), JOT_NONE, 0)        of f with one argument: many cotangents at one point
 JOT_API jot_function jot_vmap_of(jot_function f, const char *where, const int *axes);
-// The same with the place of the mapped axis in each result; JOT_NONE for a result that is the same
+// The same with the position of the mapped axis in each result; JOT_NONE for a result that is the same
 // in all calls, which is checked.
 JOT_API jot_function jot_vmap_axes_of(jot_function f, const char *where, const int *in_axes,
                                       const int *out_axes);

@@ -36,7 +36,7 @@ typedef enum jot_window_kind {
     JOT_WINDOW_MIN,
 } jot_window_kind;
 
-// Windows on x, with a number for each axis of x.  The window at place o has the elements
+// Windows on x, with a number for each axis of x.  The window at position o has the elements
 // o strides + k window_dilation, k < window, of x with base_dilation - 1 neutral elements between its
 // own and low and high of them before and after (negative: cut off).
 typedef struct jot_window_options {
@@ -76,7 +76,7 @@ JOT_API jot_value jot_select_and_gather_add_with(jot_value y, jot_value x, jot_w
                                                  const jot_window_options *options);
 
 // Its transpose, lax's select_and_scatter_add: of the shape of x, each element of source, one a window,
-// added at that place.  Floating.
+// added at that element.  Floating.
 JOT_API jot_value jot_select_and_scatter_add_with(jot_value source, jot_value x,
                                                   jot_window_kind kind,
                                                   const jot_window_options *options);
@@ -172,7 +172,7 @@ JOT_API jot_value jot_image_scale_and_translate(jot_value x, const int64_t *dims
                                                 jot_value translation, jot_resize_method method,
                                                 bool antialias);
 
-// 1 of the dtype where the last axis, of n places, is at x, and 0 elsewhere.
+// 1 of the dtype where the last axis, of n elements, is at x, and 0 elsewhere.
 JOT_API jot_value jot_one_hot(jot_value x, int64_t n, jot_dtype dtype);
 
 JOT_END_C

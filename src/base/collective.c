@@ -131,24 +131,24 @@ static int64_t step_of(uint32_t mesh_rank, const int64_t *mesh, int64_t axis)
     return step;
 }
 
-int64_t collective_place(const struct collective *c, uint32_t mesh_rank, const int64_t *mesh,
-                         int64_t device)
+int64_t collective_position(const struct collective *c, uint32_t mesh_rank, const int64_t *mesh,
+                            int64_t device)
 {
-    int64_t place = 0;
+    int64_t position = 0;
     for (uint32_t i = 0; i < c->n_axes; i++) {
         int64_t axis = c->axes[i];
-        place = place * mesh[axis] + device / step_of(mesh_rank, mesh, axis) % mesh[axis];
+        position = position * mesh[axis] + device / step_of(mesh_rank, mesh, axis) % mesh[axis];
     }
-    return place;
+    return position;
 }
 
 int64_t collective_member(const struct collective *c, uint32_t mesh_rank, const int64_t *mesh,
-                          int64_t device, int64_t place)
+                          int64_t device, int64_t position)
 {
     for (uint32_t i = c->n_axes; i-- > 0;) {
         int64_t axis = c->axes[i], step = step_of(mesh_rank, mesh, axis);
-        device += (place % mesh[axis] - device / step % mesh[axis]) * step;
-        place /= mesh[axis];
+        device += (position % mesh[axis] - device / step % mesh[axis]) * step;
+        position /= mesh[axis];
     }
     return device;
 }

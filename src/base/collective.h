@@ -2,15 +2,15 @@
 // What the devices of a mesh do together, as steps of programs say it.
 //
 // A mesh is a grid of devices, row-major, up to COLLECTIVE_MESH_RANK axes.  A collective over some of
-// its axes is done in groups: the devices that have the same places along all other axes.  The place
+// its axes is done in groups: the devices that have the same positions along all other axes.  The position
 // of a device in its group counts along those axes, the first one slowest.  Each device of a group of
 // n has a block of memory to read and one to write:
 //
-//     ALL_REDUCE      k elements -> k      the blocks combined, in the order of their places
-//     REDUCE_SCATTER  n * k -> k           part `place` of that
+//     ALL_REDUCE      k elements -> k      the blocks combined, in the order of their positions
+//     REDUCE_SCATTER  n * k -> k           part `position` of that
 //     ALL_GATHER      k -> n * k           all blocks, one after the other
-//     ALL_TO_ALL      n * k -> n * k       part j is part `place` of the block of j
-//     PERMUTE         k -> k               the block of sources[place]; zeros where that is -1
+//     ALL_TO_ALL      n * k -> n * k       part j is part `position` of the block of j
+//     PERMUTE         k -> k               the block of sources[position]; zeros where that is -1
 //
 // Only ALL_REDUCE may write where it reads.
 #ifndef BASE_COLLECTIVE_H
@@ -50,7 +50,7 @@ struct collective {
     jot_dtype dtype;
     uint32_t n_axes;
     const int64_t *axes;
-    const int64_t *sources; // PERMUTE: by place
+    const int64_t *sources; // PERMUTE: by position
     int64_t size;           // of a group
 };
 
@@ -77,10 +77,10 @@ const char *collective_combiner_name(enum collective_combiner combiner);
 
 // How many devices a mesh of these sizes has; 0 when it is none.
 int64_t collective_mesh_size(uint32_t mesh_rank, const int64_t *mesh);
-// The device at `place` of the group of `device`; its own place is collective_place.
+// The device at `position` of the group of `device`; its own position is collective_position.
 int64_t collective_member(const struct collective *c, uint32_t mesh_rank, const int64_t *mesh,
-                          int64_t device, int64_t place);
-int64_t collective_place(const struct collective *c, uint32_t mesh_rank, const int64_t *mesh,
-                         int64_t device);
+                          int64_t device, int64_t position);
+int64_t collective_position(const struct collective *c, uint32_t mesh_rank, const int64_t *mesh,
+                            int64_t device);
 
 #endif

@@ -19,8 +19,8 @@ uint32_t conv_call_write(const struct conv_call *c, int64_t *params)
 
 static bool is_extent(int64_t x) { return x > 0 && x <= INT32_MAX; }
 
-// Whether y has the places of windows of the extents of w in x along spatial axis i.
-static bool has_places(const struct conv_call *c, int i)
+// Whether y has the positions of windows of the extents of w in x along spatial axis i.
+static bool has_positions(const struct conv_call *c, int i)
 {
     int64_t x = c->dims[CONV_X][conv_spatial(c->layout, CONV_X) + i],
             w = c->dims[CONV_W][conv_spatial(c->layout, CONV_W) + i],
@@ -37,7 +37,7 @@ static bool is_sound(const struct conv_call *c)
                 return false;
     for (int i = 0; i < c->n; i++)
         if (!is_extent(c->lists[CONV_STRIDES][i]) || !is_extent(c->lists[CONV_DILATION][i]) ||
-            !is_extent(c->lists[CONV_PADDING][i] + 1) || !has_places(c, i))
+            !is_extent(c->lists[CONV_PADDING][i] + 1) || !has_positions(c, i))
             return false;
     int64_t in = c->dims[CONV_X][conv_features(c->layout, c->n, CONV_X)],
             out = c->dims[CONV_Y][conv_features(c->layout, c->n, CONV_Y)];

@@ -26,7 +26,7 @@ struct hash128 hash128_bytes(const void *data, size_t bytes)
                             .hi = hash_bytes(UINT64_C(0xbb67ae8584caa73b), data, bytes)};
 }
 
-static void place(struct hash_table *t, struct hash_slot slot)
+static void put_slot(struct hash_table *t, struct hash_slot slot)
 {
     uint32_t i = (uint32_t)slot.hash & (t->capacity - 1);
     while (t->slots[i].used)
@@ -42,9 +42,9 @@ void hash_insert(struct arena *a, struct hash_table *t, uint64_t h, uint32_t id)
         bigger.slots = arena_array(a, struct hash_slot, bigger.capacity);
         for (uint32_t i = 0; i < t->capacity; i++)
             if (t->slots[i].used)
-                place(&bigger, t->slots[i]);
+                put_slot(&bigger, t->slots[i]);
         *t = bigger;
     }
-    place(t, (struct hash_slot){.hash = h, .id = id, .used = 1});
+    put_slot(t, (struct hash_slot){.hash = h, .id = id, .used = 1});
     t->count++;
 }

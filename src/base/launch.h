@@ -154,7 +154,7 @@ enum rt_step_flag {
     RT_STEP_COOPERATIVE = 1u << 1, // GPU: all blocks are resident at once
     RT_STEP_EXACT_GRID = 1u << 2,  // GPU: as many blocks as chunks
     // GPU: of capability 9.0 on, where every kernel begins by waiting for those in front of it:
-    // its blocks may take their places before these are done.
+    // its blocks may start before these are done.
     RT_STEP_EARLY = 1u << 3,
 };
 

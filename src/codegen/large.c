@@ -2,7 +2,7 @@
 // Large functions, as LLVM compiles them in a time that grows with their length.
 //
 // What is the same in all turns of a loop LLVM takes out of it, and then looks for a register at each of
-// the places that use it, which are thousands here: numbers, and the addresses of locals.  The time for
+// the instructions that use it, which are thousands here: numbers, and the addresses of locals.  The time for
 // that grows with the square of the code.  So numbers stand in a table whose address LLVM does not know,
 // each read where it is used, as an operand of its operation; and all locals are parts of one.  Numbers do so
 // in a function of many branches as well, which is shorter: one for each case of a switch.

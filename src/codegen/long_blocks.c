@@ -43,7 +43,7 @@ static int64_t count(const struct cg_module *m, LLVMValueRef i)
 }
 
 // The last of the instructions that begin a block, which stay together: those that merge values, and
-// locals, whose place is the first block of a function.
+// locals, which stand in the first block of a function.
 static LLVMValueRef last_to_begin(LLVMBasicBlockRef block)
 {
     LLVMValueRef last = NULL;

@@ -83,7 +83,7 @@ static uint32_t add_buffer(struct draft *d, uint32_t memory, struct nest_range r
     bool is_part_of_turn = m->kind == NEST_TURN && range.count != m->count;
     for (uint32_t k = 0; k < m->n_of; k++)
         of[k] = is_part_of_turn ? add_buffer(d, m->of[k], range) : buffer_of(d, m->of[k]);
-    struct rt_buffer b = {.place = kinds[m->kind],
+    struct rt_buffer b = {.memory = kinds[m->kind],
                           .index = m->index,
                           .offset = m->offset + (uint64_t)range.first * size,
                           .bytes = (uint64_t)range.count * size,

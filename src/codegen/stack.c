@@ -124,7 +124,7 @@ LLVMValueRef cg_stack_address(struct cg_lowering *l, nest_id id, LLVMTypeRef vec
     return cg_at(l, vector, l->marks[id].stack.memory, row);
 }
 
-// In each round halves of squares of 2, 4, ... change places.
+// In each round halves of squares of 2, 4, ... are swapped.
 void cg_transpose(struct cg_lowering *l, LLVMValueRef *row, unsigned n)
 {
     LLVMValueRef order[2][64];

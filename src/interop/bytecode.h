@@ -84,7 +84,7 @@ int64_t bytecode_signed(struct bytecode *b, struct bytes *s);
 uint64_t bytecode_count(struct bytecode *b, struct bytes *s, size_t least);
 struct bytes bytecode_bytes(struct bytecode *b, struct bytes *s, uint64_t n);
 const struct bytecode_string *bytecode_string(struct bytecode *b, struct bytes *s);
-// What one entry says may be copied to many places: no more than in proportion to the file.
+// What one entry says may be copied many times: no more than in proportion to the file.
 bool bytecode_spend(struct bytecode *b, size_t bytes);
 
 enum bytecode_dialect bytecode_dialect_of(const char *name);

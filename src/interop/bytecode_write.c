@@ -321,7 +321,7 @@ static struct strbuf write_properties(struct bytecode_writer *w)
     return s;
 }
 
-// The data of attributes and types may be large: it goes to its place without a copy between.
+// The data of attributes and types may be large: it is written once, without a copy between.
 static void write_file(struct bytecode_writer *w, const struct strbuf *ir, struct strbuf *out)
 {
     static const unsigned char magic[4] = {0x4d, 0x4c, 0xef, 0x52};

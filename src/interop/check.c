@@ -117,8 +117,8 @@ static int64_t ordered(int64_t bits, int width)
     return low < 0 ? -(low & (INT64_MAX >> (64 - width))) : low;
 }
 
-// A number of a part of an element of type d, and its place among the numbers of the type.
-static double read_part(jot_dtype d, const char *at, int64_t *out_place)
+// A number of a part of an element of type d, and its number among the numbers of the type.
+static double read_part(jot_dtype d, const char *at, int64_t *out_number)
 {
     float single;
     double wide;
@@ -129,16 +129,16 @@ static double read_part(jot_dtype d, const char *at, int64_t *out_place)
     case JOT_F64:
         memcpy(&wide, at, 8);
         memcpy(&long_bits, at, 8);
-        *out_place = long_bits < 0 ? -(long_bits & INT64_MAX) : long_bits;
+        *out_number = long_bits < 0 ? -(long_bits & INT64_MAX) : long_bits;
         return wide;
     case JOT_F32:
         memcpy(&single, at, 4);
         memcpy(&bits, at, 4);
-        *out_place = ordered(bits, 32);
+        *out_number = ordered(bits, 32);
         return (double)single;
     default:
         memcpy(&half, at, 2);
-        *out_place = ordered(half, 16);
+        *out_number = ordered(half, 16);
         return (double)(d == JOT_F16 ? dtype_f16_to_f32(half) : dtype_bf16_to_f32(half));
     }
 }
@@ -219,9 +219,9 @@ static double largest(const jot_array *y)
     size_t bytes = dtype_get(part)->bytes, n = jot_array_bytes(y) / bytes;
     const char *at = jot_array_data(y);
     double most = 0;
-    int64_t place;
+    int64_t number;
     for (size_t i = 0; i < n; i++) {
-        double x = fabs(read_part(part, at + i * bytes, &place));
+        double x = fabs(read_part(part, at + i * bytes, &number));
         most = x > most ? x : most;
     }
     return most;

@@ -22,10 +22,10 @@ static struct groups read_groups(struct hlo_node *n)
     s.devices = collective_mesh_size((uint32_t)s.rank, s.mesh);
     s.of = arena_array(n->w->arena, int64_t, s.devices + 1);
     for (int64_t device = 0, at = 0; device < s.devices; device++) {
-        if (collective_place(&s.c, (uint32_t)s.rank, s.mesh, device) != 0)
+        if (collective_position(&s.c, (uint32_t)s.rank, s.mesh, device) != 0)
             continue;
-        for (int64_t place = 0; place < s.c.size; place++)
-            s.of[at++] = collective_member(&s.c, (uint32_t)s.rank, s.mesh, device, place);
+        for (int64_t position = 0; position < s.c.size; position++)
+            s.of[at++] = collective_member(&s.c, (uint32_t)s.rank, s.mesh, device, position);
     }
     return s;
 }
@@ -142,7 +142,7 @@ void hlo_exchange(struct hlo_node *n)
     }
 }
 
-hlo_value hlo_place(struct hlo_writer *w, int rank, const int64_t *mesh)
+hlo_value hlo_coordinates(struct hlo_writer *w, int rank, const int64_t *mesh)
 {
     const struct mlir_type *number = hlo_type(w, JOT_I32, 0, NULL);
     const struct mlir_type *one = hlo_type(w, JOT_I32, 1, (const int64_t[]){1});

@@ -58,15 +58,16 @@ static void write_cumulative(struct hlo_node *n)
     n->out[0] = hlo_emit(w, HLO_(reduce_window), 2, in, 1, &n->type, &a, 1, &body)->results[0];
 }
 
-// ---- places of extremes ----
+// ---- indices of extremes ----
 
 // Of two pairs the one with the greater value (or smaller one), NaN before numbers, and of equal ones the lower
-// place.
+// index.
 static struct mlir_block arg_body(struct hlo_writer *w, bool is_max,
-                                  const struct mlir_type *value, const struct mlir_type *place)
+                                  const struct mlir_type *value,
+                                  const struct mlir_type *index_type)
 {
     struct hlo_block b =
-        hlo_open(w, 4, (const struct mlir_type *const[]){value, place, value, place});
+        hlo_open(w, 4, (const struct mlir_type *const[]){value, index_type, value, index_type});
     hlo_value x = b.block.args[0], i = b.block.args[1], y = b.block.args[2],
               j = b.block.args[3];
     hlo_value first = hlo_compare(w, is_max ? "GT" : "LT", false, x, y);
@@ -94,11 +95,11 @@ static void write_arg(struct hlo_node *n)
     if (hlo_dtype(x) == JOT_BOOL)
         x = hlo_convert(w, x, JOT_U8);
     jot_dtype d = hlo_dtype(x), index = mlir_elements[n->type->element].dtype;
-    const struct mlir_type *place = hlo_type(w, index, 0, NULL),
+    const struct mlir_type *index_type = hlo_type(w, index, 0, NULL),
                            *value = hlo_type(w, d, 0, NULL);
     hlo_value in[] = {x, hlo_iota(w, hlo_type_with(w, x->type, index), (int)axis),
-                      identity(w, op, d), hlo_number(w, place, 0)};
-    struct mlir_block body = arg_body(w, ir_op_get(op)->pair == IR_gt, value, place);
+                      identity(w, op, d), hlo_number(w, index_type, 0)};
+    struct mlir_block body = arg_body(w, ir_op_get(op)->pair == IR_gt, value, index_type);
     const struct mlir_type *types[] = {hlo_type_with(w, n->type, d), n->type};
     hlo_ints(w, &a, "dimensions", 1, &axis);
     n->out[0] = hlo_emit(w, HLO_(reduce), 4, in, 2, types, &a, 1, &body)->results[1];
@@ -183,7 +184,7 @@ static void write_sort(struct hlo_node *n)
 }
 
 // The decomposition: all of each row, the greatest first, of which the first k are taken.
-static const char *top_k_by_sort(struct hlo_node *n, const struct mlir_type *places)
+static const char *top_k_by_sort(struct hlo_node *n, const struct mlir_type *indices)
 {
     struct hlo_writer *w = n->w;
     const struct mlir_type *x = n->in[0]->type, *t = hlo_type(w, hlo_dtype(n->in[0]), 0, NULL);
@@ -201,7 +202,7 @@ static const char *top_k_by_sort(struct hlo_node *n, const struct mlir_type *pla
         w, HLO_(sort), 2, in, 2, (const struct mlir_type *const[]){x, all}, &a, 1, &body);
     int64_t starts[IR_MAX_RANK] = {0};
     for (int k = 0; k < 2; k++)
-        out[k] = hlo_slice(w, op->results[k], starts, places->dims, NULL);
+        out[k] = hlo_slice(w, op->results[k], starts, indices->dims, NULL);
     return hlo_close_function(w, &f, 2, out);
 }
 
@@ -209,14 +210,14 @@ static void write_top_k(struct hlo_node *n)
 {
     struct hlo_writer *w = n->w;
     struct hlo_attrs a = {0}, options = {0};
-    const struct mlir_type *places = hlo_type_with(w, n->type, JOT_I32);
-    const struct mlir_type *types[] = {n->type, places};
+    const struct mlir_type *indices = hlo_type_with(w, n->type, JOT_I32);
+    const struct mlir_type *types[] = {n->type, indices};
     hlo_add(&options, "k",
             hlo_attr(w, (struct mlir_attr){.kind = MLIR_INT,
                                            .type = hlo_word_type(w, MLIR_I64),
                                            .integer = n->type->dims[n->type->rank - 1]}));
     hlo_text(w, &a, "name", MLIR_STRING, "chlo.top_k");
-    hlo_text(w, &a, "decomposition", MLIR_SYMBOL, top_k_by_sort(n, places));
+    hlo_text(w, &a, "decomposition", MLIR_SYMBOL, top_k_by_sort(n, indices));
     hlo_add(&a, "composite_attributes",
             hlo_attr(w, (struct mlir_attr){
                             .kind = MLIR_DICTIONARY,

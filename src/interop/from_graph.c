@@ -103,10 +103,10 @@ static const char *write_function(struct hlo_writer *w, const char *name,
     for (uint32_t i = 0; i < g->n_params; i++)
         types[i] = hlo_type_of(w, ir_type_of(g, i));
     struct hlo_function f = hlo_open_function(w, name, n_in, types);
-    bool has_place = data && w->mesh_rank;
-    if (has_place)
-        values[g->n_params - 1] = hlo_place(w, w->mesh_rank, w->mesh);
-    for (uint32_t i = 0; i < g->n_params - has_place; i++)
+    bool has_coordinates = data && w->mesh_rank;
+    if (has_coordinates)
+        values[g->n_params - 1] = hlo_coordinates(w, w->mesh_rank, w->mesh);
+    for (uint32_t i = 0; i < g->n_params - has_coordinates; i++)
         values[i] = i < n_in ? f.block.block.args[i]
                              : hlo_constant(w, types[i], data[i - n_in],
                                             (size_t)ir_count(w->module, ir_type_of(g, i)) *

@@ -160,7 +160,7 @@ hlo_family hlo_map, hlo_layout, hlo_index, hlo_fold, hlo_product, hlo_order, hlo
 
 // What the partitions of the program exchange; and where a partition is in a mesh of them, i32[rank].
 hlo_family hlo_exchange;
-hlo_value hlo_place(struct hlo_writer *w, int rank, const int64_t *mesh);
+hlo_value hlo_coordinates(struct hlo_writer *w, int rank, const int64_t *mesh);
 
 // The operation that the reader takes for the op, and the one that is written for it; MLIR_N_CODES: none.
 enum mlir_code graph_map_code(enum ir_op op);
@@ -176,7 +176,7 @@ void hlo_expand(struct hlo_node *n, const hlo_value *in, hlo_value *out);
 hlo_value hlo_combine(struct hlo_writer *w, enum ir_op op, hlo_value x, hlo_value y);
 
 // The graph as the function `name` of the program; constants stand for its last parameters, but for the
-// place in the mesh.
+// coordinates in the mesh.
 void hlo_write_main(struct hlo_writer *w, const char *name, const struct ir_graph *g,
                     uint32_t n_in, const void *const *data);
 // What keeps a graph from being written, or NULL.

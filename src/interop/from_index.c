@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Nodes of elements at places that are data.
+// Nodes of elements at indices that are data.
 #include "interop/from_graph.h"
 
 #include "base/dtype.h"
@@ -7,21 +7,21 @@
 
 #define HLO_(name) MLIR_OP_stablehlo_##name
 
-// ---- places ----
+// ---- starts ----
 
-// A node's places, and where windows begin that are inside of the operand.
-struct places {
+// A node's indices, and where windows begin that are inside of the operand.
+struct starts {
     hlo_value at; // i64, or u64 as they were
     hlo_value greatest;
     struct ir_gather g;
     struct ir_window window;
 };
 
-static struct places places_of(struct hlo_node *n, hlo_value indices)
+static struct starts starts_of(struct hlo_node *n, hlo_value indices)
 {
     struct hlo_writer *w = n->w;
     const struct ir_graph *g = n->g;
-    struct places p = {.g = ir_gather_of(n->n->attrs)};
+    struct starts p = {.g = ir_gather_of(n->n->attrs)};
     uint32_t of_y = n->n->n_in > 2 ? ir_operand(g, n->n, 2) : n->n->out;
     p.window = ir_window_of(g->module, n->n->attrs, ir_type_of(g, ir_operand(g, n->n, 0)),
                             ir_type_of(g, ir_operand(g, n->n, 1)), ir_type_of(g, of_y));
@@ -37,8 +37,8 @@ static struct places places_of(struct hlo_node *n, hlo_value indices)
     return p;
 }
 
-// Whether each window is inside, by place of y.
-static hlo_value are_inside(struct hlo_node *n, const struct places *p,
+// Whether each window is inside, by element of y.
+static hlo_value are_inside(struct hlo_node *n, const struct starts *p,
                             const struct mlir_type *y)
 {
     struct hlo_writer *w = n->w;
@@ -75,7 +75,7 @@ static void write_gather(struct hlo_node *n)
     jot_dtype d = hlo_dtype(n->out[0]);
     if (g.mode == IR_MODE_FILL)
         ir_fill_element(d, fill);
-    struct places p = places_of(n, n->in[1]);
+    struct starts p = starts_of(n, n->in[1]);
     n->out[0] = hlo_select(w, are_inside(n, &p, n->type), n->out[0],
                            hlo_constant(w, n->type, fill, jot_dtype_size(d)));
 }
@@ -97,7 +97,7 @@ static void write_scatter(struct hlo_node *n)
     struct hlo_attrs a = {0};
     hlo_value in[] = {n->in[0], n->in[1], n->in[2]};
     if (ir_mode_moves(g.mode)) {
-        struct places p = places_of(n, in[1]);
+        struct starts p = starts_of(n, in[1]);
         in[1] = hlo_op(w, HLO_(clamp), p.at->type, 3,
                        (hlo_value[]){hlo_number(w, p.at->type, 0), p.at, p.greatest}, NULL);
     }
@@ -114,7 +114,7 @@ static void write_scatter(struct hlo_node *n)
     n->out[0] = hlo_emit(w, HLO_(scatter), 3, in, 1, &n->type, &a, 1, &body)->results[0];
 }
 
-// ---- windows at one place ----
+// ---- windows at one index ----
 
 // Starts are of one type.
 static void write_dynamic(struct hlo_node *n, enum mlir_code code, uint32_t first,

@@ -49,7 +49,7 @@ static hlo_value slice(struct hlo_node *n)
                      list(n, IR_KEY_limits, &rank), list(n, IR_KEY_strides, &rank));
 }
 
-// The coordinate of the operand for each place of the plane: some axes of the result, which have
+// The coordinate of the operand for each element of the plane: some axes of the result, which have
 // these numbers in it.
 static hlo_value coordinate(struct hlo_writer *w, const struct ir_index_axis *a,
                             const struct mlir_type *plane, const int64_t *in_plane)
@@ -91,13 +91,13 @@ static bool is_window(const struct ir_index_axis *a, const int *window, int d)
     return a->n_terms == 1 && window[a->axis[0]] == d;
 }
 
-// What StableHLO has no operation for: a gather of windows at the places that the index map tells, and
-// zeros where there are none.  The gather has the plane of the places in front.
-static hlo_value by_places(struct hlo_node *n)
+// What StableHLO has no operation for: a gather of windows at the indices that the index map tells, and
+// zeros where there are none.  The gather has the plane of the indices in front.
+static hlo_value by_gather(struct hlo_node *n)
 {
     struct hlo_writer *w = n->w;
-    hlo_value x = n->in[0], inside = NULL, places[IR_MAX_RANK];
-    int rank = n->type->rank, n_plane = 0, n_windows = 0, n_places = 0, window[IR_MAX_RANK];
+    hlo_value x = n->in[0], inside = NULL, starts[IR_MAX_RANK];
+    int rank = n->type->rank, n_plane = 0, n_windows = 0, n_starts = 0, window[IR_MAX_RANK];
     int64_t order[IR_MAX_RANK], front[IR_MAX_RANK + 1], plane_axes[IR_MAX_RANK],
         offsets[IR_MAX_RANK], sizes[IR_MAX_RANK], taken[IR_MAX_RANK];
     struct ir_index_map map;
@@ -123,14 +123,14 @@ static hlo_value by_places(struct hlo_node *n)
         if (a->is_guarded)
             is = is_inside(w, at, x->type->dims[d]);
         inside = inside && is ? hlo_2(w, HLO_(and), inside, is) : is ? is : inside;
-        taken[n_places] = d;
-        places[n_places++] = hlo_reshape(w, at, n_plane + 1, front);
+        taken[n_starts] = d;
+        starts[n_starts++] = hlo_reshape(w, at, n_plane + 1, front);
     }
-    front[n_plane] = n_places;
+    front[n_plane] = n_starts;
     struct hlo_attrs last = {0}, a = {0};
     hlo_int(w, &last, "dimension", n_plane);
     hlo_value indices = hlo_op(w, HLO_(concatenate), hlo_type(w, JOT_I64, n_plane + 1, front),
-                               (uint32_t)n_places, places, &last);
+                               (uint32_t)n_starts, starts, &last);
     for (int d = 0; d < map.rank; d++) {
         int k = map.axes[d].axis[0];
         if (!is_window(&map.axes[d], window, d))
@@ -139,8 +139,8 @@ static hlo_value by_places(struct hlo_node *n)
         front[n_plane + n_windows++] = n->type->dims[k];
     }
     hlo_ints(w, &a, "offset_dims", n_windows, offsets);
-    hlo_ints(w, &a, "collapsed_slice_dims", n_places, taken);
-    hlo_ints(w, &a, "start_index_map", n_places, taken);
+    hlo_ints(w, &a, "collapsed_slice_dims", n_starts, taken);
+    hlo_ints(w, &a, "start_index_map", n_starts, taken);
     hlo_ints(w, &a, "slice_sizes", map.rank, sizes);
     hlo_int(w, &a, "index_vector_dim", n_plane);
     hlo_value y = hlo_op(w, HLO_(gather), hlo_type(w, hlo_dtype(x), rank, front), 2,
@@ -181,6 +181,6 @@ void hlo_layout(struct hlo_node *n)
         n->out[0] = concatenate(n);
         break;
     default:
-        n->out[0] = by_places(n);
+        n->out[0] = by_gather(n);
     }
 }

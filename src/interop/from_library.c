@@ -238,9 +238,9 @@ static hlo_value permutation(struct hlo_writer *w, hlo_value pivots, const struc
     hlo_ints(w, &a, "slice_sizes", rank, sizes);
     hlo_value pivot = hlo_op(w, HLO_(dynamic_slice), hlo_type(w, JOT_I32, rank, sizes),
                              (uint32_t)rank + 1, starts, &a);
-    hlo_value place = hlo_iota(w, t, (int)last);
-    hlo_value here = hlo_compare(w, "EQ", false, place, hlo_broadcast(w, i, t, NULL));
-    hlo_value there = hlo_compare(w, "EQ", false, place, hlo_broadcast(w, pivot, t, axes));
+    hlo_value index = hlo_iota(w, t, (int)last);
+    hlo_value here = hlo_compare(w, "EQ", false, index, hlo_broadcast(w, i, t, NULL));
+    hlo_value there = hlo_compare(w, "EQ", false, index, hlo_broadcast(w, pivot, t, axes));
     hlo_value at_here = hlo_reduce(w, IR_add, hlo_select(w, here, p, zeros), none, 1, &last);
     hlo_value at_there = hlo_reduce(w, IR_add, hlo_select(w, there, p, zeros), none, 1, &last);
     p = hlo_select(w, there, hlo_broadcast(w, at_here, t, axes), p);

@@ -118,7 +118,7 @@ static hlo_value forward(struct hlo_node *n, const struct ir_conv *c)
     return convolve(n, c, &v, n->in[0], n->in[1]);
 }
 
-// The kernel [g o, c, k] as [o, g c, k]: what goes in and what comes out change places in each group.
+// The kernel [g o, c, k] as [o, g c, k]: what goes in and what comes out are swapped in each group.
 static hlo_value turned(struct hlo_node *n, const struct ir_conv *c, hlo_value kernel)
 {
     struct part_axes p = axes_of(c, CONV_W);

@@ -212,7 +212,7 @@ static bool try_on(struct trial *t, const struct number *args, int n_out, struct
 
 // ---- samples ----
 
-// Numbers of every relation to each other and to 0; of integers outside of the places 0 to 2.
+// Numbers of every relation to each other and to 0; of integers outside of the indices 0 to 2.
 static int samples(char kind, struct number *out)
 {
     const double floats[] = {-INFINITY, -7, -0.0, 0.0, 7, 9, INFINITY, NAN, -NAN};
@@ -240,7 +240,7 @@ static bool is_same(const struct number *x, const struct number *y)
                                             : x->i == y->i;
 }
 
-// ---- the place of an extremum ----
+// ---- the index of an extremum ----
 
 static bool chooses(struct trial *t, enum ir_op op, const struct number *args)
 {
@@ -254,24 +254,24 @@ static bool chooses(struct trial *t, enum ir_op op, const struct number *args)
     bool is_first = is_tie                 ? i->i < j->i
                     : x_is_nan || y_is_nan ? x_is_nan
                                            : o == (op == IR_argmax ? 1 : -1);
-    const struct number *value = is_first ? x : y, *place = is_first ? i : j;
-    return is_same(&out[0], value) && is_same(&out[1], place);
+    const struct number *value = is_first ? x : y, *index = is_first ? i : j;
+    return is_same(&out[0], value) && is_same(&out[1], index);
 }
 
 static bool is_arg_body(struct trial *t, enum ir_op op)
 {
     struct number x[MOST_SAMPLES], args[4];
-    char value = kind_of(t->block->args[0]), place = kind_of(t->block->args[1]);
+    char value = kind_of(t->block->args[0]), index = kind_of(t->block->args[1]);
     int n = samples(value, x);
     for (int a = 0; a < n; a++)
         for (int b = 0; b < n; b++)
             for (int k = 0; k < 9; k++) {
                 if (k / 3 >= k % 3)
-                    continue; // folds go along the axis, so the places of x are before those of y
+                    continue; // folds go along the axis, so the indices of x are before those of y
                 args[0] = x[a];
-                args[1] = (struct number){.kind = place, .i = k / 3};
+                args[1] = (struct number){.kind = index, .i = k / 3};
                 args[2] = x[b];
-                args[3] = (struct number){.kind = place, .i = k % 3};
+                args[3] = (struct number){.kind = index, .i = k % 3};
                 if (!chooses(t, op, args))
                     return false;
             }
@@ -283,9 +283,9 @@ enum ir_op graph_arg_body(const struct graph_frame *frame, const struct mlir_blo
     struct trial t;
     if (block->n_args != 4 || !open_trial(frame, block, &t))
         return IR_OP_COUNT;
-    char value = kind_of(block->args[0]), place = kind_of(block->args[1]);
+    char value = kind_of(block->args[0]), index = kind_of(block->args[1]);
     bool fits =
-        (value == 'f' || value == 'i' || value == 'u') && (place == 'i' || place == 'u');
+        (value == 'f' || value == 'i' || value == 'u') && (index == 'i' || index == 'u');
     return !fits                        ? IR_OP_COUNT
            : is_arg_body(&t, IR_argmax) ? IR_argmax
            : is_arg_body(&t, IR_argmin) ? IR_argmin

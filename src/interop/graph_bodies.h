@@ -5,8 +5,8 @@
 
 #include "interop/to_graph.h"
 
-// IR_argmax or IR_argmin when the body, of (value, place) and (value, place), keeps the pair with the
-// greater or smaller value, NaN before numbers, and of equal ones the lower place; else IR_OP_COUNT.
+// IR_argmax or IR_argmin when the body, of (value, index) and (value, index), keeps the pair with the
+// greater or smaller value, NaN before numbers, and of equal ones the lower index; else IR_OP_COUNT.
 enum ir_op graph_arg_body(const struct graph_frame *frame, const struct mlir_block *block);
 // Whether the elements of the value count from 0 along the axis.
 bool graph_is_iota(const struct graph_frame *frame, const struct mlir_value *v, int64_t axis);

@@ -20,7 +20,7 @@ struct group {
     int n;
     int64_t over[2 * IR_MAX_AXES];
     int64_t lanes, count, size;
-    const int64_t *of; // by group and place, -1: none
+    const int64_t *of; // by group and position, -1: none
     bool is_ragged;
     int64_t partitions;
     const int64_t *ids; // of partitions, or NULL: in order
@@ -251,22 +251,22 @@ static ir_id gather_all(struct graph_op *g, const struct group *p, ir_id x)
     return ir_reshape(g->b, x, t.rank + 1, dims);
 }
 
-// The lanes of the own group, i32[size], p->lanes where it is filled up, or the own place among them, i32[].
-static ir_id of_lane(struct graph_op *g, const struct group *p, bool is_place)
+// The lanes of the own group, i32[size], p->lanes where it is filled up, or the own position among them, i32[].
+static ir_id of_lane(struct graph_op *g, const struct group *p, bool is_position)
 {
     struct ir_module *m = g->b->module;
     int64_t dims[] = {p->lanes, p->size};
     int32_t *table = arena_array(m->arena, int32_t, p->lanes * p->size + 1);
     for (int64_t i = 0; i < p->count * p->size; i++) {
         int64_t lane = p->of[i], group = i / p->size;
-        for (int64_t k = 0; k < p->size && !is_place && lane >= 0; k++) {
+        for (int64_t k = 0; k < p->size && !is_position && lane >= 0; k++) {
             int64_t other = p->of[group * p->size + k];
             table[lane * p->size + k] = (int32_t)(other < 0 ? p->lanes : other);
         }
-        if (is_place)
+        if (is_position)
             table[lane] = (int32_t)(i % p->size);
     }
-    ir_id all = ir_const(g->b, ir_type_make(m, JOT_I32, is_place ? 1 : 2, dims), table);
+    ir_id all = ir_const(g->b, ir_type_make(m, JOT_I32, is_position ? 1 : 2, dims), table);
     return graph_taken(all, number_of(g, p));
 }
 

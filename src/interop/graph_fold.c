@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Folds with bodies: reduce, reduce_window, select_and_scatter and map.  Bodies that are one operation
-// become reductions of the graph; two that look for the place of an extremum argmax and argmin;
+// become reductions of the graph; two that look for the index of an extremum argmax and argmin;
 // any other is applied to pairs of neighbours, in log2 rounds.
 #include "interop/graph_fold.h"
 
@@ -69,8 +69,8 @@ static bool reduce_by_op(struct graph_frame *frame, const struct mlir_op *op,
     return true;
 }
 
-// argmax or argmin along one axis: of values, and of their places.
-static bool reduce_by_place(struct graph_frame *frame, const struct mlir_op *op,
+// argmax or argmin along one axis: of values, and of their indices.
+static bool reduce_to_index(struct graph_frame *frame, const struct mlir_op *op,
                             const int64_t *axes, size_t n_axes)
 {
     enum ir_op found = n_axes == 1 && op->n_operands == 4
@@ -86,10 +86,10 @@ static bool reduce_by_place(struct graph_frame *frame, const struct mlir_op *op,
         return false;
     struct ir_builder *b = trace_builder();
     ir_id x = id_of(graph_operand(frame, op, 0));
-    ir_id place = ir_arg(b, found, x, (int)axes[0], dtype_of(op->results[1]));
+    ir_id index = ir_arg(b, found, x, (int)axes[0], dtype_of(op->results[1]));
     ir_id value = ir_reduce(b, extremum, x, 1, axes);
     graph_set_result(frame, op, 0, trace_result(op->name, value, false));
-    graph_set_result(frame, op, 1, trace_result(op->name, place, false));
+    graph_set_result(frame, op, 1, trace_result(op->name, index, false));
     return true;
 }
 
@@ -136,7 +136,7 @@ static void trace_reduce(struct graph_frame *frame, const struct mlir_op *op)
     size_t n_axes;
     const int64_t *axes = mlir_ints(op, "dimensions", &n_axes);
     if (has_failed(frame, op) || reduce_by_op(frame, op, axes, n_axes) ||
-        reduce_by_place(frame, op, axes, n_axes))
+        reduce_to_index(frame, op, axes, n_axes))
         return;
     reduce_by_body(frame, op, axes, n_axes);
 }
@@ -223,13 +223,13 @@ static bool is_in_order(const struct mlir_op *op, const struct lists *l)
 }
 
 // Element `at` of every window.
-static jot_value element_of(const struct lists *l, const int64_t *at, const int64_t *places,
+static jot_value element_of(const struct lists *l, const int64_t *at, const int64_t *counts,
                             ir_id x)
 {
     int64_t starts[IR_MAX_RANK], limits[IR_MAX_RANK];
     for (int i = 0; i < l->rank; i++) {
         starts[i] = at[i] * l->dilation[i];
-        limits[i] = starts[i] + (places[i] - 1) * l->strides[i] + 1;
+        limits[i] = starts[i] + (counts[i] - 1) * l->strides[i] + 1;
     }
     return trace_result("stablehlo.reduce_window",
                         ir_slice(trace_builder(), x, starts, limits, l->strides), false);

@@ -9,10 +9,10 @@ void graph_select_and_scatter(struct graph_frame *frame, const struct mlir_op *o
                               const int64_t *window, const int64_t *strides, const int64_t *low,
                               const int64_t *high);
 
-// x, a vector, with the elements at the places, [n, 1], changed by the body and the updates, [n], one after
-// the other; places below 0 are none.
+// x, a vector, with the elements at the indices, [n, 1], changed by the body and the updates, [n], one after
+// the other; indices below 0 are none.
 jot_value graph_scatter_elements(struct graph_frame *frame, const struct mlir_op *op,
-                                 const struct mlir_block *body, ir_id x, ir_id places,
+                                 const struct mlir_block *body, ir_id x, ir_id indices,
                                  ir_id updates);
 
 #endif

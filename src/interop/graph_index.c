@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Places that are data, read: gather, dynamic_slice; and dynamic_update_slice.
+// Indices that are data, read: gather, dynamic_slice; and dynamic_update_slice.
 #include "interop/to_graph.h"
 
 #include "ir/indexing.h"

@@ -424,7 +424,7 @@ static ir_id element(ir_id x, ir_id at)
     return ir_dynamic_slice(trace_builder(), x, &at, one);
 }
 
-// Row i changes places with row pivots[i].
+// Row i is swapped with row pivots[i].
 static void swap_rows(jot_value index, jot_value *carry, void *ctx)
 {
     struct ir_builder *b = trace_builder();

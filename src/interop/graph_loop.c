@@ -8,7 +8,7 @@ struct reading {
     struct graph_loop *out;
 };
 
-// The place of the value among the arguments of a block, or -1.
+// The index of the value among the arguments of a block, or -1.
 static int argument(const struct mlir_block *block, const struct mlir_value *v)
 {
     for (uint32_t i = 0; i < block->n_args; i++)

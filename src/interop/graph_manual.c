@@ -22,7 +22,7 @@ struct manual {
     struct graph_frame *frame;
     const struct mlir_op *op;
     struct graph_mesh mesh;
-    uint16_t axes;               // that are manual, by their places in the mesh
+    uint16_t axes;               // that are manual, by their positions in the mesh
     int64_t around[IR_MAX_AXES]; // the axes of the mesh in the body
     bool is_inner;               // in another manual computation
     struct side *in, *out;
@@ -163,7 +163,7 @@ static jot_value take_piece(const struct manual *m, const struct side *side, jot
 
 // ---- wholes
 
-// Of rows, one of each lane, numbered as `step` says by places in the mesh, those of the pieces of a value, the
+// Of rows, one of each lane, numbered as `step` says by positions in the mesh, those of the pieces of a value, the
 // ones along its first dimension slowest: of each piece the first lane that has it.
 static ir_id rows_of(const struct graph_sharding *s, const int64_t *step, ir_id rows)
 {
@@ -212,7 +212,7 @@ static ir_id join(const struct graph_sharding *s, ir_id rows)
     return ir_reshape(b, ir_transpose(b, x, axes), s->rank, whole);
 }
 
-// The axes that split a value, by their places in the mesh.
+// The axes that split a value, by their positions in the mesh.
 static uint16_t split_by(const struct graph_sharding *s)
 {
     uint16_t axes = 0;

@@ -23,7 +23,7 @@ static const char *find_mesh(const struct graph_frame *frame, const char *name, 
     return NULL;
 }
 
-// A name in quotes, of letters, digits and '_', and the place behind it; NULL for anything else.
+// A name in quotes, of letters, digits and '_', and the text behind it; NULL for anything else.
 static const char *read_name(const struct graph_frame *frame, const char **at)
 {
     if (**at != '"')
@@ -307,7 +307,7 @@ static bool read_parts(const struct graph_frame *frame, const struct graph_mesh 
     return true;
 }
 
-// The axes of those parts as a set of places; false where they are not all of each.
+// The axes of those parts as a set of axes; false where they are not all of each.
 static bool set_of(const struct graph_mesh *m, const struct graph_mesh_part *parts, int n,
                    uint16_t *out)
 {

@@ -7,7 +7,7 @@
 
 #include "jot/parallel.h"
 
-// An axis of a mesh as it is written, along which places are so far apart.
+// An axis of a mesh as it is written, along which devices are so far apart.
 struct graph_mesh_name {
     jot_mesh_axis axis;
     int64_t step;
@@ -33,19 +33,19 @@ struct graph_sharding {
     int rank;
     int n[IR_MAX_RANK]; // by dimension: the parts that split it, the slowest first
     const struct graph_mesh_part *parts[IR_MAX_RANK];
-    uint16_t unreduced; // of these axes by their places: the value is a sum over them
+    uint16_t unreduced; // of these axes by their numbers: the value is a sum over them
 };
 
 // What is kept of an attribute that speaks of a mesh; "" of others.
 const char *graph_mesh_text(const struct mlir_attr *a);
-// The mesh at "@name" or "mesh<...>", and the place behind it; false where it has no axes.
+// The mesh at "@name" or "mesh<...>", and the text behind it; false where it has no axes.
 bool graph_mesh_read(const struct graph_frame *frame, const char **at, struct graph_mesh *out);
 // Whether all its axes are around the trace, as in a manual computation; out: their numbers there.
 bool graph_mesh_around(const struct graph_mesh *m, int64_t *out);
-// {"x", "y"} as a set of places; false where one is no axis of the mesh, or they are parts of one.
+// {"x", "y"} as a set of axes; false where one is no axis of the mesh, or they are parts of one.
 bool graph_mesh_set(const struct graph_frame *frame, const struct graph_mesh *m,
                     const char *text, uint16_t *out);
-// <@mesh, [{"x", "y":(1)2}, {?}], replicated={"z"}>, and the place behind it, of which axes that are not in the
+// <@mesh, [{"x", "y":(1)2}, {?}], replicated={"z"}>, and the text behind it, of which axes that are not in the
 // set are left out; false for anything else.
 bool graph_sharding_read(const struct graph_frame *frame, const struct graph_mesh *m,
                          uint16_t axes, const char **at, struct graph_sharding *out);

@@ -69,10 +69,10 @@ static int make_keys(const struct sort *s, const struct graph_order *o, ir_id *o
     return n;
 }
 
-// The elements of x at the places, along the last axis.
-static ir_id taken(ir_id x, ir_id places)
+// The elements of x at the indices, along the last axis.
+static ir_id taken(ir_id x, ir_id indices)
 {
-    jot_value v = jot_take_along_axis(trace_value(x, false), trace_value(places, false), -1);
+    jot_value v = jot_take_along_axis(trace_value(x, false), trace_value(indices, false), -1);
     return trace_is_error(v) ? IR_NONE : trace_strong(v);
 }
 
@@ -113,11 +113,11 @@ static void sort_by_order(struct sort *s, const struct graph_order *o)
 // ---- by any comparator ----
 
 // A network that sorts rows of 2^m by exchanges (K. E. Batcher, Sorting networks and their
-// applications, 1968).  The operands, and their places as the last one, which decides where the
+// applications, 1968).  The operands, and their indices as the last one, which decides where the
 // comparator says nothing, and puts what fills up the rows at their ends.
 struct network {
     struct sort *s;
-    int n; // with the places
+    int n; // with the indices
     int64_t length, filled;
     jot_value *x;
 };

@@ -285,14 +285,14 @@ static void scatter(struct scatter *s)
 }
 
 jot_value graph_scatter_elements(struct graph_frame *frame, const struct mlir_op *op,
-                                 const struct mlir_block *body, ir_id x, ir_id places,
+                                 const struct mlir_block *body, ir_id x, ir_id indices,
                                  ir_id updates)
 {
     static const int64_t first[1];
-    ir_id in[] = {x, places, updates}, out = IR_NONE;
+    ir_id in[] = {x, indices, updates}, out = IR_NONE;
     struct graph_op g = {.frame = frame, .op = op, .b = trace_builder(), .in = in, .out = &out};
     struct scatter s = {
-        .g = &g, .frame = frame, .op = op, .body = body, .n = 1, .indices = places};
+        .g = &g, .frame = frame, .op = op, .body = body, .n = 1, .indices = indices};
     s.d = (struct ir_gather){.n_collapsed = 1,
                              .collapsed_dims = first,
                              .n_map = 1,

@@ -7,12 +7,12 @@
 
 #include "jot/shapes.h"
 
-// The windows on x and on the flat places of its elements, element after element.
+// The windows on x and on the flat indices of its elements, element after element.
 struct windows {
     struct graph_frame *frame;
     const struct mlir_op *op;
     const int64_t *window, *strides;
-    ir_id x, places; // padded; -1 is no place
+    ir_id x, indices; // padded; -1 is no index
     int rank;
     const int64_t *result; // how many windows
 };
@@ -35,27 +35,27 @@ static bool step_to_next(const struct windows *w, int64_t *at)
     return false;
 }
 
-// The place of the element that is chosen of each window.
+// The index of the element that is chosen of each window.
 static ir_id chosen(const struct windows *w)
 {
     struct ir_builder *b = trace_builder();
     int64_t at[IR_MAX_RANK] = {0};
     ir_id zero = ir_scalar_int(b, JOT_I64, 0);
-    ir_id best = element(w, w->x, at), place = element(w, w->places, at);
+    ir_id best = element(w, w->x, at), index = element(w, w->indices, at);
     while (step_to_next(w, at)) {
-        ir_id x = element(w, w->x, at), i = element(w, w->places, at);
+        ir_id x = element(w, w->x, at), i = element(w, w->indices, at);
         jot_value args[] = {trace_value(best, false), trace_value(x, false)}, keeps;
         graph_elements(w->frame, w->op, &w->op->regions[0], w->rank, args, &keeps);
-        ir_id is_better = ir_or(b, ir_lt(b, place, zero), ir_not(b, trace_strong(keeps)));
+        ir_id is_better = ir_or(b, ir_lt(b, index, zero), ir_not(b, trace_strong(keeps)));
         ir_id takes = ir_and(b, ir_ge(b, i, zero), is_better);
         best = ir_select(b, takes, x, best);
-        place = ir_select(b, takes, i, place);
+        index = ir_select(b, takes, i, index);
     }
-    return place;
+    return index;
 }
 
 // By the body, one after the other: a scatter of the program on a flat array.
-static jot_value scattered(struct windows *w, ir_id init, ir_id places, ir_id source,
+static jot_value scattered(struct windows *w, ir_id init, ir_id indices, ir_id source,
                            int64_t count)
 {
     struct ir_builder *b = trace_builder();
@@ -63,7 +63,8 @@ static jot_value scattered(struct windows *w, ir_id init, ir_id places, ir_id so
     int64_t n = ir_count(b->module, type), rows[] = {n, 1};
     ir_id flat = ir_broadcast_in_dim(b, init, 1, &count, NULL);
     return graph_scatter_elements(w->frame, w->op, &w->op->regions[1], flat,
-                                  ir_reshape(b, places, 2, rows), ir_reshape(b, source, 1, &n));
+                                  ir_reshape(b, indices, 2, rows),
+                                  ir_reshape(b, source, 1, &n));
 }
 
 void graph_select_and_scatter(struct graph_frame *frame, const struct mlir_op *op,
@@ -80,7 +81,7 @@ void graph_select_and_scatter(struct graph_frame *frame, const struct mlir_op *o
     struct ir_type type = ir_type_in(b, in[0]), source = ir_type_in(b, in[1]);
     int64_t count = ir_count(b->module, type), none[IR_MAX_RANK] = {0}, dims[IR_MAX_RANK + 1];
     struct ir_type flat = ir_type_make(b->module, JOT_I64, 1, &count);
-    ir_id places = ir_reshape(b, ir_iota(b, flat, 0), type.rank, ir_dims(b->module, type));
+    ir_id indices = ir_reshape(b, ir_iota(b, flat, 0), type.rank, ir_dims(b->module, type));
     memcpy(dims, ir_dims(b->module, type), sizeof *dims * type.rank);
     dims[type.rank] = JOT_END;
     struct windows w = {.frame = frame,
@@ -88,8 +89,8 @@ void graph_select_and_scatter(struct graph_frame *frame, const struct mlir_op *o
                         .window = window,
                         .strides = strides,
                         .x = ir_pad(b, in[0], ir_scalar_like(b, in[0], 0), low, high, none),
-                        .places =
-                            ir_pad(b, places, ir_scalar_int(b, JOT_I64, -1), low, high, none),
+                        .indices =
+                            ir_pad(b, indices, ir_scalar_int(b, JOT_I64, -1), low, high, none),
                         .rank = type.rank,
                         .result = ir_dims(b->module, source)};
     jot_value y = ir_count(b->module, source)

@@ -71,7 +71,7 @@ __attribute__((format(printf, 3, 4))) static void fail(struct buffer *b, size_t 
     b->status = status_fail(JOT_ERR_ARGUMENT, "%s: offset %zu: %s", b->file, at, message);
 }
 
-// The number of `size` bytes at a place.
+// The number of `size` bytes at an offset.
 static uint32_t number(struct buffer *b, size_t at, size_t size)
 {
     uint32_t value = 0;
@@ -82,7 +82,7 @@ static uint32_t number(struct buffer *b, size_t at, size_t size)
     return value;
 }
 
-// What lies behind the place that points to it.
+// What the offset there points to.
 static size_t follow(struct buffer *b, size_t at)
 {
     uint32_t offset = number(b, at, 4);
@@ -91,7 +91,7 @@ static size_t follow(struct buffer *b, size_t at)
     return b->status ? 0 : at + offset;
 }
 
-// The place of a field of a table, 0 when it has its default.
+// The offset of a field of a table, 0 when it has its default.
 static size_t field(struct buffer *b, size_t table, int n)
 {
     int32_t back = (int32_t)number(b, table, 4);
@@ -102,10 +102,10 @@ static size_t field(struct buffer *b, size_t table, int n)
         fail(b, table, "a table whose fields are outside of the file");
         return 0;
     }
-    size_t place = 4 + 2 * (size_t)n;
-    if (number(b, (size_t)fields, 2) < place + 2)
+    size_t slot = 4 + 2 * (size_t)n;
+    if (number(b, (size_t)fields, 2) < slot + 2)
         return 0;
-    uint32_t offset = number(b, (size_t)fields + place, 2);
+    uint32_t offset = number(b, (size_t)fields + slot, 2);
     return offset ? table + offset : 0;
 }
 

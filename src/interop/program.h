@@ -33,7 +33,7 @@ struct program_dynamic {
     int64_t platform;
 };
 
-// The place of the function in the tree; -1 with a message when there is none.
+// The index of the function in the tree; -1 with a message when there is none.
 int program_find(const jot_program *p, const char *name);
 // A program with a tree; takes the tree over.  NULL with a message.
 jot_program *program_of_tree(const char *file, struct mlir_program *tree);

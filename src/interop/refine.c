@@ -257,7 +257,7 @@ static void make_function(struct refiner *r, struct refined_function *m, bool is
     struct op_list ops = {0};
     struct refine_op o = {.r = r, .out = &ops};
     uint32_t at = r->functions.count, outer = r->n_values, n;
-    vec_push(r->scratch, &r->functions, made); // its place: before those that it calls
+    vec_push(r->scratch, &r->functions, made); // its number: before those that it calls
     r->n_values = 0;
     r->depth++;
     o.values = arena_array(r->scratch, struct refined, f->n_values);

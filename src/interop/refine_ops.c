@@ -294,7 +294,7 @@ static void constant(struct refine_op *o)
         o->values[o->op->results[0]->number].known = refine_eval_constant(o->r, value);
 }
 
-// "... found {0}" with the number of operand 1 in its place.
+// "... found {0}" with the number of operand 1 for {0}.
 static void assertion(struct refine_op *o)
 {
     int64_t n;

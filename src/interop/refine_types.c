@@ -47,7 +47,7 @@ static int64_t spread(int64_t n, int64_t step) // n elements, step apart
     return __builtin_mul_overflow(n - 1, step, &y) ? -1 : sum(y, 1);
 }
 
-static int64_t steps(int64_t n, int64_t window, int64_t stride) // places of a window
+static int64_t steps(int64_t n, int64_t window, int64_t stride) // positions of a window
 {
     if (n < 0 || window < 0 || stride < 1)
         return -1;
@@ -161,7 +161,7 @@ static void reduced(const struct refine_op *o, uint32_t result, int rank, int64_
             dims[axis++] = refine_extent(o, result, i);
 }
 
-// Places of the i-th of the windows over an axis of n elements.
+// Positions of the i-th of the windows over an axis of n elements.
 static int64_t windows(const struct refine_op *o, int i, int64_t n, const char *base,
                        int64_t size, const char *dilation)
 {

@@ -133,12 +133,12 @@ const struct mlir_attr *text_dictionary(struct text_reader *r)
 
 // ---- of dialects
 
-// [b, f, 0, 1]: the places of the two letters, and of the numbers in their order.
+// [b, f, 0, 1]: the positions of the two letters, and of the numbers in their order.
 static void read_axes(struct text_reader *r, struct text_list *out, char one,
                       const char *one_name, char two, const char *two_name,
                       const char *spatial_name)
 {
-    int64_t places[2] = {-1, -1};
+    int64_t positions[2] = {-1, -1};
     VEC(int64_t) spatial = {0};
     const char *where = (text_peek(r), r->at);
     int64_t axes = 0, numbered = 0;
@@ -147,9 +147,9 @@ static void read_axes(struct text_reader *r, struct text_list *out, char one,
         char c = text_peek(r);
         if (c == one || c == two) {
             r->at++;
-            if (places[c == two] >= 0)
+            if (positions[c == two] >= 0)
                 text_fail(r, r->at - 1, "'%c' is there twice", c);
-            places[c == two] = axes;
+            positions[c == two] = axes;
         } else {
             const char *at = r->at;
             int64_t i = c >= '0' && c <= '9' ? text_integer(r) : -1;
@@ -164,12 +164,12 @@ static void read_axes(struct text_reader *r, struct text_list *out, char one,
             numbered++;
         }
     }
-    if (places[0] < 0 || places[1] < 0)
+    if (positions[0] < 0 || positions[1] < 0)
         text_fail(r, where, "'%c' and '%c' should both be among these axes", one, two);
     if (numbered != spatial.count)
         text_fail(r, where, "the spatial axes are numbered from 0, without gaps");
-    text_add_int(r, out, one_name, places[0]);
-    text_add_int(r, out, two_name, places[1]);
+    text_add_int(r, out, one_name, positions[0]);
+    text_add_int(r, out, two_name, positions[1]);
     text_add(r, out, spatial_name,
              text_attr_of(r, (struct mlir_attr){.kind = MLIR_INTS,
                                                 .n = spatial.count,

@@ -68,7 +68,7 @@ static void read_integer(struct text_reader *r, enum mlir_element e, unsigned ch
     else if (bits < 64)
         fits = x >> bits == 0;
     if (!fits)
-        text_fail(r, where, "%.*s has no place in %s", (int)n.n, n.at, mlir_elements[e].text);
+        text_fail(r, where, "%.*s does not fit in %s", (int)n.n, n.at, mlir_elements[e].text);
     if (is_signed && bits < 8 && x >> (bits - 1) & 1)
         x |= ~UINT64_C(0) << bits;
     memcpy(out, &x, number_bytes(e));
@@ -84,7 +84,7 @@ static void read_float(struct text_reader *r, enum mlir_element e, unsigned char
         uint64_t bits = hex_magnitude(r, n);
         size_t size = number_bytes(e);
         if (is_negative || (size < 8 && bits >> (8 * size)))
-            text_fail(r, where, "%.*s has no place in %s", (int)n.n, n.at,
+            text_fail(r, where, "%.*s does not fit in %s", (int)n.n, n.at,
                       mlir_elements[e].text);
         memcpy(out, &bits, size);
     } else if (n.n) {

@@ -221,7 +221,7 @@ int64_t text_integer(struct text_reader *r)
     for (; n; n--, r->at++) {
         unsigned d = (unsigned)(*r->at - '0');
         if (x > (limit - d) / 10)
-            text_fail(r, where, "this integer has no place in 64 bits");
+            text_fail(r, where, "this integer does not fit in 64 bits");
         x = 10 * x + d;
     }
     return (int64_t)(is_negative ? -x : x);

@@ -76,7 +76,7 @@ static bool read_dim(struct text_reader *r, int64_t *out)
         const char *where = r->at;
         *out = text_integer(r);
         if (*out < 0)
-            text_fail(r, where, "this extent has no place in 64 bits");
+            text_fail(r, where, "this extent does not fit in 64 bits");
     } else {
         return false;
     }

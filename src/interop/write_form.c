@@ -102,14 +102,14 @@ static void write_axes(struct writer *w, struct write_said *said)
         const struct mlir_attr *spatial = write_say(said, axes[i][2], strlen(axes[i][2]));
         strbuf_add(w->out, i == 0 ? "[" : i == 1 ? "x[" : "->[");
         for (int64_t k = 0; k < (int64_t)spatial->n + 2; k++) {
-            size_t place = 0;
-            while (place < spatial->n && spatial->numbers[place] != k)
-                place++;
+            size_t axis = 0;
+            while (axis < spatial->n && spatial->numbers[axis] != k)
+                axis++;
             strbuf_add(w->out, k ? ", " : "");
             if (k == one || k == two)
                 strbuf_add(w->out, i == 1 ? k == one ? "i" : "o" : k == one ? "b" : "f");
             else
-                strbuf_printf(w->out, "%zu", place);
+                strbuf_printf(w->out, "%zu", axis);
         }
         strbuf_add(w->out, "]");
     }

@@ -39,7 +39,7 @@ void write_dictionary(struct strbuf *out, const struct mlir_named *named, size_t
 
 // ---- write_form.c ----
 
-// The attributes of an operation that are written, by their place in its list.
+// The attributes of an operation that are written, by their index in its list.
 struct write_said {
     const struct mlir_op *op;
     bool *at;

@@ -29,7 +29,7 @@ struct directory {
     uint64_t at, size, n;
 };
 
-static jot_status check_place(const struct input *in, uint64_t end, struct directory *d)
+static jot_status check_offsets(const struct input *in, uint64_t end, struct directory *d)
 {
     if (d->size > end || d->at > end - d->size)
         return input_fail(in, end,
@@ -57,7 +57,7 @@ static jot_status read_end_64(const struct input *in, uint64_t at, struct direct
     d->n = get64(end + 32);
     d->size = get64(end + 40);
     d->at = get64(end + 48);
-    return check_place(in, there, d);
+    return check_offsets(in, there, d);
 }
 
 static jot_status read_end(const struct input *in, uint64_t at, const unsigned char *end,
@@ -74,7 +74,7 @@ static jot_status read_end(const struct input *in, uint64_t at, const unsigned c
     d->n = get16(end + 10);
     d->size = get32(end + 12);
     d->at = get32(end + 16);
-    return check_place(in, at, d);
+    return check_offsets(in, at, d);
 }
 
 // The record at the end, before a comment of at most 64 KiB.

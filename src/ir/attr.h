@@ -45,7 +45,7 @@ struct ir_field {
 
 struct ir_attrs {
     uint64_t hash;
-    uint32_t id; // place in the module's table
+    uint32_t id; // number in the module's table
     uint32_t count;
     struct ir_field fields[]; // by increasing key
 };

@@ -172,7 +172,7 @@ ir_id ir_svd_first(struct ir_builder *b, ir_id x, int64_t k); // the k largest
 // their order.  The first of n results.
 ir_id ir_sort(struct ir_builder *b, int n, const ir_id *x, int n_keys);
 // The k greatest of each row, the greatest first, and of equal ones the first; floats in the
-// total order of IEEE 754.  The next result is their places.
+// total order of IEEE 754.  The next result is their indices.
 ir_id ir_top_k(struct ir_builder *b, ir_id x, int64_t k, jot_dtype dtype);
 
 // A node with bodies: op, its functions and operands; results as the first body gives them.

@@ -46,10 +46,10 @@ struct ir_axis_window ir_conv_window(const struct ir_conv *c, int i, int64_t x, 
     if (__builtin_mul_overflow(size ? size - 1 : 0, w.dilation, &span) ||
         __builtin_mul_overflow(x ? x - 1 : 0, w.base, &padded) ||
         __builtin_add_overflow(padded, (x != 0) + w.low + w.high, &padded)) {
-        w.places = -1;
+        w.count = -1;
         return w;
     }
     span += size != 0;
-    w.places = padded < span ? 0 : (padded - span) / w.stride + 1;
+    w.count = padded < span ? 0 : (padded - span) / w.stride + 1;
     return w;
 }

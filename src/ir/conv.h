@@ -34,7 +34,7 @@ static inline int ir_conv_spatial(const struct ir_conv *c, enum conv_part part)
 {
     return conv_spatial(c->layout, part);
 }
-// The windows along spatial axis i, of extents x and size; places is -1 where they have no number.
+// The windows along spatial axis i, of extents x and size; count is -1 where they have no number.
 struct ir_axis_window ir_conv_window(const struct ir_conv *c, int i, int64_t x, int64_t size);
 
 #endif

@@ -29,7 +29,7 @@ enum cost_constant {
     COST_CHAIN = 48,    // changes of index in a row that are looked through
     COST_DEMANDS =
         8, // kernels that a value is considered for, and slots for what goes out of a trip
-    COST_TURNS = 16, // memories that change places between trips, each of which is told of all
+    COST_TURNS = 16, // memories that are swapped between trips, each of which is told of all
     COST_TURN_TESTS = 4, // of them that are compared with faster than looked up
     COST_POINTS = 64,    // parallel points that are enough
     // Arrays that a loop which is one kernel of a GPU reads and makes: half of those that its parameters,
@@ -118,14 +118,14 @@ enum cost_constant {
     COST_HALO_FAR_WORK = 512 * 1024,
     COST_HALO_CODE = 4096, // nodes of a deep loop of which three parts are made once more
     // Updates whose order is worth making there: so many, of rows of so many numbers where nothing else wants the
-    // order, with so many places for each where the operand has to be read.
+    // order, with so many elements for each where the operand has to be read.
     COST_SORTED_UPDATES = 4096,
     COST_SORTED_ROW = 8,
     COST_SORTED_EMPTY = 2,
     COST_SORTED_CODE = 320,    // operations of the updates that a lane reads together
     COST_SORTED_LANES = 65536, // that are better than fewer which have several numbers of a row
     // Updates that a thread there makes one after the other in a microsecond, and how many of those that sort them by
-    // place do, which takes so many at least, and is no less than so many microseconds.  An element that looks at all
+    // index do, which takes so many at least, and is no less than so many microseconds.  An element that looks at all
     // windows waits as long for so many of them that it is not in, and does so much for each axis.
     COST_TURNS_PER_US = 2,
     COST_SORTED_TURNS = 64,
@@ -211,7 +211,7 @@ enum cost_constant {
     COST_PRODUCT_GROWTH = 4,
     COST_PART_RUN = 16, // elements side by side of a part that loops of its own put in place
     COST_NEAR_BYTES = 32 * 1024, // what the nearest cache holds
-    // Lines so far apart have the same place there, of which it holds so many.
+    // Lines so far apart have the same set there, of which it holds so many.
     COST_NEAR_PERIOD = 4096,
     COST_NEAR_WAYS = 8,
     COST_LARGE_BYTES = 1024 * 1024, // what is expected to fall out of the nearest caches
@@ -315,14 +315,14 @@ enum cost_constant {
     COST_KERNEL_OPS = COST_CODE / 12,
 };
 // What a processor takes for a loop, in scalar operations (map/price.c).  Lanes that one operation is done to, roughly;
-// a loop of lanes beside what they do; bringing the accumulators of its fold together, those of places at each halving;
+// a loop of lanes beside what they do; bringing the accumulators of its fold together, those of positions at each halving;
 // one lane's result on its way into a vector; elements that lanes read far apart, by tiles of them, or put a few apart,
-// each; a line that has the place of another one in the nearest cache; and times as much as dear functions of one
+// each; a line that has the set of another one in the nearest cache; and times as much as dear functions of one
 // register take.
 #define COST_VECTOR 16.0
 #define COST_OF_LOOP 3.0
 #define COST_OF_FOLD 14.0
-#define COST_OF_PLACES 300.0
+#define COST_OF_POSITIONS 300.0
 #define COST_OF_LANE 2.0
 #define COST_GATHER 2.0
 #define COST_OF_TILE 0.25

@@ -10,7 +10,7 @@ struct parts {
     bool is_complex;
 };
 
-static int64_t place(const struct parts *p, enum conv_part part, const int64_t *index)
+static int64_t offset_of(const struct parts *p, enum conv_part part, const int64_t *index)
 {
     int64_t at = 0;
     for (int i = 0; i < p->c.n + 2; i++)
@@ -18,7 +18,7 @@ static int64_t place(const struct parts *p, enum conv_part part, const int64_t *
     return at;
 }
 
-// The coordinate of x that place and k of window axis i read, or -1.
+// The coordinate of x that position and k of window axis i read, or -1.
 static int64_t coordinate(const struct parts *p, int i, int64_t y, int64_t k)
 {
     const struct ir_conv *c = &p->c;
@@ -32,9 +32,9 @@ static int64_t coordinate(const struct parts *p, int i, int64_t y, int64_t k)
 static void add_product(const struct parts *p, const int64_t *x, const int64_t *w,
                         const int64_t *y)
 {
-    struct eval_number *of[] = {&p->at[CONV_X][place(p, CONV_X, x)],
-                                &p->at[CONV_W][place(p, CONV_W, w)],
-                                &p->at[CONV_Y][place(p, CONV_Y, y)]};
+    struct eval_number *of[] = {&p->at[CONV_X][offset_of(p, CONV_X, x)],
+                                &p->at[CONV_W][offset_of(p, CONV_W, w)],
+                                &p->at[CONV_Y][offset_of(p, CONV_Y, y)]};
     struct eval_number *sum = of[p->c.part];
     const struct eval_number *a = of[ir_conv_operand(&p->c, 0)];
     const struct eval_number *b = of[ir_conv_operand(&p->c, 1)];
@@ -57,7 +57,7 @@ static bool next(int n, const int64_t *dims, int64_t *index)
     return false;
 }
 
-// All products of an element of w: those with each place of y.
+// All products of an element of w: those with each element of y.
 static void add_products(const struct parts *p, const int64_t *w)
 {
     const struct ir_conv *c = &p->c;

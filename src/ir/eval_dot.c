@@ -88,7 +88,7 @@ static int64_t count_axes(const struct eval_view *v, int from, int to)
 }
 
 // The element of outer index `i`, counted in row-major order.
-static int64_t outer_place(const struct eval_view *v, int64_t i)
+static int64_t outer_offset(const struct eval_view *v, int64_t i)
 {
     int64_t at = 0;
     for (int a = v->rank - 1; a >= 0; a--) {
@@ -113,7 +113,7 @@ static void fill_columns(struct contraction *t, int64_t batch, int64_t first, in
     jot_dtype d = ir_dtype(t->out->type);
     for (int64_t i = 0; i < t->rows; i++) {
         int64_t at = batch * t->rows + i;
-        gather_row(&t->x, outer_place(&t->x.outer, at), t->n, t->row);
+        gather_row(&t->x, outer_offset(&t->x.outer, at), t->n, t->row);
         for (int64_t k = 0; k < count; k++) {
             const struct eval_number *column = t->gathered + k * t->n;
             struct eval_number r = dot(&t->fold, t->n, t->row, column, dtype_is_complex(d));
@@ -146,7 +146,7 @@ jot_status eval_dot_general(const struct eval_call *c)
         for (int64_t first = 0; first < t.columns; first += most) {
             int64_t count = t.columns - first < most ? t.columns - first : most;
             for (int64_t k = 0; k < count; k++)
-                gather_row(&t.y, outer_place(y, batch * t.columns + first + k), t.n,
+                gather_row(&t.y, outer_offset(y, batch * t.columns + first + k), t.n,
                            t.gathered + k * t.n);
             fill_columns(&t, batch, first, count);
         }

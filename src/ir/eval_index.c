@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ops whose places are data.
+// Ops whose indices are data.
 #include "ir/eval_ops.h"
 #include "ir/indexing.h"
 
 // Element i of integers; what no i64 holds is the largest.
-static int64_t place_of(const struct ir_tensor *t, int64_t i)
+static int64_t index_at(const struct ir_tensor *t, int64_t i)
 {
     jot_dtype d = ir_dtype(t->type);
     uint64_t bits = eval_convert(d, JOT_I64, eval_load_wide(d, t->data, i)).re.bits;
@@ -20,7 +20,7 @@ static int64_t slice_start(const struct eval_call *c, int first, const struct ev
     int64_t start = 0;
     for (int a = 0; a < whole->rank; a++)
         start +=
-            whole->steps[a] * clamped(place_of(&c->in[first + a], 0), whole->dims[a] - part[a]);
+            whole->steps[a] * clamped(index_at(&c->in[first + a], 0), whole->dims[a] - part[a]);
     return start;
 }
 
@@ -81,13 +81,13 @@ static struct windows windows_of(const struct eval_call *c, struct ir_type y)
 // -1 where the window leaves the operand and is not to be moved inside.
 static int64_t element_at(const struct windows *v, const int64_t *y)
 {
-    int64_t place = 0, at = 0;
+    int64_t row = 0, at = 0;
     for (int a = 0; a < v->w.index_rank; a++)
-        place += y[v->w.index_axis[a]] * v->indices.steps[a];
+        row += y[v->w.index_axis[a]] * v->indices.steps[a];
     for (int a = 0; a < v->w.rank; a++) {
         int64_t start = 0, last = v->x.dims[a] - v->w.size[a];
         if (v->w.component[a] >= 0)
-            start = place_of(v->index, place + v->w.component[a]);
+            start = index_at(v->index, row + v->w.component[a]);
         if (!ir_mode_moves(v->g.mode) && (start < 0 || start > last))
             return -1;
         start = clamped(start, last) + (v->w.along[a] >= 0 ? y[v->w.along[a]] : 0);

@@ -242,14 +242,14 @@ static jot_status eval_while_of(const struct lanes *l, const struct ir_node *n, 
     uint32_t n_consts = (uint32_t)w.n_consts;
     struct ir_tensor **x = rows(g, l->n, n->n_in), **holds = rows(g, l->n, 1),
                      **y = rows(g, l->n, n->n_out);
-    // Those that go on, and their places in l.
+    // Those that go on, and their indices in l.
     int64_t *number = arena_array(g->arena, int64_t, l->n + 1);
-    int *place = arena_array(g->arena, int, l->n + 1);
+    int *index = arena_array(g->arena, int, l->n + 1);
     struct ir_tensor **own = arena_array(g->arena, struct ir_tensor *, l->n + 1);
     struct lanes on = {.grid = g, .n = l->n, .number = number};
     memcpy(number, l->number, (size_t)l->n * sizeof *number);
     for (int k = 0; k < l->n; k++) {
-        place[k] = k;
+        index[k] = k;
         own[k] = x[k];
         memcpy(x[k], in[k], n->n_in * sizeof **x);
     }
@@ -260,7 +260,7 @@ static jot_status eval_while_of(const struct lanes *l, const struct ir_node *n, 
             if (!goes_on(g->m, holds[k][0]))
                 continue;
             number[left] = number[k];
-            place[left] = place[k];
+            index[left] = index[k];
             own[left] = own[k];
             holds[left][0] = holds[k][0];
             left++;
@@ -269,7 +269,7 @@ static jot_status eval_while_of(const struct lanes *l, const struct ir_node *n, 
         JOT_TRY(eval_lanes(&on, step, own, y));
         for (int k = 0; k < on.n; k++)
             for (uint32_t i = 0; i < n->n_out; i++)
-                keep(g, holds[k][0], y[k][i], &x[place[k]][n_consts + i]);
+                keep(g, holds[k][0], y[k][i], &x[index[k]][n_consts + i]);
     }
     for (int k = 0; k < l->n; k++)
         for (uint32_t i = 0; i < n->n_out; i++)
@@ -286,7 +286,7 @@ static jot_status eval_cond_of(const struct lanes *l, const struct ir_node *n, p
     struct ir_tensor **x = arena_array(g->arena, struct ir_tensor *, l->n + 1),
                      **y = rows(g, l->n, n->n_out);
     int64_t *number = arena_array(g->arena, int64_t, l->n + 1);
-    int *place = arena_array(g->arena, int, l->n + 1);
+    int *taken = arena_array(g->arena, int, l->n + 1);
     for (int b = 0; b < count; b++) {
         struct lanes some = {.grid = g, .number = number};
         for (int k = 0; k < l->n; k++) {
@@ -296,13 +296,13 @@ static jot_status eval_cond_of(const struct lanes *l, const struct ir_node *n, p
             if (index != b)
                 continue;
             number[some.n] = l->number[k];
-            place[some.n] = k;
+            taken[some.n] = k;
             x[some.n++] = in[k] + 1;
         }
         JOT_TRY(eval_lanes(&some, ir_function(g->m, (uint32_t)branches[b]), x, y));
         for (int k = 0; k < some.n; k++)
             for (uint32_t i = 0; i < n->n_out; i++)
-                copy(g, out[place[k]][i].type, out[place[k]][i].data, y[k][i].data);
+                copy(g, out[taken[k]][i].type, out[taken[k]][i].data, y[k][i].data);
     }
     return JOT_OK;
 }
@@ -383,12 +383,12 @@ jot_status ir_eval_lanes(struct arena *arena, const struct ir_graph *g, int n_ax
 // ---- shard_map
 
 // Where element `at` of the piece of a lane is in the whole.
-static int64_t place_in_whole(const struct grid *g, const struct ir_shard *s,
+static int64_t index_in_whole(const struct grid *g, const struct ir_shard *s,
                               struct ir_split split, int64_t lane, struct ir_type piece,
                               struct ir_type whole, int64_t at)
 {
     const int64_t *dims = ir_dims(g->m, piece), *all = ir_dims(g->m, whole);
-    int64_t place = 0, step = 1;
+    int64_t index = 0, step = 1;
     for (int d = piece.rank; d-- > 0; at /= dims[d], step *= all[d]) {
         int n;
         const int64_t *by;
@@ -396,9 +396,9 @@ static int64_t place_in_whole(const struct grid *g, const struct ir_shard *s,
         ir_split_of(g->m, s, split, d, &n, &by);
         for (int k = 0; k < n; k++)
             part = part * size_of_axis(g, (int)by[k]) + coordinate(g, lane, g->axes[by[k]]);
-        place += (part * dims[d] + at % dims[d]) * step;
+        index += (part * dims[d] + at % dims[d]) * step;
     }
-    return place;
+    return index;
 }
 
 static void move_piece(const struct grid *g, const struct ir_shard *s, struct ir_split split,
@@ -409,7 +409,7 @@ static void move_piece(const struct grid *g, const struct ir_shard *s, struct ir
     for (int64_t i = 0; i < ir_count(g->m, piece.type); i++) {
         char *there =
             (char *)whole.data +
-            (size_t)place_in_whole(g, s, split, lane, piece.type, whole.type, i) * bytes;
+            (size_t)index_in_whole(g, s, split, lane, piece.type, whole.type, i) * bytes;
         char *here = (char *)piece.data + (size_t)i * bytes;
         memcpy(is_out ? there : here, is_out ? here : there, bytes);
     }

@@ -58,8 +58,8 @@ jot_status eval_iota(const struct eval_call *c)
     jot_dtype d = ir_dtype(c->out[0].type);
     int64_t count = view_count(&v);
     for (int64_t i = 0; i < count; i++) {
-        int64_t place = i / v.steps[axis] % v.dims[axis];
-        struct eval_number x = {{(uint64_t)place, JOT_I64}, {0, JOT_I64}};
+        int64_t index = i / v.steps[axis] % v.dims[axis];
+        struct eval_number x = {{(uint64_t)index, JOT_I64}, {0, JOT_I64}};
         eval_store(d, c->out[0].data, i, eval_convert(JOT_I64, d, x));
     }
     return JOT_OK;

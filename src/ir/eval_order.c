@@ -52,9 +52,9 @@ static int compare_keys(const struct order *o, const struct ir_tensor *keys, int
     return o->turn * order;
 }
 
-// Merges runs of places, in pairs, until there is one.
+// Merges runs of indices, in pairs, until there is one.
 static void merge_sort(const struct order *o, const struct ir_tensor *keys, int64_t n,
-                       int64_t *places, int64_t *spare)
+                       int64_t *indices, int64_t *spare)
 {
     for (int64_t run = 1; run < n; run *= 2) {
         for (int64_t first = 0; first < n; first += 2 * run) {
@@ -62,17 +62,17 @@ static void merge_sort(const struct order *o, const struct ir_tensor *keys, int6
             int64_t end = middle + run < n ? middle + run : n, a = first, b = middle;
             for (int64_t to = first; to < end; to++) {
                 bool takes_a = a < middle &&
-                               (b == end || compare_keys(o, keys, places[a], places[b]) <= 0);
-                spare[to] = takes_a ? places[a++] : places[b++];
+                               (b == end || compare_keys(o, keys, indices[a], indices[b]) <= 0);
+                spare[to] = takes_a ? indices[a++] : indices[b++];
             }
         }
-        memcpy(places, spare, (size_t)n * sizeof *places);
+        memcpy(indices, spare, (size_t)n * sizeof *indices);
     }
 }
 
 struct rows {
     int64_t count, length;
-    int64_t *places, *spare; // of one row
+    int64_t *indices, *spare; // of one row
 };
 
 static struct rows rows_of(const struct eval_call *c)
@@ -80,7 +80,7 @@ static struct rows rows_of(const struct eval_call *c)
     struct ir_type t = c->in[0].type;
     struct rows r = {.length = ir_dims(c->module, t)[t.rank - 1]};
     r.count = r.length ? eval_count(c, t) / r.length : 0;
-    r.places = arena_array(c->arena, int64_t, r.length + 1);
+    r.indices = arena_array(c->arena, int64_t, r.length + 1);
     r.spare = arena_array(c->arena, int64_t, r.length + 1);
     return r;
 }
@@ -89,8 +89,8 @@ static void sort_row(const struct eval_call *c, const struct rows *r, int64_t ro
                      const struct order *o)
 {
     for (int64_t i = 0; i < r->length; i++)
-        r->places[i] = row * r->length + i;
-    merge_sort(o, c->in, r->length, r->places, r->spare);
+        r->indices[i] = row * r->length + i;
+    merge_sort(o, c->in, r->length, r->indices, r->spare);
 }
 
 static void copy_element(const struct ir_tensor *from, int64_t i, struct ir_tensor *to,
@@ -109,7 +109,7 @@ jot_status eval_sort(const struct eval_call *c)
         sort_row(c, &r, row, &o);
         for (int k = 0; k < c->n_in; k++)
             for (int64_t i = 0; i < r.length; i++)
-                copy_element(&c->in[k], r.places[i], &c->out[k], row * r.length + i);
+                copy_element(&c->in[k], r.indices[i], &c->out[k], row * r.length + i);
     }
     return JOT_OK;
 }
@@ -123,10 +123,10 @@ jot_status eval_top_k(const struct eval_call *c)
     for (int64_t row = 0; row < r.count; row++) {
         sort_row(c, &r, row, &o);
         for (int64_t i = 0; i < k; i++) {
-            uint64_t place = (uint64_t)(r.places[i] - row * r.length);
-            copy_element(&c->in[0], r.places[i], &c->out[0], row * k + i);
+            uint64_t index = (uint64_t)(r.indices[i] - row * r.length);
+            copy_element(&c->in[0], r.indices[i], &c->out[0], row * k + i);
             eval_store(d, c->out[1].data, row * k + i,
-                       (struct eval_number){{place, d}, {0, d}});
+                       (struct eval_number){{index, d}, {0, d}});
         }
     }
     return JOT_OK;

@@ -136,8 +136,8 @@ jot_status eval_arg(const struct eval_call *c)
                 winner = (uint64_t)k;
             }
         }
-        struct eval_number place = {{winner, index_dtype}, {0, index_dtype}};
-        eval_store(index_dtype, c->out[0].data, i, place);
+        struct eval_number at = {{winner, index_dtype}, {0, index_dtype}};
+        eval_store(index_dtype, c->out[0].data, i, at);
         start = eval_view_next(&kept, index, start);
     }
     return JOT_OK;

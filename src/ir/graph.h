@@ -168,7 +168,7 @@ bool ir_has_effect(const struct ir_graph *g, const struct ir_node *n);
     for (const struct ir_node *n = (g)->nodes.at, *n##_end_ = n ? n + (g)->nodes.count : n;    \
          n < n##_end_; n++)
 
-// The place of the host in the table, where equal ones are one.  A name, and a context with
+// The number of the host in the table, where equal ones are one.  A name, and a context with
 // bytes, are copied.
 uint32_t ir_host_add(struct ir_module *m, const struct ir_host *host);
 

@@ -69,7 +69,7 @@ ir_id ir_dynamic_update_slice(struct ir_builder *b, ir_id x, ir_id update, const
     return ir_build(b, IR_dynamic_update_slice, rank + 2, in, NULL);
 }
 
-static int place_in(const int64_t *list, int n, int64_t x)
+static int index_in(const int64_t *list, int n, int64_t x)
 {
     for (int i = 0; i < n; i++)
         if (list[i] == x)
@@ -84,17 +84,17 @@ struct ir_window ir_window_of(const struct ir_module *m, const struct ir_attrs *
     struct ir_window w = {.rank = x.rank, .index_rank = indices.rank - 1};
     const int64_t *dims = ir_dims(m, y);
     for (int d = 0, next = 0; d < y.rank; d++)
-        if (place_in(g.offset_dims, g.n_offset, d) < 0)
+        if (index_in(g.offset_dims, g.n_offset, d) < 0)
             w.index_axis[next++] = d;
     for (int d = 0, next = 0; d < x.rank; d++) {
-        int batch = place_in(g.operand_batch, g.n_batch, d);
-        w.component[d] = place_in(g.index_map, g.n_map, d);
+        int batch = index_in(g.operand_batch, g.n_batch, d);
+        w.component[d] = index_in(g.index_map, g.n_map, d);
         w.is_batch[d] = batch >= 0;
         w.along[d] = -1;
         w.size[d] = 1;
         if (batch >= 0) {
             w.along[d] = w.index_axis[g.index_batch[batch]];
-        } else if (place_in(g.collapsed_dims, g.n_collapsed, d) < 0) {
+        } else if (index_in(g.collapsed_dims, g.n_collapsed, d) < 0) {
             w.along[d] = (int)g.offset_dims[next++];
             w.size[d] = dims[w.along[d]];
         }

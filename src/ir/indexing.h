@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gather and scatter: windows of an operand at places that an array of indices says.
+// Gather and scatter: windows of an operand at indices that an array of indices says.
 //
-// The last axis of indices holds the place of one window: component k is where the window starts
+// The last axis of indices holds the index of one window: component k is where the window starts
 // along operand axis index_map[k]; along the other axes it starts at 0.  Its other axes count the
 // windows.  The result of a gather (the updates of a scatter) has an axis for each of them and, at
 // offset_dims, one for each axis of the window that is not collapsed; axes of extent 1 are

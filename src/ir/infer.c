@@ -180,8 +180,8 @@ bool infer_one_dtype(struct ir_infer *call, int first)
     return true;
 }
 
-// Whether the operand says where elements are: places are integers whatever the elements are.
-static bool is_place(const struct ir_op_info *info, int i)
+// Whether the operand says where elements are: indices are integers whatever the elements are.
+static bool is_index(const struct ir_op_info *info, int i)
 {
     if (info->op_class != IR_CLASS_INDEX && info->op_class != IR_CLASS_UPDATE)
         return false;
@@ -197,7 +197,7 @@ static bool check_operands(struct ir_infer *call)
     const struct type_word *word = rules[call->op].types;
     for (int i = 0; i < call->n_in; i++) {
         struct ir_type t = infer_in(call, i);
-        if (!is_place(info, i) && !word->accepts(ir_dtype(t)))
+        if (!is_index(info, i) && !word->accepts(ir_dtype(t)))
             return infer_fail(call, JOT_ERR_DTYPE, "%s of %s: it takes %s: %s", info->name,
                               infer_text(call, t), word->takes, word->advice);
     }

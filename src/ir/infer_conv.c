@@ -106,11 +106,11 @@ bool infer_conv(struct ir_infer *call)
             ir_conv_window(&c, i, e.spatial[CONV_X][i], e.spatial[CONV_W][i]);
         rank += w.size != 1;
         if (c.part == CONV_Y)
-            e.spatial[CONV_Y][i] = w.places;
-        else if (w.places != e.spatial[CONV_Y][i])
+            e.spatial[CONV_Y][i] = w.count;
+        else if (w.count != e.spatial[CONV_Y][i])
             return infer_fail(call, JOT_ERR_SHAPE,
                               "conv: spatial axis %d has %lld windows, and y %lld", i,
-                              (long long)w.places, (long long)e.spatial[CONV_Y][i]);
+                              (long long)w.count, (long long)e.spatial[CONV_Y][i]);
     }
     if (rank > IR_MAX_RANK)
         return infer_fail(call, JOT_ERR_SHAPE, "%d axes with those of windows: at most %d",

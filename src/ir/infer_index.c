@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Result types of ops whose places are data.
+// Result types of ops whose indices are data.
 #include "ir/indexing.h"
 #include "ir/infer.h"
 
@@ -125,12 +125,12 @@ static bool check_dimensions(struct ir_infer *call, const struct ir_gather *g, i
     uint32_t used = 0, mapped = 0, offsets = 0;
     if (indices.rank == 0 || !dtype_is_integer(ir_dtype(indices)))
         return infer_fail(call, indices.rank ? JOT_ERR_DTYPE : JOT_ERR_SHAPE,
-                          "%s at %s: indices are integers whose last axis holds the place of "
+                          "%s at %s: indices are integers whose last axis holds the index of "
                           "one window",
                           infer_name(call), infer_text(call, indices));
     if (infer_dims(call, 1)[indices.rank - 1] != g->n_map)
         return infer_fail(call, JOT_ERR_SHAPE,
-                          "%s: index_map has %d axes and the places of %s have %lld",
+                          "%s: index_map has %d axes and the indices of %s have %lld",
                           infer_name(call), g->n_map, infer_text(call, indices),
                           (long long)infer_dims(call, 1)[indices.rank - 1]);
     if (!check_axes(call, "collapsed_dims and operand_batch", x.rank, g->n_collapsed,

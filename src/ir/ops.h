@@ -19,7 +19,7 @@ enum ir_class {
     IR_CLASS_PARAM,
     IR_CLASS_MAP,        // elementwise; operands broadcast (see infer_same)
     IR_CLASS_LAYOUT,     // a change of index
-    IR_CLASS_INDEX,      // elements at places that are data
+    IR_CLASS_INDEX,      // elements at indices that are data
     IR_CLASS_UPDATE,     // an operand with such elements replaced or combined
     IR_CLASS_REDUCE,     // folds listed axes with the scalar
     IR_CLASS_ARG,        // index of the winning element along an axis
@@ -76,7 +76,7 @@ static inline bool ir_is_fold(enum ir_op op)
 {
     return ir_op_table[op].identity != IR_IDENTITY_none;
 }
-// Whether the result is the place of the best element.
+// Whether the result is the index of the best element.
 static inline bool ir_is_arg(enum ir_op op) { return ir_op_class(op) == IR_CLASS_ARG; }
 // The op called so, or -1.
 int ir_op_find(const char *name, size_t length);

@@ -18,7 +18,7 @@ static const int64_t *list(const struct ask *a, enum ir_key key, int *n)
     return ir_attr_ints(a->n->attrs, key, n);
 }
 
-// The place of x in a list, or -1.
+// The index of x in a list, or -1.
 static int find(const int64_t *list, int n, int64_t x)
 {
     while (n-- > 0)

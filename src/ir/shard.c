@@ -58,7 +58,7 @@ uint16_t ir_grid_set(const struct ir_shard *s)
 }
 
 // Where the axes of dimension d begin, after their number.
-static int place_of(struct ir_split split, int d)
+static int entry_of(struct ir_split split, int d)
 {
     int at = 0;
     for (int i = 0; i < d; i++)
@@ -80,11 +80,11 @@ bool ir_splits_equal(struct ir_split a, struct ir_split b)
     return a.n == b.n && !memcmp(a.at, b.at, sizeof *a.at * (size_t)a.n);
 }
 
-bool ir_split_has(struct ir_split split, int rank, int place)
+bool ir_split_has(struct ir_split split, int rank, int axis)
 {
     for (int d = 0, at = 0; d < rank; d++, at += 1 + (int)split.at[at])
         for (int k = 0; k < split.at[at]; k++)
-            if (split.at[at + 1 + k] == place)
+            if (split.at[at + 1 + k] == axis)
                 return true;
     return false;
 }
@@ -92,7 +92,7 @@ bool ir_split_has(struct ir_split split, int rank, int place)
 int64_t ir_split_of(const struct ir_module *m, const struct ir_shard *s, struct ir_split split,
                     int d, int *out_n, const int64_t **out)
 {
-    int at = place_of(split, d);
+    int at = entry_of(split, d);
     int64_t lanes = 1;
     *out_n = (int)split.at[at];
     *out = split.at + at + 1;

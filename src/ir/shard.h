@@ -6,7 +6,7 @@
 // The grid lists the axes of the mesh, which are named axes inside of the body and nowhere else.  Of
 // each operand and result the attribute `splits` says how it is split: the count of the numbers that
 // follow, then for each of its dimensions how many axes of the grid split it and which, by their
-// places in the grid, the one that changes slowest first.
+// positions in the grid, the one that changes slowest first.
 //
 // A parameter of the body is the piece: smaller by the axes that split it, over which it varies.  What a
 // result varies over must split it: it is put together of pieces, and is one piece along other axes.
@@ -39,8 +39,8 @@ ir_id ir_shard_map(struct ir_builder *b, const struct ir_shard *s, int n_in, con
 uint16_t ir_grid_set(const struct ir_shard *s);
 uint16_t ir_split_set(const struct ir_shard *s, struct ir_split split);
 bool ir_splits_equal(struct ir_split a, struct ir_split b);
-// Whether axis number `place` of the grid splits it.
-bool ir_split_has(struct ir_split split, int rank, int place);
+// Whether axis number `axis` of the grid splits it.
+bool ir_split_has(struct ir_split split, int rank, int axis);
 // By how many lanes dimension d is split; sets *out_n and *out to the axes.
 int64_t ir_split_of(const struct ir_module *m, const struct ir_shard *s, struct ir_split split,
                     int d, int *out_n, const int64_t **out);

@@ -308,25 +308,25 @@ static bool is_inexact(const struct ir_graph *g, ir_id v)
 }
 
 // Results of the first function are slots of their own.
-static void place_results(struct bodied *c, struct values *out)
+static void bind_results(struct bodied *c, struct values *out)
 {
     for (uint32_t i = 0; i < body(c, 0)->outputs.count; i++)
         put(out, new_slot(c));
 }
 
-static void place_operands(int first, int n, struct values *in)
+static void bind_operands(int first, int n, struct values *in)
 {
     for (int i = 0; i < n; i++)
         put(in, (uint32_t)(first + i));
 }
 
 // f: x -> y; rule: x, dx -> dy.
-static void place_custom_jvp(struct bodied *c, struct values *in, struct values *out)
+static void bind_custom_jvp(struct bodied *c, struct values *in, struct values *out)
 {
     const struct ir_graph *f = body(c, 0);
-    place_operands(0, c->n_in, &in[0]);
-    place_results(c, &out[0]);
-    place_operands(0, c->n_in, &in[1]);
+    bind_operands(0, c->n_in, &in[0]);
+    bind_results(c, &out[0]);
+    bind_operands(0, c->n_in, &in[1]);
     for (uint32_t i = 0; i < f->n_params; i++)
         if (is_inexact(f, i))
             put(&in[1], in[0].at[i]);
@@ -336,12 +336,12 @@ static void place_custom_jvp(struct bodied *c, struct values *in, struct values 
 }
 
 // f: x -> y; forward: x -> y, r; backward: r, ct of y -> ct of x.
-static void place_custom_vjp(struct bodied *c, struct values *in, struct values *out)
+static void bind_custom_vjp(struct bodied *c, struct values *in, struct values *out)
 {
     const struct ir_graph *f = body(c, 0);
-    place_operands(0, c->n_in, &in[0]);
-    place_results(c, &out[0]);
-    place_operands(0, c->n_in, &in[1]);
+    bind_operands(0, c->n_in, &in[0]);
+    bind_results(c, &out[0]);
+    bind_operands(0, c->n_in, &in[1]);
     for (uint32_t i = 0; i < body(c, 1)->outputs.count; i++) {
         bool is_residual = i >= f->outputs.count;
         put(&out[1], is_residual ? new_slot(c) : out[0].at[i]);
@@ -357,21 +357,21 @@ static void place_custom_vjp(struct bodied *c, struct values *in, struct values 
 }
 
 // forward: r, x -> y; backward: r, ct of y -> ct of x.
-static void place_linear_call(struct bodied *c, int n_residuals, struct values *in,
-                              struct values *out)
+static void bind_linear_call(struct bodied *c, int n_residuals, struct values *in,
+                             struct values *out)
 {
-    place_operands(0, c->n_in, &in[0]);
-    place_results(c, &out[0]);
-    place_operands(0, n_residuals, &in[1]);
+    bind_operands(0, c->n_in, &in[0]);
+    bind_results(c, &out[0]);
+    bind_operands(0, n_residuals, &in[1]);
     for (uint32_t i = 0; i < out[0].n; i++)
         put(&in[1], out[0].at[i]);
-    place_operands(n_residuals, c->n_in - n_residuals, &out[1]);
+    bind_operands(n_residuals, c->n_in - n_residuals, &out[1]);
 }
 
-// Places parameters and results; false where there are not as many as the op wants, which infer*.c
+// Binds parameters and results; false where there are not as many as the op wants, which infer*.c
 // tells.
-static bool place(struct bodied *c, enum ir_op op, struct values *in, struct values *out,
-                  uint32_t *floor)
+static bool bind(struct bodied *c, enum ir_op op, struct values *in, struct values *out,
+                 uint32_t *floor)
 {
     int first = (int)ir_attr_int_or(c->attrs, IR_KEY_n_consts, 0);
     int n_residuals = (int)ir_attr_int_or(c->attrs, IR_KEY_counts, 0);
@@ -381,26 +381,26 @@ static bool place(struct bodied *c, enum ir_op op, struct values *in, struct val
         return false;
     switch (op) {
     case IR_scan: // a carry varies over what it does before or after some trip
-        place_operands(0, c->n_in, &in[0]);
-        place_operands(first, n_carry, &out[0]);
+        bind_operands(0, c->n_in, &in[0]);
+        bind_operands(first, n_carry, &out[0]);
         for (uint32_t i = (uint32_t)n_carry; i < body(c, 0)->outputs.count; i++)
             put(&out[0], new_slot(c));
         return true;
     case IR_while: // all vary over what the number of trips does
         if (c->n_bodies != 2)
             return false;
-        place_operands(0, c->n_in, &in[0]);
-        place_operands(0, c->n_in, &in[1]);
-        place_operands(first, c->n_in - first, &out[1]);
+        bind_operands(0, c->n_in, &in[0]);
+        bind_operands(0, c->n_in, &in[1]);
+        bind_operands(first, c->n_in - first, &out[1]);
         *floor = new_slot(c);
         put(&out[0], *floor);
         return true;
     case IR_cond: // all vary over what the choice does
         if (c->n_in == 0)
             return false;
-        place_results(c, &out[0]);
+        bind_results(c, &out[0]);
         for (int k = 0; k < c->n_bodies; k++) {
-            place_operands(1, c->n_in - 1, &in[k]);
+            bind_operands(1, c->n_in - 1, &in[k]);
             for (uint32_t i = 0; k && i < out[0].n; i++)
                 put(&out[k], out[0].at[i]);
         }
@@ -409,27 +409,27 @@ static bool place(struct bodied *c, enum ir_op op, struct values *in, struct val
     case IR_custom_jvp:
         if (c->n_bodies != 2)
             return false;
-        place_custom_jvp(c, in, out);
+        bind_custom_jvp(c, in, out);
         return true;
     case IR_custom_vjp:
         if (c->n_bodies != 3)
             return false;
-        place_custom_vjp(c, in, out);
+        bind_custom_vjp(c, in, out);
         return true;
     case IR_linear_call:
         if (c->n_bodies != 2)
             return false;
-        place_linear_call(c, n_residuals, in, out);
+        bind_linear_call(c, n_residuals, in, out);
         return true;
     case IR_linear_solve:
         for (int k = 0; k < c->n_bodies; k++) {
-            place_operands(0, c->n_in, &in[k]);
-            place_operands(n_residuals, c->n_in - n_residuals, &out[k]);
+            bind_operands(0, c->n_in, &in[k]);
+            bind_operands(n_residuals, c->n_in - n_residuals, &out[k]);
         }
         return true;
     default:
-        place_operands(0, c->n_in, &in[0]);
-        place_results(c, &out[0]);
+        bind_operands(0, c->n_in, &in[0]);
+        bind_results(c, &out[0]);
         return c->n_bodies == 1;
     }
 }
@@ -445,7 +445,7 @@ static bool split_slots(struct bodied *c, const struct ir_shard *s)
     return true;
 }
 
-static bool place_all(struct bodied *c, enum ir_op op, uint32_t *floor)
+static bool bind_all(struct bodied *c, enum ir_op op, uint32_t *floor)
 {
     struct arena *arena = c->b->module->arena;
     struct values *in = arena_array(arena, struct values, c->n_bodies + 1);
@@ -459,7 +459,7 @@ static bool place_all(struct bodied *c, enum ir_op op, uint32_t *floor)
         c->in[k] = in[k].at = arena_array(arena, uint32_t, most);
         c->out[k] = out[k].at = arena_array(arena, uint32_t, most);
     }
-    if (c->n_bodies == 0 || !place(c, op, in, out, floor))
+    if (c->n_bodies == 0 || !bind(c, op, in, out, floor))
         return false;
     for (int k = 0; k < c->n_bodies; k++)
         if (in[k].n != body(c, k)->n_params || out[k].n != body(c, k)->outputs.count)
@@ -487,7 +487,7 @@ static const ir_id *vary_bodies(struct ir_builder *b, enum ir_op op, int n_in, c
         c.function[k] = (uint32_t)functions[k];
         any |= body(&c, k)->names;
     }
-    if (!any || !place_all(&c, op, &floor))
+    if (!any || !bind_all(&c, op, &floor))
         return in;
     if (op == IR_shard_map) {
         if (!ir_shard_read(m, c.attrs, &s) || !split_slots(&c, &s))

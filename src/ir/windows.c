@@ -19,7 +19,7 @@ static ir_id padded(struct ir_builder *b, ir_id x, ir_id padding,
                   interior);
 }
 
-// Windows side by side: axes of places and windows by a reshape.
+// Windows side by side: axes of windows and their elements by a reshape.
 static ir_id tiles(struct ir_builder *b, ir_id x, const struct ir_axis_window *w, int at)
 {
     struct ir_type t = ir_type_in(b, x);
@@ -27,8 +27,8 @@ static ir_id tiles(struct ir_builder *b, ir_id x, const struct ir_axis_window *w
     int64_t axes[IR_MAX_RANK], within[IR_MAX_RANK];
     int rank = 0, n_within = 0, n_axes = 0;
     for (int i = 0; i < t.rank; i++) {
-        limits[i] = w[i].places * w[i].stride;
-        dims[rank++] = w[i].places;
+        limits[i] = w[i].count * w[i].stride;
+        dims[rank++] = w[i].count;
         if (w[i].size == 1)
             continue;
         within[n_within++] = rank;
@@ -46,7 +46,7 @@ static ir_id tiles(struct ir_builder *b, ir_id x, const struct ir_axis_window *w
     return ir_transpose(b, x, axes);
 }
 
-// Each axis repeated for each place in the window, and shifted by it; zeros_before of them before
+// Each axis repeated for each element of the window, and shifted by it; zeros_before of them before
 // x.
 static ir_id sheared(struct ir_builder *b, ir_id x, const struct ir_axis_window *w,
                      const int64_t *zeros_before, int at, int n)
@@ -64,7 +64,7 @@ static ir_id sheared(struct ir_builder *b, ir_id x, const struct ir_axis_window 
     for (int i = 0; i < n; i++)
         strides[at + i] = 1;
     for (int i = 0, k = at; i < t.rank; i++) {
-        int64_t length = w[i].places ? (w[i].places - 1) * w[i].stride + 1 : 0;
+        int64_t length = w[i].count ? (w[i].count - 1) * w[i].stride + 1 : 0;
         strides[axes[i]] = w[i].stride;
         dims[axes[i]] = length;
         if (w[i].size != 1)

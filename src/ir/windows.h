@@ -12,10 +12,10 @@
 // Of one axis.
 struct ir_axis_window {
     int64_t size, stride, low, high, base, dilation;
-    int64_t places; // how many windows there are
+    int64_t count; // of windows
 };
 
-// The windows of x with padding (IR_NONE: zeros) around and between its elements, by axis: places
+// The windows of x with padding (IR_NONE: zeros) around and between its elements, by axis: windows
 // instead of the axes of x, and the axes of windows larger than 1, in order, from axis `at` on.
 ir_id ir_windows(struct ir_builder *b, ir_id x, ir_id padding, const struct ir_axis_window *w,
                  int at);

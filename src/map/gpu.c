@@ -10,7 +10,7 @@
 //                                                them together
 //     scan @thread i, alone or in a par @grid    warps have parts of it; of many points a warp has a point
 //     par @grid i { scan @thread }, columns 32   threads have parts of it, those of i's neighbours side by side
-//     seq @place i, alone or in a par @grid      warps or threads have elements
+//     seq @owner i, alone or in a par @grid      warps or threads have elements
 //     as network                                 fold i { contract, sums over i }: a thread has a point, groups the sums
 //     as attention                               par i { products and a softmax }: warps have tiles of it
 //     as trips                                   loop { par i, j { neighbours } }: warps have tiles for several trips
@@ -247,7 +247,7 @@ static void share(const struct map_gpu *m, struct nest *n, uint32_t block)
 }
 
 // Locals that are not of one element of a loop that threads share are of the group.
-static void place_locals(const struct map_gpu *m, struct nest *n)
+static void set_spaces(const struct map_gpu *m, struct nest *n)
 {
     nest_id *scopes = arena_array(m->arena, nest_id, n->buffers.count + 1);
     nest_local_scopes(n, scopes);
@@ -323,7 +323,7 @@ static bool choose_updates(const struct map_gpu *m, struct nest *n, nest_id loop
     n->threads[NEST_BLOCK_THREADS] = GPU_BLOCK;
     if (u.par)
         set_level(n, loop, NEST_GRID);
-    set_level(n, nest_id_of(n, u.loops[0]), NEST_PLACE);
+    set_level(n, nest_id_of(n, u.loops[0]), NEST_OWNER);
     do_serially(n, u.loops[0]->body);
     return true;
 }
@@ -546,6 +546,6 @@ void map_to_gpu(const struct map_gpu *m, struct nest *n)
     of.nest = n;
     clear(n);
     choose_levels(&of, n);
-    place_locals(&of, n);
+    set_spaces(&of, n);
     n->price = map_gpu_price(n);
 }

@@ -73,7 +73,7 @@ bool map_step_writes(struct arena *arena, const struct nest_program *p, uint32_t
                      uint32_t memory);
 // Whether step k reads or writes what step i writes, or writes what it reads.
 bool map_step_waits(struct arena *arena, const struct nest_program *p, uint32_t i, uint32_t k);
-// By nest, of its buffers.  Before memory is planned each memory has a place of its own.
+// By nest, of its buffers.  Before memory is planned each memory has an offset of its own.
 const struct map_operand *const *map_operands(struct arena *arena,
                                               const struct nest_program *p);
 
@@ -342,7 +342,7 @@ struct map_trips {
 };
 bool map_trips_find(const struct map_gpu *m, nest_id loop, struct map_trips *out);
 bool map_trips_choose(const struct map_gpu *m, struct nest *n, nest_id loop);
-// By nest: trips of the loop that it is all of, whose two arrays change places; 1: there is no such loop.
+// By nest: trips of the loop that it is all of, whose two arrays are swapped; 1: there is no such loop.
 const int64_t *map_trips_of(struct arena *arena, const struct nest_program *p);
 
 // gpu_attention.c: whether it is attention, or its gradient; the threads for it.

@@ -268,7 +268,7 @@ static bool is_access(const struct nest_statement *s, nest_id buffer)
     return (s->kind == NEST_LOAD || s->kind == NEST_PUT) && s->buffer == buffer;
 }
 
-// At the place of the loop's own axis, whatever else holds.
+// At the index of the loop's own axis, whatever else holds.
 static bool is_at_axis(const struct nest_statement *s, nest_id axis)
 {
     return nest_index_is_axis(&s->index, axis) && !s->op && s->guard == NEST_NONE;

@@ -45,7 +45,7 @@ static void order_axes(const struct map_gpu *m, const struct nest_statement *poi
     }
 }
 
-// The index with each axis of `from` as the one of `to` at its place.
+// The index with each axis of `from` as the one of `to` at its position.
 static void rename_axes(struct arena *arena, struct nest_index *x, uint32_t n_axes,
                         const nest_id *from, const nest_id *to)
 {

@@ -67,7 +67,7 @@ static const struct nest_buffer *scratch_of(const struct nest *n)
     return NULL;
 }
 
-// The nest gets a buffer of so many bytes, and its steps memory for that, at such a place of the arena until it is planned.
+// The nest gets a buffer of so many bytes, and its steps memory for that, at such an offset of the arena until it is planned.
 static void add_scratch(struct nest_program *p, uint32_t nest, uint64_t bytes, uint64_t offset)
 {
     struct nest_buffer buffer = {

@@ -202,7 +202,7 @@ uint64_t map_scratch_of(const struct map_gpu *m, const struct nest *n)
     nest_for_each (s, n, last->level == NEST_GRID ? last->body : NEST_NONE)
         inner = map_is_loop(s->kind) ? s : inner;
     inner = inner ? inner : last;
-    if (inner->level == NEST_PLACE)
+    if (inner->level == NEST_OWNER)
         return of_updates(m, loop);
     if (inner->kind == NEST_SCAN)
         return of_scans(m, n);

@@ -3,7 +3,7 @@
 // (codegen/gpu/trips.c).
 //
 // Rows and columns go round: what a roll takes from the other end is a neighbour too.  Which neighbour a value is, is
-// found for each part of the array where comparisons of places with numbers are decided.
+// found for each part of the array where comparisons of indices with numbers are decided.
 #include "map/gpu.h"
 
 #define BLOCK 64 // threads
@@ -23,7 +23,7 @@ struct look {
 
 #define PARTS (2 * REACH + 1) // of an axis
 
-// The places at its ends are parts by themselves, and what is between is one.
+// The elements at its ends are parts by themselves, and what is between is one.
 static struct nest_interval part_of(int64_t extent, int i)
 {
     if (i < REACH)
@@ -59,7 +59,7 @@ static const struct nest_statement *load_of(const struct look *l, nest_id value)
 
 static int64_t around(int64_t x, int64_t extent) { return (x % extent + extent) % extent; }
 
-// Whether what is loaded at the place is that neighbour of it.
+// Whether what is loaded at the index is that neighbour of it.
 static bool is_at(const struct map_trips *t, const struct nest_statement *load, int64_t i,
                   int64_t j, const struct map_neighbour *n)
 {
@@ -68,7 +68,7 @@ static bool is_at(const struct map_trips *t, const struct nest_statement *load, 
     return index == around(i + n->row, t->height) * t->width + around(j + n->column, t->width);
 }
 
-// Whether the value is the neighbour in the whole part: places are affine there, so its corners tell.
+// Whether the value is the neighbour in the whole part: indices are affine there, so its corners tell.
 static bool is_in_part(const struct look *l, nest_id value, const struct nest_interval *rows,
                        const struct nest_interval *columns, const struct map_neighbour *n)
 {

@@ -146,7 +146,7 @@ static int64_t count_rows(const struct map_gpu *m, const struct map_updates *u, 
 }
 
 // Where a row is: what the put adds to it, and its number in place of the first value.
-static struct nest_index place_of_row(const struct map_gpu *m, const struct map_updates *u,
+static struct nest_index index_of_row(const struct map_gpu *m, const struct map_updates *u,
                                       int64_t common)
 {
     const struct nest_index *x = &u->put->index;
@@ -175,7 +175,7 @@ static void find_carried(const struct map_gpu *m, struct map_updates *u, int64_t
                     u->copies * map_value_bytes(u->dtype) <= VALUE_BYTES;
     if (!u->is_carried)
         return;
-    u->at = place_of_row(m, u, common);
+    u->at = index_of_row(m, u, common);
     u->has_table =
         u->load && 2 * u->turns >= u->rows && u->slots * (u->copies * bytes + 1) <= TABLE_BYTES;
 }

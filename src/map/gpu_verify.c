@@ -410,7 +410,7 @@ static void check_grid(struct verifier *v, const struct map_gpu *m,
 {
     if (points && (points->turns || points->at_once))
         FAULT(v, points, "a grid has a point");
-    if (s->level == NEST_PLACE)
+    if (s->level == NEST_OWNER)
         check_updates(v, m, points ? points : s, s);
     else if (s->level != NEST_THREAD)
         FAULT(v, s, "blocks of threads do not share it by @%s", level_name(s));

@@ -112,7 +112,7 @@ static unsigned count_lanes(const struct nest *n, const struct nest_statement *s
 }
 
 // Where a statement stands.
-struct place {
+struct context {
     bool in_lanes; // of a loop around
     bool in_while; // and in a while there
     bool in_fold;
@@ -132,10 +132,11 @@ static nest_id choose_lanes(struct nest *n, nest_id loop, struct map_time time,
     return axis;
 }
 
-static void map_block(struct nest *n, uint32_t block, struct place at,
+static void map_block(struct nest *n, uint32_t block, struct context at,
                       const struct map_host *host);
 
-static void map_loop(struct nest *n, nest_id loop, struct place at, const struct map_host *host)
+static void map_loop(struct nest *n, nest_id loop, struct context at,
+                     const struct map_host *host)
 {
     const struct nest_statement *s = nest_statement_at(n, loop);
     nest_id axis =
@@ -148,12 +149,12 @@ static void map_loop(struct nest *n, nest_id loop, struct place at, const struct
                               at.time))
             choose_lanes(n, body->statements.at[i], at.time, host);
     if (axis != NEST_NONE)
-        at = (struct place){.in_lanes = true, .in_fold = at.in_fold, .time = at.time};
+        at = (struct context){.in_lanes = true, .in_fold = at.in_fold, .time = at.time};
     at.in_fold |= s->kind == NEST_FOLD;
     map_block(n, s->body, at, host);
 }
 
-static void map_block(struct nest *n, uint32_t block, struct place at,
+static void map_block(struct nest *n, uint32_t block, struct context at,
                       const struct map_host *host)
 {
     nest_for_each (s, n, block) {
@@ -161,7 +162,7 @@ static void map_block(struct nest *n, uint32_t block, struct place at,
             map_loop(n, nest_id_of(n, s), at, host);
             continue;
         }
-        struct place inside = at;
+        struct context inside = at;
         inside.in_while |= s->kind == NEST_WHILE;
         if (s->kind == NEST_SEQ)
             inside.time =
@@ -190,6 +191,6 @@ void map_to_host(struct nest *n, const struct map_host *host)
 {
     for (uint32_t i = 0; i < n->axes.count; i++)
         n->axes.at[i].vector = 0;
-    map_block(n, 0, (struct place){.time = {NEST_NONE, 0}}, host);
+    map_block(n, 0, (struct context){.time = {NEST_NONE, 0}}, host);
     n->price = map_price(n);
 }

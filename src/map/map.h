@@ -78,7 +78,7 @@ bool map_folds_by_lane(const struct nest *n, const struct nest_statement *s,
 bool map_may_fold_by_lane(const struct nest *n, uint32_t body,
                           const struct nest_statement *fold);
 
-// By value, the axes with which it differs, as bits; NULL where no place is data.
+// By value, the axes with which it differs, as bits; NULL where no index is data.
 struct map_variation {
     const uint64_t *axes;
 };
@@ -86,7 +86,7 @@ struct map_variation {
 // Of the values of a block, which are all that differ with axes of the loop that it is the body of.
 struct map_variation map_variation_of(const struct nest *n, uint32_t block);
 // Whether a value in the index differs along the axis.
-bool map_place_varies(const struct map_variation *v, const struct nest_index *x, nest_id axis);
+bool map_index_varies(const struct map_variation *v, const struct nest_index *x, nest_id axis);
 
 // Uses of each buffer, in all and in the loop that was asked about last, to ask about the next one; zeros at first.
 struct map_uses {

@@ -61,7 +61,7 @@ static double of_line(const struct pricing *p, const struct nest_statement *s)
     return found < 1 ? 1 : found < MOST_OF_LINE ? (double)found : MOST_OF_LINE;
 }
 
-// What an access of lanes takes whose lines have few places in the nearest cache: by the time that the next element of
+// What an access of lanes takes whose lines have few sets in the nearest cache: by the time that the next element of
 // a line is wanted it has been replaced.
 static double conflict_cost(const struct pricing *p, const struct nest_statement *s,
                             nest_id axis)
@@ -94,7 +94,7 @@ static double access_cost(const struct pricing *p, const struct nest_statement *
     if (axis == NEST_NONE)
         return 1;
     int64_t factor = nest_index_factor(x, axis);
-    if (map_place_varies(&p->variation, x, axis))
+    if (map_index_varies(&p->variation, x, axis))
         return COST_GATHER;
     if (factor == 0)
         return 0.5 / COST_VECTOR;
@@ -117,11 +117,11 @@ static bool is_kept(const struct pricing *p, const struct nest_statement *s)
     return bytes <= p->kept.kept;
 }
 
-// Lanes that put at places of their own take longer than one after the other.  Those that accumulate have them together
-// until the fold ends, wherever their places are.
+// Lanes that put at indices of their own take longer than one after the other.  Those that accumulate have them together
+// until the fold ends, whatever their indices are.
 static double put_cost(const struct pricing *p, const struct nest_statement *s, nest_id axis)
 {
-    bool varies = axis != NEST_NONE && map_place_varies(&p->variation, &s->index, axis);
+    bool varies = axis != NEST_NONE && map_index_varies(&p->variation, &s->index, axis);
     if (varies && !s->op)
         return 16;
     if (axis != NEST_NONE && !varies && s->op && nest_index_factor(&s->index, axis))
@@ -147,19 +147,19 @@ static double across_cost(const struct pricing *p, const struct nest_statement *
                                                                 : loop;
 }
 
-// Whether the value is known of a range of places of the loops around: the loops go over such ranges one by one,
+// Whether the value is known of a range of indices of the loops around: the loops go over such ranges one by one,
 // and what it decides is decided once for each (codegen/intervals.c).
-#define PLACE_DEPTH 4
-static bool is_of_place(const struct nest *n, nest_id value, int depth)
+#define INTERVAL_DEPTH 4
+static bool is_of_interval(const struct nest *n, nest_id value, int depth)
 {
     const struct nest_statement *s = nest_maker_of(n, value);
     bool is =
         s->kind == NEST_CONST || (s->kind == NEST_INDEX && !nest_index_has_values(&s->index));
-    if (s->kind != NEST_OP || depth == PLACE_DEPTH)
+    if (s->kind != NEST_OP || depth == INTERVAL_DEPTH)
         return is;
     is = s->dtype == JOT_BOOL;
     for (uint32_t i = 0; is && i < s->n_in; i++)
-        is = is_of_place(n, s->in[i], depth + 1);
+        is = is_of_interval(n, s->in[i], depth + 1);
     return is;
 }
 
@@ -179,8 +179,8 @@ static double op_cost(const struct pricing *p, const struct nest_statement *s, n
                   p->n->axes.at[axis].extent <= p->lanes && cost_is_expensive(s->op, s->dtype);
 
     bool is_known = s->op == IR_select
-                        ? is_of_place(p->n, s->in[0], 0)
-                        : s->dtype == JOT_BOOL && is_of_place(p->n, s->result, 0);
+                        ? is_of_interval(p->n, s->in[0], 0)
+                        : s->dtype == JOT_BOOL && is_of_interval(p->n, s->result, 0);
     return is_known ? 0 : cost_of_op(s->op, s->dtype) * (is_one ? COST_OF_WAITING : 1);
 }
 
@@ -223,7 +223,7 @@ static double overhead_of(const struct nest_statement *s)
 {
     double overhead = COST_OF_LOOP;
     for (uint32_t i = 0; s->kind == NEST_FOLD && i < s->n_combines; i++)
-        overhead += ir_is_arg(s->combines[i].op) ? COST_OF_PLACES : i ? 0 : COST_OF_FOLD;
+        overhead += ir_is_arg(s->combines[i].op) ? COST_OF_POSITIONS : i ? 0 : COST_OF_FOLD;
     return overhead + (s->kind == NEST_FOLD && !s->n_combines ? COST_OF_FOLD : 0);
 }
 

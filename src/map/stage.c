@@ -44,7 +44,7 @@ static bool is_far(const struct nest *n, const struct nest_statement *s, nest_id
            units * bytes >= COST_ROW_BYTES && nest_index_factor(&s->index, point) >= units;
 }
 
-static bool is_same_place(const struct nest_statement *a, const struct nest_statement *b)
+static bool is_same_access(const struct nest_statement *a, const struct nest_statement *b)
 {
     return a->kind == b->kind && a->buffer == b->buffer &&
            nest_index_equal(&a->index, &b->index);
@@ -69,14 +69,14 @@ static struct nest_index element_index(const struct stage *g, nest_id axis)
 static void add_copy(struct stage *g, const struct nest_statement *far, nest_id local)
 {
     nest_id axis = nest_axis(&g->b, "k", g->b.nest->axes.at[g->unit].extent), v;
-    struct nest_index place = along(g, &far->index, axis);
+    struct nest_index index = along(g, &far->index, axis);
     nest_open(&g->b, NEST_MAP, 1, &axis);
     if (far->kind == NEST_LOAD) {
-        v = nest_load(&g->b, far->buffer, place, NEST_NONE);
+        v = nest_load(&g->b, far->buffer, index, NEST_NONE);
         nest_put(&g->b, local, element_index(g, axis), v, NEST_NONE);
     } else {
         v = nest_load(&g->b, local, element_index(g, axis), NEST_NONE);
-        nest_put(&g->b, far->buffer, place, v, NEST_NONE);
+        nest_put(&g->b, far->buffer, index, v, NEST_NONE);
     }
     nest_close(&g->b, 0, NULL);
 }
@@ -98,7 +98,7 @@ bool map_is_copy(const struct nest *n, const struct nest_statement *map, nest_id
            nest_index_is_axis(&near->index, map->axes[0]);
 }
 
-// Loads that are staged come in front of the map, puts behind it; a place that is loaded twice goes once.
+// Loads that are staged come in front of the map, puts behind it; an element that is loaded twice goes once.
 static void stage_map(struct stage *g, nest_id map)
 {
     struct nest *n = g->b.nest;
@@ -111,7 +111,7 @@ static void stage_map(struct stage *g, nest_id map)
         uint32_t k = 0;
         if (!is_far(n, &far, g->point, g->unit))
             continue;
-        while (k < all.count && !is_same_place(&all.at[k].far, &far))
+        while (k < all.count && !is_same_access(&all.at[k].far, &far))
             k++;
         if (k == all.count) {
             const struct nest_buffer *b = &n->buffers.at[far.buffer];

@@ -51,7 +51,7 @@ static void search_block(struct search *s, uint32_t block)
     }
 }
 
-static bool has_places(const struct nest *n, uint32_t block)
+static bool has_data_indices(const struct nest *n, uint32_t block)
 {
     nest_for_below (s, n, block)
         if (nest_index_has_values(&s->index))
@@ -62,7 +62,7 @@ static bool has_places(const struct nest *n, uint32_t block)
 struct map_variation map_variation_of(const struct nest *n, uint32_t body)
 {
     struct search s = {.n = n};
-    if (!has_places(n, body))
+    if (!has_data_indices(n, body))
         return (struct map_variation){0};
     s.varies = arena_array(n->arena, uint64_t, n->values.count + 1);
     do {
@@ -72,7 +72,7 @@ struct map_variation map_variation_of(const struct nest *n, uint32_t body)
     return (struct map_variation){s.varies};
 }
 
-bool map_place_varies(const struct map_variation *v, const struct nest_index *x, nest_id axis)
+bool map_index_varies(const struct map_variation *v, const struct nest_index *x, nest_id axis)
 {
     for (uint32_t i = 0; i < x->count; i++)
         if (x->terms[i].is_value && (!v->axes || v->axes[x->terms[i].id] & bit_of(axis)))

@@ -10,7 +10,7 @@ const char *const nest_order_names[NEST_ORDERS] = {"none", "sum64", "free", "ser
 const char *const nest_space_names[NEST_SPACES] = {NULL, "register", "shared", "again",
                                                    "scratch"};
 const char *const nest_level_names[NEST_LEVELS] = {NULL,  "grid",  "group", "thread",
-                                                   "row", "place", "ahead", "serial"};
+                                                   "row", "owner", "ahead", "serial"};
 const char *const nest_special_names[NEST_SPECIALS] = {NULL, "attention", "attention_gradient",
                                                        "network", "trips"};
 const char *const nest_threads_names[NEST_THREADS] = {"block",    "group", "columns",

@@ -61,7 +61,7 @@
 //   par @group i < 1000    a group of threads together: what has no level in it is done by each of them
 //   par @thread i < 1000   one thread, of the grid or of the group around
 //   map @row i < 1000      that thread of the group which has it in folds of as many elements
-//   seq @place i < 1000    updates: whoever has the elements that it updates, in their order
+//   seq @owner i < 1000    updates: whoever has the elements that it updates, in their order
 //   seq @ahead i < 1000    each thread, and a warp more what of it is the same for all, some steps ahead
 //   seq @serial i < 1000   whoever has what stands around it, one element after the other
 //
@@ -175,7 +175,7 @@ enum nest_level {
     NEST_GROUP,
     NEST_THREAD,
     NEST_IN_ROW,
-    NEST_PLACE,
+    NEST_OWNER,
     NEST_AHEAD,
     NEST_SERIALLY
 };

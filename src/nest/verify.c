@@ -452,7 +452,7 @@ static void check_block(struct verifier *v, uint32_t block,
     for (uint32_t i = 0; i < b->statements.count; i++) {
         nest_id id = b->statements.at[i];
         if (id >= n->statements.count || v->statement_seen[id]) {
-            nest_fault(v, "statement %u is missing or in two places", id);
+            nest_fault(v, "statement %u is missing or in two blocks", id);
             continue;
         }
         v->statement_seen[id] = 1;
@@ -475,7 +475,7 @@ static void check_buffers(struct verifier *v)
     for (uint32_t i = 0; i < v->nest->buffers.count; i++) {
         const struct nest_buffer *b = &v->nest->buffers.at[i];
         if (!dtype_is_valid((int)b->dtype) || b->count < 0 || (unsigned)b->role > NEST_LOCAL)
-            nest_fault(v, "buffer %s has no size, type or place", b->name);
+            nest_fault(v, "buffer %s has no size, type or space", b->name);
     }
 }
 

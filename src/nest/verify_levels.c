@@ -28,7 +28,7 @@ static void check_owner(struct verifier *v, const struct nest_statement *s)
         [NEST_GROUP] = POINTS,
         [NEST_THREAD] = POINTS | BIT(NEST_FOLD) | BIT(NEST_SCAN),
         [NEST_IN_ROW] = POINTS,
-        [NEST_PLACE] = BIT(NEST_SEQ),
+        [NEST_OWNER] = BIT(NEST_SEQ),
         [NEST_AHEAD] = BIT(NEST_SEQ),
         [NEST_SERIALLY] = POINTS | BIT(NEST_FOLD) | BIT(NEST_SCAN) | BIT(NEST_SEQ),
     };
@@ -150,7 +150,7 @@ static nest_id shared_around(const struct verifier *v, const struct nest_access 
     nest_id found = NEST_NONE;
     for (uint32_t i = 0; i < a->depth && a->path[i] != a->fold; i++) {
         enum nest_level level = loop_of(v, a->path[i])->level;
-        if (nest_is_of_threads(loop_of(v, a->path[i])) || level == NEST_PLACE)
+        if (nest_is_of_threads(loop_of(v, a->path[i])) || level == NEST_OWNER)
             found = a->path[i];
         if (a->path[i] == scope)
             found = NEST_NONE;

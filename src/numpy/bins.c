@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Places in sorted values, and how much falls between them.
+// Positions in sorted values, and how much falls between them.
 #include "trace/emit.h"
 
 #include "jot/indexing.h"
@@ -41,18 +41,18 @@ static jot_value is_before(jot_value x, jot_value v, enum jot_side side)
 static jot_value search(jot_value x, jot_value v, enum jot_side side)
 {
     int64_t n = jot_value_dim(x, 0), step = 1;
-    jot_dtype d = trace_place_dtype(n);
-    jot_value place = jot_zeros_like(jot_convert(jot_equal(v, v), d));
+    jot_dtype d = trace_index_dtype(n);
+    jot_value position = jot_zeros_like(jot_convert(jot_equal(v, v), d));
     while (step <= n / 2)
         step *= 2;
     for (; step > 0 && n > 0; step /= 2) {
-        jot_value next = jot_add(place, jot_from_int(step));
+        jot_value next = jot_add(position, jot_from_int(step));
         jot_value last = jot_take_mode(x, jot_sub(next, jot_from_int(1)), 0, JOT_INDEX_CLIP);
         jot_value jumps =
             jot_logical_and(jot_less_equal(next, jot_from_int(n)), is_before(last, v, side));
-        place = jot_where(jumps, next, place);
+        position = jot_where(jumps, next, position);
     }
-    return place;
+    return position;
 }
 
 // A vector, and values of one type with it.
@@ -142,11 +142,11 @@ static jot_value bincount(const char *name, jot_value x, const jot_value *weight
     if (length < 0)
         return trace_fail(name, JOT_ERR_ARGUMENT, "the length is %lld", (long long)length);
     jot_dtype d =
-        weights ? (jot_dtype)trace_type(v[1]).dtype : trace_place_dtype(jot_value_size(v[0]));
+        weights ? (jot_dtype)trace_type(v[1]).dtype : trace_index_dtype(jot_value_size(v[0]));
     if (length == 0)
         return constant(d, 0, 0);
-    jot_value place = jot_maximum(flat(v[0]), jot_from_int(0));
-    return jot_at_mode(JOT_SCATTER_ADD, constant(d, length, 0), place,
+    jot_value position = jot_maximum(flat(v[0]), jot_from_int(0));
+    return jot_at_mode(JOT_SCATTER_ADD, constant(d, length, 0), position,
                        weights ? flat(v[1]) : jot_from_int(1), 0, JOT_INDEX_DROP);
 }
 
@@ -286,7 +286,7 @@ static jot_value joint(const char *name, int n, const jot_value *x, const jot_va
                        const jot_value *weights)
 {
     int64_t dims[IR_MAX_RANK + 1], count = 1;
-    jot_value place = jot_from_int(0), is_inside = jot_from_bool(true), bin, error;
+    jot_value position = jot_from_int(0), is_inside = jot_from_bool(true), bin, error;
     if (n < 1 || n > IR_MAX_RANK)
         return trace_fail(name, JOT_ERR_ARGUMENT, "%d coordinates: from 1 to %d", n,
                           IR_MAX_RANK);
@@ -294,12 +294,12 @@ static jot_value joint(const char *name, int n, const jot_value *x, const jot_va
         if (!find_bins(name, x[i], edges[i], &bin, &dims[i], &error))
             return error;
         is_inside = jot_logical_and(is_inside, jot_less(bin, jot_from_int(dims[i])));
-        place = jot_add(jot_mul(place, jot_from_int(dims[i])), bin);
+        position = jot_add(jot_mul(position, jot_from_int(dims[i])), bin);
         count *= dims[i];
     }
     dims[n] = JOT_END;
-    place = jot_where(is_inside, place, jot_from_int(count));
-    return jot_reshape_dims(bincount(name, place, weights, count), dims);
+    position = jot_where(is_inside, position, jot_from_int(count));
+    return jot_reshape_dims(bincount(name, position, weights, count), dims);
 }
 
 static jot_value histogram2d(jot_value x, jot_value y, jot_value x_edges, jot_value y_edges)

@@ -63,10 +63,10 @@ jot_value jot_finite_difference(jot_value x, jot_value spacing, int axis)
     TRACE_RETURN(finite_difference(x, spacing, axis));
 }
 
-static jot_value trapezoid(jot_value y, jot_value places, int axis)
+static jot_value trapezoid(jot_value y, jot_value points, int axis)
 {
     const char *name = "jot_trapezoid";
-    jot_value v[] = {y, places}, error;
+    jot_value v[] = {y, points}, error;
     int64_t at;
     if (!trace_ready(name, 2, v, &error) || !trace_axis(name, v[0], axis, &at, &error))
         return error;
@@ -77,7 +77,7 @@ static jot_value trapezoid(jot_value y, jot_value places, int axis)
         if ((rank != 1 && rank != jot_value_rank(v[0])) ||
             jot_value_dim(width, along) != jot_value_dim(v[0], (int)at))
             return trace_fail(name, JOT_ERR_SHAPE,
-                              "places %s of %s: they are a number, have its shape, or are a "
+                              "points %s of %s: they are a number, have its shape, or are a "
                               "vector along axis %lld",
                               trace_type_text(v[1]), trace_type_text(v[0]), (long long)at);
         width = diff(width, 1, along);
@@ -91,9 +91,9 @@ static jot_value trapezoid(jot_value y, jot_value places, int axis)
                    jot_from_double(0.5));
 }
 
-jot_value jot_trapezoid(jot_value y, jot_value places, int axis)
+jot_value jot_trapezoid(jot_value y, jot_value points, int axis)
 {
-    TRACE_RETURN(trapezoid(y, places, axis));
+    TRACE_RETURN(trapezoid(y, points, axis));
 }
 
 static jot_value unwrap(jot_value x, int axis)

@@ -63,7 +63,7 @@ static void add_label(struct labels *l, int label)
     l->set |= UINT64_C(1) << label;
 }
 
-static int place_of(const struct labels *l, int label)
+static int index_of(const struct labels *l, int label)
 {
     for (int i = 0; i < l->n; i++)
         if (l->at[i] == label)
@@ -202,7 +202,7 @@ static bool label_result(struct einsum *e)
             return true;
         int label = e->result.letters.at[i];
         const char *problem = !e->count[label]                ? "is in no operand"
-                              : place_of(&e->out, label) >= 0 ? "stands twice"
+                              : index_of(&e->out, label) >= 0 ? "stands twice"
                                                               : NULL;
         if (problem) {
             trace_fail(NAME, JOT_ERR_ARGUMENT, "\"%s\": '%c' of the result %s", e->subscripts,
@@ -223,7 +223,7 @@ static void drop_axis(struct factor *f, int axis)
     for (int i = axis; i + 1 < f->axes.n; i++)
         f->axes.at[i] = f->axes.at[i + 1];
     f->axes.n--;
-    if (place_of(&f->axes, label) < 0)
+    if (index_of(&f->axes, label) < 0)
         f->axes.set &= ~(UINT64_C(1) << label);
 }
 
@@ -272,7 +272,7 @@ static jot_value arranged(const struct factor *f, const struct labels *order)
 {
     int axes[IR_MAX_RANK + 1], missing[IR_MAX_RANK + 1], n = 0, m = 0;
     for (int i = 0; i < order->n; i++) {
-        int at = place_of(&f->axes, order->at[i]);
+        int at = index_of(&f->axes, order->at[i]);
         if (at >= 0)
             axes[n++] = at;
         else
@@ -286,7 +286,7 @@ static jot_value arranged(const struct factor *f, const struct labels *order)
 static void add_missing(struct labels *to, const struct labels *from, uint64_t only)
 {
     for (int i = 0; i < from->n; i++)
-        if (only >> from->at[i] & 1 && place_of(to, from->at[i]) < 0)
+        if (only >> from->at[i] & 1 && index_of(to, from->at[i]) < 0)
             add_label(to, from->at[i]);
 }
 
@@ -310,7 +310,7 @@ static void multiply(struct factor *x, struct factor *y, uint64_t keep)
                        .lhs_contract = axes[2],
                        .rhs_contract = axes[3]};
     for (int i = 0; i < x->axes.n; i++) {
-        int label = x->axes.at[i], k = place_of(&y->axes, label);
+        int label = x->axes.at[i], k = index_of(&y->axes, label);
         if (k < 0)
             continue;
         bool is_kept = keep >> label & 1;

@@ -104,7 +104,7 @@ void jot_meshgrid_tree(enum jot_grid grid, size_t n, jot_value *x)
 }
 
 // ---------------------------------------------------------------------------------------
-// Places
+// Indices
 
 static jot_value indices(jot_dtype dtype, const int64_t *sizes)
 {
@@ -162,15 +162,15 @@ jot_value jot_geomspace(jot_dtype dtype, double start, double stop, int64_t n)
 }
 
 // The number of elements, or -1 with an error when an axis has none.
-static int64_t count_places(const char *name, int rank, const int64_t *dims,
-                            jot_value *out_error)
+static int64_t count_elements(const char *name, int rank, const int64_t *dims,
+                              jot_value *out_error)
 {
     int64_t count = 1;
     for (int i = 0; i < rank; i++) {
         if (dims[i] == 0 || __builtin_mul_overflow(count, dims[i], &count)) {
             *out_error = trace_fail(name, JOT_ERR_ARGUMENT, "axis %d has size %lld, %s", i,
                                     (long long)dims[i],
-                                    dims[i] ? "which is too many elements" : "and no places");
+                                    dims[i] ? "which is too many elements" : "and no elements");
             return -1;
         }
     }
@@ -196,21 +196,21 @@ static jot_value wrap(jot_value index, int64_t n)
 static jot_value unravel_index(jot_value index, const int64_t *sizes)
 {
     const char *name = "jot_unravel_index";
-    jot_value error, place[IR_MAX_RANK];
+    jot_value error, parts[IR_MAX_RANK];
     int rank;
     int64_t dims[IR_MAX_RANK], count;
     if (!trace_ready(name, 1, &index, &error) || !is_index(name, index, &error) ||
         !trace_sizes(name, sizes, 0, &rank, dims, &error) ||
-        (count = count_places(name, rank, dims, &error)) < 0)
+        (count = count_elements(name, rank, dims, &error)) < 0)
         return error;
     if (rank == 0)
         return trace_fail(name, JOT_ERR_ARGUMENT, "no sizes: it takes one for each axis");
     index = wrap(index, count);
     for (int i = rank - 1; i >= 0; i--) {
-        place[i] = jot_mod(index, jot_from_int(dims[i]));
+        parts[i] = jot_mod(index, jot_from_int(dims[i]));
         index = jot_floor_divide(index, jot_from_int(dims[i]));
     }
-    return jot_stack_list(0, (size_t)rank, place);
+    return jot_stack_list(0, (size_t)rank, parts);
 }
 
 jot_value jot_unravel_index_dims(jot_value index, const int64_t *dims)
@@ -218,28 +218,28 @@ jot_value jot_unravel_index_dims(jot_value index, const int64_t *dims)
     TRACE_RETURN(unravel_index(index, dims));
 }
 
-static jot_value ravel_multi_index(jot_value places, const int64_t *sizes)
+static jot_value ravel_multi_index(jot_value indices, const int64_t *sizes)
 {
     const char *name = "jot_ravel_multi_index";
     jot_value error;
     int rank;
     int64_t dims[IR_MAX_RANK];
-    if (!trace_ready(name, 1, &places, &error) || !is_index(name, places, &error) ||
+    if (!trace_ready(name, 1, &indices, &error) || !is_index(name, indices, &error) ||
         !trace_sizes(name, sizes, 0, &rank, dims, &error) ||
-        count_places(name, rank, dims, &error) < 0)
+        count_elements(name, rank, dims, &error) < 0)
         return error;
-    if (trace_type(places).rank == 0 || jot_value_dim(places, 0) != rank || rank == 0)
+    if (trace_type(indices).rank == 0 || jot_value_dim(indices, 0) != rank || rank == 0)
         return trace_fail(name, JOT_ERR_SHAPE,
-                          "places %s in %d axes: the first axis has one of each",
-                          trace_type_text(places), rank);
+                          "indices %s in %d axes: the first axis has one of each",
+                          trace_type_text(indices), rank);
     jot_value index = jot_from_int(0);
     for (int i = 0; i < rank; i++)
         index = jot_add(jot_mul(index, jot_from_int(dims[i])),
-                        wrap(jot_take_axis(places, i, 0), dims[i]));
+                        wrap(jot_take_axis(indices, i, 0), dims[i]));
     return index;
 }
 
-jot_value jot_ravel_multi_index_dims(jot_value places, const int64_t *dims)
+jot_value jot_ravel_multi_index_dims(jot_value indices, const int64_t *dims)
 {
-    TRACE_RETURN(ravel_multi_index(places, dims));
+    TRACE_RETURN(ravel_multi_index(indices, dims));
 }

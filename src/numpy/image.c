@@ -270,6 +270,7 @@ jot_value jot_image_scale_and_translate(jot_value x, const int64_t *dims, const 
 
 jot_value jot_one_hot(jot_value x, int64_t n, jot_dtype dtype)
 {
-    jot_value places = jot_arange(trace_place_dtype(n), n);
-    return jot_convert(jot_equal(jot_expand_dims_axes(x, (int[]){-1, JOT_END}), places), dtype);
+    jot_value numbers = jot_arange(trace_index_dtype(n), n);
+    return jot_convert(jot_equal(jot_expand_dims_axes(x, (int[]){-1, JOT_END}), numbers),
+                       dtype);
 }

@@ -93,7 +93,7 @@ static jot_value insert(jot_value x, int64_t index, jot_value y, int axis)
     int64_t n = dims[at], before = index < 0 ? index + n : index;
     if (before < 0 || before > n)
         return trace_fail(name, JOT_ERR_ARGUMENT,
-                          "before %lld of axis %lld of %s: places are %lld to %lld",
+                          "before %lld of axis %lld of %s: indices are %lld to %lld",
                           (long long)index, (long long)at, trace_type_text(v[0]), (long long)-n,
                           (long long)n);
     dims[at] = trace_type(v[1]).rank == t.rank ? jot_value_dim(v[1], (int)at) : 1;
@@ -194,18 +194,18 @@ static jot_value put_along_axis(jot_value x, jot_value index, jot_value y, int a
     i = jot_where(jot_less(i, zero), jot_add(i, n), i);
     jot_value is_inside = jot_logical_and(jot_greater_equal(i, zero), jot_less(i, n));
     int64_t stride = 1;
-    jot_value place = zero;
+    jot_value flat_index = zero;
     for (int k = t.rank - 1; k >= 0; stride *= dims[k--]) {
         int64_t along[IR_MAX_RANK + 1];
         for (int j = 0; j < t.rank; j++)
             along[j] = j == k ? -1 : 1;
         along[t.rank] = JOT_END;
         jot_value p = k == at ? i : jot_reshape_dims(jot_arange(JOT_I64, dims[k]), along);
-        place = jot_add(place, jot_mul(p, jot_from_int(stride)));
+        flat_index = jot_add(flat_index, jot_mul(p, jot_from_int(stride)));
     }
-    place = jot_where(is_inside, place, jot_from_int(stride)); // behind all: left out
+    flat_index = jot_where(is_inside, flat_index, jot_from_int(stride)); // behind all: left out
     jot_value put =
-        jot_at_set_axis(jot_reshape_dims(v[0], flat), jot_reshape_dims(place, flat),
+        jot_at_set_axis(jot_reshape_dims(v[0], flat), jot_reshape_dims(flat_index, flat),
                         jot_reshape_dims(jot_broadcast_to_dims(v[2], wide), flat), 0);
     return jot_reshape_dims(put, dims);
 }
@@ -249,8 +249,8 @@ static jot_value fold(jot_value x, int64_t parts)
     return jot_reshape_dims(x, dims);
 }
 
-// 7, 6, ..., 0: the place of bit 0 is the highest.
-static jot_value bit_places(void)
+// 7, 6, ..., 0: the position of bit 0 is the highest.
+static jot_value bit_positions(void)
 {
     return jot_sub(jot_full_dims(JOT_U8, jot_from_int(7), NULL), jot_arange(JOT_U8, 8));
 }
@@ -263,7 +263,7 @@ static jot_value packbits(jot_value x, int axis)
     x = jot_convert(jot_convert(x, JOT_BOOL), JOT_U8);
     int64_t n = jot_value_dim(x, -1);
     x = fold(jot_pad_axis(x, jot_from_int(0), -1, 0, (8 - n % 8) % 8), 8);
-    x = jot_sum_axes(jot_left_shift(x, bit_places()), (const int[]){-1, JOT_END});
+    x = jot_sum_axes(jot_left_shift(x, bit_positions()), (const int[]){-1, JOT_END});
     return jot_move_axis(jot_convert(x, JOT_U8), -1, axis);
 }
 
@@ -275,7 +275,7 @@ static jot_value unpackbits(jot_value x, int axis)
     if (!open_bits("jot_unpackbits", false, &x, axis, &error))
         return error;
     x = jot_right_shift_logical(jot_expand_dims_axes(x, (const int[]){-1, JOT_END}),
-                                bit_places());
+                                bit_positions());
     return jot_move_axis(fold(jot_bitwise_and(x, jot_from_int(1)), 0), -1, axis);
 }
 

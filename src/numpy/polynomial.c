@@ -80,7 +80,7 @@ jot_value jot_polysub(jot_value p, jot_value q)
     TRACE_RETURN(term_by_term("jot_polysub", jot_sub, p, q));
 }
 
-// Rows p_i q, each one place further than the one before: as rows that are one longer than the
+// Rows p_i q, each one element further than the one before: as rows that are one longer than the
 // matrix of the result, read with its width.
 static jot_value polymul(jot_value p, jot_value q)
 {
@@ -227,11 +227,11 @@ static jot_value roots(jot_value p)
     if (m == 0)
         return jot_zeros_dims(complex, (const int64_t[]){0, JOT_END});
     jot_value is_zero = jot_equal(p, zero), none = jot_all_axes(is_zero, all);
-    jot_value added = jot_argmin_axes(is_zero, all), places = jot_arange(JOT_I32, m);
+    jot_value added = jot_argmin_axes(is_zero, all), numbers = jot_arange(JOT_I32, m);
     jot_value from = jot_rem(jot_add(jot_arange(JOT_I32, n), added), jot_from_int(n));
     jot_value c = jot_where(none, one, jot_take_mode(p, from, 0, JOT_INDEX_PROMISE));
     jot_value row = jot_neg(jot_div(jot_slice_axis(c, 0, 1, n, 1), jot_take_axis(c, 0, 0)));
-    jot_value is_root = jot_less(places, jot_sub(jot_from_int(m), added));
+    jot_value is_root = jot_less(numbers, jot_sub(jot_from_int(m), added));
     jot_value below = jot_diag(jot_convert(jot_slice_axis(is_root, 0, 1, m, 1), d), -1);
     below = jot_slice_axis(below, 0, 1, m, 1);
     jot_value rows[] = {jot_expand_dims_axes(row, (const int[]){0, JOT_END}), below};

@@ -61,11 +61,11 @@ static jot_value between(jot_value low, jot_value high, jot_value weight,
     }
 }
 
-// The elements of sorted rows at the places, floats, along the last axis.
-static jot_value at_places(jot_value sorted, jot_value places, jot_value last)
+// The elements of sorted rows at the positions, floats, along the last axis.
+static jot_value at_positions(jot_value sorted, jot_value positions, jot_value last)
 {
-    jot_value inside = jot_maximum(jot_minimum(places, last), jot_from_int(0));
-    jot_dtype d = trace_place_dtype(jot_value_dim(sorted, -1));
+    jot_value inside = jot_maximum(jot_minimum(positions, last), jot_from_int(0));
+    jot_dtype d = trace_index_dtype(jot_value_dim(sorted, -1));
     return jot_take_along_axis_mode(sorted, jot_convert(inside, d), -1, JOT_INDEX_CLIP);
 }
 
@@ -79,10 +79,12 @@ static jot_value quantiles_of_rows(jot_value rows, jot_value q, enum jot_quantil
     jot_value count = jot_from_int(jot_value_dim(rows, -1));
     if (skip)
         count = jot_convert(jot_sum_axes(jot_logical_not(jot_is_nan(rows)), last_axis), d);
-    jot_value last = jot_sub(jot_convert(count, d), jot_from_int(1)), place = jot_mul(q, last);
-    jot_value low = jot_floor(place), high = jot_ceil(place), weight = jot_sub(place, low);
-    jot_value y =
-        between(at_places(sorted, low, last), at_places(sorted, high, last), weight, method);
+    jot_value last = jot_sub(jot_convert(count, d), jot_from_int(1)),
+              position = jot_mul(q, last);
+    jot_value low = jot_floor(position), high = jot_ceil(position),
+              weight = jot_sub(position, low);
+    jot_value y = between(at_positions(sorted, low, last), at_positions(sorted, high, last),
+                          weight, method);
     // Where a row has NaN, or skips all, the result is none of its elements.
     jot_value none = skip ? jot_less(last, jot_from_int(0))
                           : jot_is_nan(jot_slice_axis(sorted, -1, -1, JOT_END, 1));

@@ -98,9 +98,9 @@ static jot_value without_replacement(const struct categories *c)
                           (long long)n);
     memcpy(dims, c->dims, sizeof *dims * (size_t)c->rank);
     dims[c->rank] = JOT_END;
-    jot_value noisy = jot_add(gumbel(c, dims), c->logits), places;
-    jot_top_k(jot_move_axis(noisy, c->axis, -1), k, &places);
-    return jot_reshape_dims(jot_move_axis(places, -1, 0), c->r.dims);
+    jot_value noisy = jot_add(gumbel(c, dims), c->logits), indices;
+    jot_top_k(jot_move_axis(noisy, c->axis, -1), k, &indices);
+    return jot_reshape_dims(jot_move_axis(indices, -1, 0), c->r.dims);
 }
 
 static jot_value categorical(const char *name, jot_value key, jot_value logits, int axis,
@@ -167,7 +167,7 @@ static bool open_population(struct population *p, const char *name, jot_value ke
     const struct trace_number *number = trace_number_of(x);
     p->is_number = number && number->kind == 'i' && number->i >= 0;
     if (p->is_number)
-        x = jot_arange(trace_place_dtype(number->i), number->i);
+        x = jot_arange(trace_index_dtype(number->i), number->i);
     p->x = x;
     if (!trace_type(x).rank) {
         *out_error =
@@ -186,7 +186,7 @@ static jot_value permuted(const struct population *p, bool independent)
 {
     if (independent || jot_value_rank(p->x) == 1)
         return shuffled(p->r.key, p->x, (int)p->axis);
-    jot_value order = jot_arange(trace_place_dtype(p->n), p->n);
+    jot_value order = jot_arange(trace_index_dtype(p->n), p->n);
     return jot_take_values(p->x, shuffled(p->r.key, order, 0), (int)p->axis);
 }
 
@@ -219,11 +219,11 @@ static bool can_choose(const struct population *p, bool replace, jot_value *out_
     return false;
 }
 
-// The elements at places with the sizes of the request.
-static jot_value elements(const struct population *p, jot_value places)
+// The elements at indices with the sizes of the request.
+static jot_value elements(const struct population *p, jot_value indices)
 {
-    places = jot_reshape_dims(places, p->r.dims);
-    return p->is_number ? places : jot_take_values(p->x, places, (int)p->axis);
+    indices = jot_reshape_dims(indices, p->r.dims);
+    return p->is_number ? indices : jot_take_values(p->x, indices, (int)p->axis);
 }
 
 static jot_value choice(jot_value key, jot_value x, int axis, bool replace, const int64_t *dims)
@@ -258,7 +258,7 @@ static jot_value choice_weighted(jot_value key, jot_value x, jot_value weights, 
                                  bool replace, const int64_t *dims)
 {
     struct population p;
-    jot_value error, places;
+    jot_value error, indices;
     const char *name = "jot_random_choice_weighted";
     if (!open_population(&p, name, key, x, axis, dims, &error) ||
         !can_choose(&p, replace, &error) || !trace_ready(name, 1, &weights, &error))
@@ -275,12 +275,12 @@ static jot_value choice_weighted(jot_value key, jot_value x, jot_value weights, 
         jot_value sums = jot_cumsum_axes(weights, (int[]){0, JOT_END});
         jot_value u = jot_random_uniform_dims(p.r.key, d, p.r.dims);
         u = jot_mul(jot_take_axis(sums, -1, 0), jot_sub(jot_from_int(1), u));
-        places = jot_searchsorted(sums, u, JOT_SIDE_LEFT);
+        indices = jot_searchsorted(sums, u, JOT_SIDE_LEFT);
     } else {
         jot_value noise = jot_random_gumbel_dims(p.r.key, d, (int64_t[]){p.n, JOT_END});
-        jot_top_k(jot_add(noise, jot_log(weights)), p.r.count, &places);
+        jot_top_k(jot_add(noise, jot_log(weights)), p.r.count, &indices);
     }
-    return elements(&p, places);
+    return elements(&p, indices);
 }
 
 jot_value jot_random_choice_weighted_dims(jot_value key, jot_value x, jot_value p, int axis,

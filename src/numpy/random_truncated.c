@@ -85,9 +85,9 @@ static jot_value in_tails(const struct random_request *r, jot_value x, jot_value
 
 // ---- The numbers
 
-static jot_value first(jot_value x, jot_value lower, jot_value upper, jot_value place)
+static jot_value first(jot_value x, jot_value lower, jot_value upper, jot_value share)
 {
-    (void)lower, (void)upper, (void)place;
+    (void)lower, (void)upper, (void)share;
     return x;
 }
 
@@ -97,13 +97,13 @@ static jot_value ratio(jot_value x, jot_value end)
     return jot_exp(mul(sub(x, end), mul(add(x, end), num(0.5))));
 }
 
-// A number keeps its place between the distribution function at the ends.
-static jot_value rule(jot_value x, jot_value lower, jot_value upper, jot_value place,
-                      jot_value dx, jot_value dlower, jot_value dupper, jot_value dplace)
+// A number keeps its share of the distribution function at the ends.
+static jot_value rule(jot_value x, jot_value lower, jot_value upper, jot_value share,
+                      jot_value dx, jot_value dlower, jot_value dupper, jot_value dshare)
 {
-    (void)dx, (void)dplace;
-    jot_value low = mul(sub(num(1), place), ratio(x, lower));
-    return add(trace_along(dlower, low), trace_along(dupper, mul(place, ratio(x, upper))));
+    (void)dx, (void)dshare;
+    jot_value low = mul(sub(num(1), share), ratio(x, lower));
+    return add(trace_along(dlower, low), trace_along(dupper, mul(share, ratio(x, upper))));
 }
 
 static jot_value truncated_normal(const struct random_request *r)
@@ -135,9 +135,9 @@ static jot_value truncated_normal(const struct random_request *r)
     const struct interval given = {far[0], far[1], fine};
     x = in_tails(r, x, is_little, is_turned, &given);
     x = jot_clip(x, inside[0], inside[1]);
-    jot_value place = jot_where(is_little, fine, jot_convert(unit, wide));
-    place = jot_convert(jot_where(is_turned, sub(num(1), place), place), r->dtype);
-    return TRACE_RULED(r->name, first, rule, x, r->param[0], r->param[1], place);
+    jot_value share = jot_where(is_little, fine, jot_convert(unit, wide));
+    share = jot_convert(jot_where(is_turned, sub(num(1), share), share), r->dtype);
+    return TRACE_RULED(r->name, first, rule, x, r->param[0], r->param[1], share);
 }
 
 RANDOM_OF2(truncated_normal, lower, upper)

@@ -21,11 +21,11 @@ static jot_value ranks_of(jot_value mask, jot_dtype d)
                    jot_from_int(1));
 }
 
-// The places of a flat mask where it is set; `otherwise` behind them.
-static jot_value places_of(jot_value mask, int64_t size, jot_value otherwise)
+// The indices of a flat mask where it is set; `otherwise` behind them.
+static jot_value indices_of(jot_value mask, int64_t size, jot_value otherwise)
 {
     int64_t n = jot_value_dim(mask, 0);
-    jot_dtype d = trace_place_dtype(n);
+    jot_dtype d = trace_index_dtype(n);
     jot_value to = jot_where(mask, ranks_of(mask, d), jot_from_int(size));
     jot_value rest = jot_full_dims(d, otherwise, (int64_t[]){size, JOT_END});
     if (n == 0 || size == 0)
@@ -33,7 +33,7 @@ static jot_value places_of(jot_value mask, int64_t size, jot_value otherwise)
     return jot_at_mode(JOT_SCATTER_SET, rest, to, jot_arange(d, n), 0, JOT_INDEX_DROP);
 }
 
-// Which of `size` places are among the first `count`.
+// Which of `size` elements are among the first `count`.
 static jot_value is_filled(int64_t size, jot_value count)
 {
     return jot_less(jot_arange(jot_value_dtype(count), size), count);
@@ -68,7 +68,7 @@ static jot_value flatnonzero(const char *name, jot_value x, int64_t size, jot_va
     jot_value v[] = {x, fill}, error;
     if (!read(name, 2, v, size, &error) || !is_fill(name, v[1], JOT_I64, &error))
         return error;
-    return places_of(flat_mask(v[0]), size, jot_convert(v[1], JOT_I64));
+    return indices_of(flat_mask(v[0]), size, jot_convert(v[1], JOT_I64));
 }
 
 jot_value jot_flatnonzero(jot_value x, int64_t size, jot_value fill)
@@ -76,17 +76,17 @@ jot_value jot_flatnonzero(jot_value x, int64_t size, jot_value fill)
     TRACE_RETURN(flatnonzero("jot_flatnonzero", x, size, fill));
 }
 
-// The index along one axis of each place of nonzero elements.
-static jot_value index_along(jot_value x, int axis, jot_value places, jot_value filled,
+// The index along one axis of each index of nonzero elements.
+static jot_value index_along(jot_value x, int axis, jot_value indices, jot_value filled,
                              jot_value fill)
 {
     int64_t step = 1, n = jot_value_dim(x, axis);
     for (int i = axis + 1; i < jot_value_rank(x); i++)
         step *= jot_value_dim(x, i);
-    jot_value index = places;
+    jot_value along = indices;
     if (n && step)
-        index = jot_rem(jot_floor_divide(places, jot_from_int(step)), jot_from_int(n));
-    return jot_where(filled, index, jot_convert(fill, jot_value_dtype(places)));
+        along = jot_rem(jot_floor_divide(indices, jot_from_int(step)), jot_from_int(n));
+    return jot_where(filled, along, jot_convert(fill, jot_value_dtype(indices)));
 }
 
 // One vector for each axis of x in out, or an error.
@@ -102,10 +102,10 @@ static jot_value nonzero(const char *name, jot_value x, int64_t size, jot_value 
                           "%s: it takes an axis or more, and as many vectors",
                           trace_type_text(v[0]));
     jot_value mask = flat_mask(v[0]);
-    jot_value places = places_of(mask, size, jot_from_int(0));
-    jot_value filled = is_filled(size, sum_of(mask, jot_value_dtype(places)));
+    jot_value indices = indices_of(mask, size, jot_from_int(0));
+    jot_value filled = is_filled(size, sum_of(mask, jot_value_dtype(indices)));
     for (int i = 0; i < rank; i++)
-        out[i] = index_along(v[0], i, places, filled, v[1]);
+        out[i] = index_along(v[0], i, indices, filled, v[1]);
     return out[0];
 }
 
@@ -141,9 +141,9 @@ static jot_value select_some(jot_value x, jot_value mask, int64_t size, jot_valu
     jot_value rest = jot_full_dims(jot_value_dtype(x), fill, (int64_t[]){size, JOT_END});
     if (jot_value_dim(x, 0) == 0)
         return rest;
-    jot_value places = places_of(mask, size, jot_from_int(0));
-    jot_value filled = is_filled(size, sum_of(mask, jot_value_dtype(places)));
-    return jot_where(filled, jot_take_mode(x, places, 0, JOT_INDEX_CLIP), rest);
+    jot_value indices = indices_of(mask, size, jot_from_int(0));
+    jot_value filled = is_filled(size, sum_of(mask, jot_value_dtype(indices)));
+    return jot_where(filled, jot_take_mode(x, indices, 0, JOT_INDEX_CLIP), rest);
 }
 
 static jot_value extract(jot_value condition, jot_value x, int64_t size, jot_value fill)
@@ -183,7 +183,7 @@ static jot_value is_new(jot_value x)
 static struct sorted sort_flat(jot_value x)
 {
     x = flat(x);
-    jot_value v[] = {x, jot_arange(trace_place_dtype(jot_value_size(x)), jot_value_size(x)), x};
+    jot_value v[] = {x, jot_arange(trace_index_dtype(jot_value_size(x)), jot_value_size(x)), x};
     int last = 0;
     if (dtype_is_complex(jot_value_dtype(x))) { // by keys that are one NaN, behind all numbers
         jot_value nan = jot_from_double((double)NAN);
@@ -258,8 +258,8 @@ static jot_value isin(jot_value x, jot_value set)
     if (jot_value_size(v[1]) == 0)
         return jot_convert(jot_zeros_like(v[0]), JOT_BOOL);
     jot_value sorted = jot_sort_axis(flat(jot_stop_gradient(v[1])), 0);
-    jot_value place = jot_searchsorted(sorted, v[0], JOT_SIDE_LEFT);
-    return jot_equal(jot_take_mode(sorted, place, 0, JOT_INDEX_CLIP), v[0]);
+    jot_value index = jot_searchsorted(sorted, v[0], JOT_SIDE_LEFT);
+    return jot_equal(jot_take_mode(sorted, index, 0, JOT_INDEX_CLIP), v[0]);
 }
 
 jot_value jot_isin(jot_value x, jot_value set) { TRACE_RETURN(isin(x, set)); }

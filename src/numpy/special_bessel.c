@@ -88,13 +88,13 @@ static const double far_slope_1[] = {
 
 // In double precision, since single precision would lose three bits in the recurrence: |x|,
 // what is at least 8, its root, and the arguments of the sums.
-struct place {
+struct argument {
     jot_value a, is_near, far, root, near_t, far_t;
 };
 
-static struct place place_of(jot_value in)
+static struct argument argument_of(jot_value in)
 {
-    struct place p = {.a = jot_abs(wide(in))};
+    struct argument p = {.a = jot_abs(wide(in))};
     jot_value border = num(8);
     p.is_near = jot_less_equal(p.a, border);
     p.far = at_least(p.a, border);
@@ -117,14 +117,14 @@ static jot_value series(jot_value square, int order)
 }
 
 // That times e^-|x|.
-static jot_value power_series(struct place p, int order)
+static jot_value power_series(struct argument p, int order)
 {
     jot_value a = at_most(p.a, num(8));
     return mul(jot_exp(jot_neg(a)), series(jot_square(a), order));
 }
 
 // A derivative from (1 + |x|)^2 and |x|^(3/2) times it.
-static jot_value slope(struct place p, jot_value near, jot_value far, jot_value x)
+static jot_value slope(struct argument p, jot_value near, jot_value far, jot_value x)
 {
     near = over(near, jot_square(add(one(), p.a)));
     far = over(far, mul(p.root, p.far));
@@ -133,14 +133,14 @@ static jot_value slope(struct place p, jot_value near, jot_value far, jot_value 
 
 static jot_value order_0(jot_value x)
 {
-    struct place p = place_of(x);
+    struct argument p = argument_of(x);
     jot_value far = over(SUM(far_0, p.far_t), p.root);
     return jot_astype(jot_where(p.is_near, power_series(p, 0), far), jot_value_dtype(x));
 }
 
 static jot_value order_1(jot_value x)
 {
-    struct place p = place_of(x);
+    struct argument p = argument_of(x);
     jot_value half = mul(wide(x), num(0.5));
     jot_value far = mul(jot_sign(x), over(SUM(far_1, p.far_t), p.root));
     jot_value y = jot_where(p.is_near, mul(half, power_series(p, 1)), far);
@@ -150,7 +150,7 @@ static jot_value order_1(jot_value x)
 // d i0e(x) = dx (i1e(x) - sign(x) i0e(x))
 static jot_value rule_0(jot_value x, jot_value dx)
 {
-    struct place p = place_of(x);
+    struct argument p = argument_of(x);
     jot_value y = slope(p, SUM(near_slope_0, p.near_t), SUM(far_slope_0, p.far_t), x);
     // At the kink the mean of both sides.
     y = jot_where(jot_equal(x, num(0)), mul(num(1.5), x), mul(jot_neg(jot_sign(x)), y));
@@ -160,7 +160,7 @@ static jot_value rule_0(jot_value x, jot_value dx)
 // d i1e(x) = dx (i0e(x) - i1e(x) (sign(x) + 1/x)), 1/2 at 0
 static jot_value rule_1(jot_value x, jot_value dx)
 {
-    struct place p = place_of(x);
+    struct argument p = argument_of(x);
     return mul(dx, slope(p, SUM(near_slope_1, p.near_t), SUM(far_slope_1, p.far_t), x));
 }
 

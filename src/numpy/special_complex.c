@@ -51,7 +51,7 @@ static void faddeeva_sum(jot_value x, jot_value y, jot_value is_middle, jot_valu
 static jot_value faddeeva_quadrant(jot_value x, jot_value y)
 {
     const double h = sqrt(M_PI / RULE);
-    jot_value place = over(x, num(h)), part = sub(place, jot_floor(place));
+    jot_value quotient = over(x, num(h)), part = sub(quotient, jot_floor(quotient));
     jot_value is_high = jot_less_equal(jot_maximum(x, num(M_PI / h)), y);
     jot_value is_between = jot_less_equal(jot_abs(sub(part, num(0.5))), num(0.25));
     jot_value is_middle = either(is_high, jot_logical_not(is_between)), re, im;

@@ -37,8 +37,8 @@ enum part { TERM, SUM, SLOPE, NEXT };
 static int at(const struct gauss *p, enum part part, int i) { return 2 * (part * p->n + i); }
 static int index_at(const struct gauss *p, int parts) { return 2 * parts * p->n; }
 
-// The place of the derivative of these orders in a, b and c; -1 of negative ones.
-static int place(const struct gauss *p, int a, int b, int c)
+// The number of the derivative of these orders in a, b and c; -1 of negative ones.
+static int number_of(const struct gauss *p, int a, int b, int c)
 {
     if (a < 0 || b < 0 || c < 0)
         return -1;
@@ -75,13 +75,16 @@ static void times_upper(const struct gauss *p, const jot_value *v, jot_value k,
     for (int a = 0; a <= p->orders[IN_A]; a++)
         for (int b = 0; b <= p->orders[IN_B]; b++)
             for (int c = 0; c <= p->orders[IN_C]; c++) {
-                struct double_double sum = dd_mul(both_up, load(p, v, TERM, place(p, a, b, c)));
+                struct double_double sum =
+                    dd_mul(both_up, load(p, v, TERM, number_of(p, a, b, c)));
                 if (a > 0)
-                    add_scaled(&sum, dd_mul(up_b, load(p, v, TERM, place(p, a - 1, b, c))), a);
+                    add_scaled(&sum, dd_mul(up_b, load(p, v, TERM, number_of(p, a - 1, b, c))),
+                               a);
                 if (b > 0)
-                    add_scaled(&sum, dd_mul(up_a, load(p, v, TERM, place(p, a, b - 1, c))), b);
-                add_scaled(&sum, load(p, v, TERM, place(p, a - 1, b - 1, c)), a * b);
-                out[place(p, a, b, c)] = sum;
+                    add_scaled(&sum, dd_mul(up_a, load(p, v, TERM, number_of(p, a, b - 1, c))),
+                               b);
+                add_scaled(&sum, load(p, v, TERM, number_of(p, a - 1, b - 1, c)), a * b);
+                out[number_of(p, a, b, c)] = sum;
             }
 }
 
@@ -209,14 +212,14 @@ static void taylor_step(jot_value *v, void *ctx)
     for (int a = 0; a <= p->orders[IN_A]; a++)
         for (int b = 0; b <= p->orders[IN_B]; b++)
             for (int c = 0; c <= p->orders[IN_C]; c++) {
-                int i = place(p, a, b, c);
+                int i = number_of(p, a, b, c);
                 struct double_double sum = dd_mul(middle, load(p, v, NEXT, i)),
                                      by_x0 = dd_of(num(0));
-                add_scaled(&by_x0, load(p, v, NEXT, place(p, a - 1, b, c)), -a);
-                add_scaled(&by_x0, load(p, v, NEXT, place(p, a, b - 1, c)), -b);
+                add_scaled(&by_x0, load(p, v, NEXT, number_of(p, a - 1, b, c)), -a);
+                add_scaled(&by_x0, load(p, v, NEXT, number_of(p, a, b - 1, c)), -b);
                 if (a + b > 0)
                     sum = dd_add(sum, dd_mul(by_x0, u));
-                add_scaled(&sum, dd_mul(load(p, v, NEXT, place(p, a, b, c - 1)), q), c);
+                add_scaled(&sum, dd_mul(load(p, v, NEXT, number_of(p, a, b, c - 1)), q), c);
                 sum = dd_add(dd_mul(up[i], length), dd_scale(sum, jot_neg(next)));
                 after[i] = dd_mul(sum, ratio);
             }

@@ -15,7 +15,7 @@ static jot_value kron(jot_value x, jot_value y)
     if (2 * rank > IR_MAX_RANK)
         return trace_fail("jot_kron", JOT_ERR_SHAPE, "%d axes: at most %d", rank,
                           IR_MAX_RANK / 2);
-    // Axes of x at even places, of y at odd ones, and then both as one.
+    // Axes of x at even positions, of y at odd ones, and then both as one.
     int n[2] = {0, 0};
     for (int i = 0; i < rank; i++) {
         bool has[] = {i >= rank - rx, i >= rank - ry};

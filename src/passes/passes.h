@@ -111,7 +111,7 @@ bool pass_tangent_in(struct ir_builder *b, ir_id y, int n, const ir_id *x, const
 // The derivative of y in x, with the shape of y followed by that of x.
 bool pass_jacobian_in(struct ir_builder *b, ir_id y, ir_id x, ir_id *out);
 
-// A scan (ir/control.h) over in, where what its body reads and puts at places that count with the trips is
+// A scan (ir/control.h) over in, where what its body reads and puts at indices that count with the trips is
 // rows; out receives its results.
 struct ir_scan;
 void pass_scan_rows(struct ir_builder *b, const struct ir_scan *s, int n_in, const ir_id *in,
@@ -149,7 +149,7 @@ uint32_t pass_count_trips(struct ir_module *m, uint32_t f);
 
 // By value of the body of a loop, whether it is the same in all trips.
 bool *pass_find_invariant(const struct ir_graph *g, uint32_t n_consts);
-// Whether a gather, at places that differ, takes more elements in all trips of an array that does not than it has.
+// Whether a gather, at indices that differ, takes more elements in all trips of an array that does not than it has.
 bool pass_takes_more(const struct ir_graph *g, const struct ir_node *n,
                      const bool *is_invariant, int64_t trips);
 // By operand of a loop, whether it takes more elements of it than that.
@@ -169,7 +169,7 @@ uint32_t pass_loop_products(struct ir_module *m, uint32_t f);
 // mixes its lanes.  After all differentiation.
 uint32_t pass_loop_folds(struct ir_module *m, uint32_t f);
 
-// For a GPU: many updates of rows are made in the order of their places.  After all differentiation.
+// For a GPU: many updates of rows are made in the order of their indices.  After all differentiation.
 uint32_t pass_sort_updates(struct ir_module *m, uint32_t f);
 
 // What a trip of a loop computes of its carries is not computed again by the next.  After all

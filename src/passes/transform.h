@@ -178,12 +178,12 @@ jot_status pass_vmap_all(struct ir_module *m, uint32_t f, const bool *batched_in
 ir_id pass_contract_basis(struct ir_builder *b, const struct ir_node *n, const ir_id *in,
                           struct ir_type type);
 
-// A select of arrays that are updated in a few places, as updates in lanes (g, uses: of n, map: to
+// A select of arrays that are updated in a few elements, as updates in lanes (g, uses: of n, map: to
 // b); or IR_NONE.
 ir_id pass_mask_updates(struct ir_builder *b, const struct ir_graph *g, const uint32_t *uses,
                         const ir_id *map, const struct ir_node *n);
 
-// A scatter over in with the promise that no two updates are of one element, where its places tell; or IR_NONE.
+// A scatter over in with the promise that no two updates are of one element, where its indices tell; or IR_NONE.
 ir_id pass_unique_updates(struct ir_builder *b, const struct ir_node *n, const ir_id *in);
 
 // A loop or a branch over in, with simplified bodies, as few operands and results as may be, or

@@ -45,16 +45,16 @@ struct header {
 _Static_assert(sizeof(struct header) == HEADER_BYTES, "the bytes start aligned");
 
 // One of the directories that is used.
-struct place {
+struct store {
     int directory;
     bool is_own; // of the user: damaged entries may go
     char *path;
 };
 
 struct rt_cache {
-    struct place *places;
+    struct store *stores;
     size_t count;
-    bool keeps; // in the first place
+    bool keeps; // in the first store
     uint64_t limit;
     char reason[1024];
     struct rt_text refused; // writes to reason
@@ -93,7 +93,7 @@ static const char *fault_of_owner(const struct stat *info)
 }
 
 // Adds the directory to those that are used, or says why it is not.
-static void open_place(struct rt_cache *cache, const char *path, bool is_first)
+static void open_store(struct rt_cache *cache, const char *path, bool is_first)
 {
     struct stat info;
     const char *fault = NULL;
@@ -117,19 +117,19 @@ static void open_place(struct rt_cache *cache, const char *path, bool is_first)
     memcpy(copy, path, length + 1);
     bool is_own = info.st_uid == geteuid();
     cache->keeps |= is_first && is_own;
-    cache->places[cache->count++] =
-        (struct place){.directory = directory, .is_own = is_own, .path = copy};
+    cache->stores[cache->count++] =
+        (struct store){.directory = directory, .is_own = is_own, .path = copy};
 }
 
 // The list has one of the separators between directories.
-static void open_places(struct rt_cache *cache, const char *list, const char *separators)
+static void open_stores(struct rt_cache *cache, const char *list, const char *separators)
 {
     char path[4096];
     size_t most = 1;
     for (const char *at = list; *(at += strcspn(at, separators)); at++)
         most++;
-    cache->places = memory_allocate_zeroed(most * sizeof *cache->places);
-    if (!cache->places) {
+    cache->stores = memory_allocate_zeroed(most * sizeof *cache->stores);
+    if (!cache->stores) {
         rt_text_add(&cache->refused, "out of memory\n");
         return;
     }
@@ -140,7 +140,7 @@ static void open_places(struct rt_cache *cache, const char *list, const char *se
                         "the cache directory %.40s... is not used: its path is too long\n", at);
         } else {
             snprintf(path, sizeof path, "%.*s", (int)n, at);
-            open_place(cache, path, at == list);
+            open_store(cache, path, at == list);
         }
         at += n;
         if (!*at)
@@ -163,7 +163,7 @@ struct rt_cache *rt_cache_open(const char *directories, uint64_t limit_bytes)
 {
     struct rt_cache *cache = create(limit_bytes);
     if (cache)
-        open_places(cache, directories, ":");
+        open_stores(cache, directories, ":");
     return cache;
 }
 
@@ -172,10 +172,10 @@ void rt_cache_close(struct rt_cache *cache)
     if (!cache)
         return;
     for (size_t i = 0; i < cache->count; i++) {
-        close(cache->places[i].directory);
-        memory_release(cache->places[i].path);
+        close(cache->stores[i].directory);
+        memory_release(cache->stores[i].path);
     }
-    memory_release(cache->places);
+    memory_release(cache->stores);
     pthread_mutex_destroy(&cache->lock);
     memory_release(cache);
 }
@@ -210,7 +210,7 @@ static void open_default(void)
     if (asked && !strcmp(asked, "off"))
         rt_text_add(&cache->refused, "JOT_CACHE=off\n");
     else if (own && *own)
-        open_places(cache, own, ":");
+        open_stores(cache, own, ":");
     else if (!has_xdg && !(home && *home))
         rt_text_add(&cache->refused,
                     "no JOT_CACHE_DIR, XDG_CACHE_HOME or HOME says where the cache is\n");
@@ -218,7 +218,7 @@ static void open_default(void)
                       has_xdg ? "/jot" : "/.cache/jot") >= (int)sizeof path)
         rt_text_add(&cache->refused, "the path of the cache directory is too long\n");
     else
-        open_places(cache, path, "");
+        open_stores(cache, path, "");
 }
 
 struct rt_cache *rt_cache_default(void)
@@ -300,27 +300,27 @@ __attribute__((format(printf, 2, 3))) static void report(struct rt_text *to, con
     rt_text_add(to, "%s\n", line);
 }
 
-static bool find_in(const struct place *place, const char *name, struct hash128 key,
+static bool find_in(const struct store *store, const char *name, struct hash128 key,
                     struct rt_cache_entry *out_entry, struct rt_text *to)
 {
     struct rt_cache_entry e = {0};
-    int file = openat(place->directory, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    int file = openat(store->directory, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (file < 0) {
-        report(to, "%s/%s: %s", place->path, name,
+        report(to, "%s/%s: %s", store->path, name,
                errno == ENOENT ? "is not there" : strerror(errno));
         return false;
     }
     struct verdict verdict = examine(file, key, &e);
     close(file);
     if (!verdict.fault) {
-        report(to, "%s/%s: found, %zu bytes", place->path, name, e.size);
+        report(to, "%s/%s: found, %zu bytes", store->path, name, e.size);
         *out_entry = e;
         return true;
     }
-    bool is_removed = verdict.is_damaged && place->is_own;
+    bool is_removed = verdict.is_damaged && store->is_own;
     if (is_removed)
-        unlinkat(place->directory, name, 0);
-    report(to, "%s/%s: refused%s, %s", place->path, name, is_removed ? " and removed" : "",
+        unlinkat(store->directory, name, 0);
+    report(to, "%s/%s: refused%s, %s", store->path, name, is_removed ? " and removed" : "",
            verdict.fault);
     return false;
 }
@@ -333,7 +333,7 @@ bool rt_cache_find(struct rt_cache *cache, struct hash128 key, struct rt_cache_e
     if (to)
         rt_text_add(to, "%s", cache->reason);
     for (size_t i = 0; i < cache->count; i++)
-        if (find_in(&cache->places[i], name, key, out_entry, to))
+        if (find_in(&cache->stores[i], name, key, out_entry, to))
             return true;
     return false;
 }
@@ -422,7 +422,7 @@ static int oldest_first(const void *a, const void *b)
 static void evict(struct rt_cache *cache, const char *keep)
 {
     struct listing list = {0};
-    int directory = cache->places[0].directory;
+    int directory = cache->stores[0].directory;
     list_entries(directory, &list);
     if (list.total > cache->limit) {
         qsort(list.files, list.count, sizeof *list.files, oldest_first);
@@ -473,7 +473,7 @@ void rt_cache_store(struct rt_cache *cache, struct hash128 key, const void *byte
         report(to, "not kept: %zu bytes, and JOT_CACHE_BYTES is %" PRIu64, size, cache->limit);
         return;
     }
-    const struct place *place = &cache->places[0];
+    const struct store *store = &cache->stores[0];
     char name[NAME_BYTES], unfinished[NAME_BYTES];
     name_of(key, name);
     snprintf(unfinished, sizeof unfinished, "%lx-%x" UNFINISHED, (long)getpid(),
@@ -485,12 +485,12 @@ void rt_cache_store(struct rt_cache *cache, struct hash128 key, const void *byte
                             .size = size,
                             .checksum = hash_bytes(FORMAT, bytes, size)};
     memcpy(header.magic, magic, sizeof magic);
-    const char *fault = write_entry(place->directory, unfinished, name, &header, bytes);
+    const char *fault = write_entry(store->directory, unfinished, name, &header, bytes);
     if (fault) {
-        report(to, "%s/%s: not kept, %s", place->path, name, fault);
+        report(to, "%s/%s: not kept, %s", store->path, name, fault);
         return;
     }
-    report(to, "%s/%s: kept, %zu bytes", place->path, name, size);
+    report(to, "%s/%s: kept, %zu bytes", store->path, name, size);
     pthread_mutex_lock(&cache->lock);
     cache->total += size + HEADER_BYTES;
     if (!cache->is_measured || cache->total > cache->limit)

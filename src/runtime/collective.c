@@ -39,14 +39,14 @@ static void write_part(const struct job *j, const struct rt_blocks *b, uint64_t 
 {
     size_t n = (size_t)j->c->size;
     uint64_t each = j->c->kind == COLLECTIVE_ALL_TO_ALL ? j->to_bytes / n : j->from_bytes;
-    for (size_t place = 0; place < n; place++) {
-        char *to = b->to[place];
+    for (size_t position = 0; position < n; position++) {
+        char *to = b->to[position];
         switch (j->c->kind) {
         case COLLECTIVE_ALL_REDUCE: // all at once
             combine(j, b, begin, end, 0, n, b->to);
             return;
         case COLLECTIVE_REDUCE_SCATTER:
-            combine(j, b, begin, end, place * j->to_bytes, 1, &b->to[place]);
+            combine(j, b, begin, end, position * j->to_bytes, 1, &b->to[position]);
             break;
         case COLLECTIVE_ALL_GATHER:
         case COLLECTIVE_ALL_TO_ALL:
@@ -54,15 +54,15 @@ static void write_part(const struct job *j, const struct rt_blocks *b, uint64_t 
                 size_t source = (size_t)(at / each);
                 next = least((source + 1) * each, end);
                 uint64_t from = at - source * each +
-                                (j->c->kind == COLLECTIVE_ALL_TO_ALL ? place * each : 0);
+                                (j->c->kind == COLLECTIVE_ALL_TO_ALL ? position * each : 0);
                 memcpy(to + at, (const char *)b->from[source] + from, next - at);
             }
             break;
         case COLLECTIVE_PERMUTE:
-            if (j->c->sources[place] < 0)
+            if (j->c->sources[position] < 0)
                 memset(to + begin, 0, end - begin);
             else
-                memcpy(to + begin, (const char *)b->from[j->c->sources[place]] + begin,
+                memcpy(to + begin, (const char *)b->from[j->c->sources[position]] + begin,
                        end - begin);
             break;
         case COLLECTIVE_KIND_COUNT:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Collectives over blocks of memory that the host reads and writes (base/collective.h).
 //
-// What is combined is combined in the order of the places, so the bits are the same whatever threads
+// What is combined is combined in the order of the positions, so the bits are the same whatever threads
 // there are.
 #ifndef RUNTIME_COLLECTIVE_H
 #define RUNTIME_COLLECTIVE_H
@@ -10,7 +10,7 @@
 
 #include <stddef.h>
 
-// The blocks of one group, by place.
+// The blocks of one group, by position.
 struct rt_blocks {
     void *const *to;
     const void *const *from;

@@ -98,7 +98,7 @@ struct rt_device_type {
     // Whether the routine conv with these params is better than a product of matrices.  May be NULL: of
     // none.
     bool (*takes_convolution)(jot_device *device, const int64_t *params, uint32_t count);
-    // What devices of the type do together (collective.h), by group and place; the blocks are theirs.
+    // What devices of the type do together (collective.h), by group and position; the blocks are theirs.
     // JOT_ERR_LIBRARY leaves the blocks as they were: the host does it then, on copies.  NULL: the
     // host does all.
     jot_status (*collective)(jot_device *const *devices, const struct collective *c,

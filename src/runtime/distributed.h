@@ -84,7 +84,7 @@ jot_status rt_distributed_all_reduce(const struct rt_group *g, const char *what,
                                      const struct rt_combine *combine, const void *const *from,
                                      void *const *to);
 
-// What a step of a program says (base/collective.h), for members in the order of their places.
+// What a step of a program says (base/collective.h), for members in the order of their positions.
 jot_status rt_distributed_run(const struct rt_group *g, const char *what,
                               const struct collective *c, size_t to_bytes, size_t from_bytes,
                               const void *const *from, void *const *to);

@@ -119,14 +119,14 @@ __attribute__((noinline)) void rt_frames_check(void)
 
 struct walk {
     const struct rt_frame *frame;
-    const void *inner; // a place in the function that was seen last
+    const void *inner; // an address in the function that was seen last
     bool is_past, is_found;
 };
 
-static bool is_of(const struct rt_frame *f, const void *place)
+static bool is_of(const struct rt_frame *f, const void *address)
 {
-    return place && _Unwind_FindEnclosingFunction((void *)(uintptr_t)place) ==
-                        _Unwind_FindEnclosingFunction((void *)(uintptr_t)f->code);
+    return address && _Unwind_FindEnclosingFunction((void *)(uintptr_t)address) ==
+                          _Unwind_FindEnclosingFunction((void *)(uintptr_t)f->code);
 }
 
 // The functions from the innermost one, each with the lower end of its part of the stack.
@@ -134,13 +134,13 @@ static _Unwind_Reason_Code see(struct _Unwind_Context *context, void *ctx)
 {
     struct walk *w = ctx;
     const char *low = (const char *)(uintptr_t)_Unwind_GetCFA(context);
-    const void *place = (const void *)(uintptr_t)_Unwind_GetIP(context);
+    const void *address = (const void *)(uintptr_t)_Unwind_GetIP(context);
     if (low > (const char *)w->frame->mark) {
         w->is_past = true;
         w->is_found = is_of(w->frame, w->inner);
         return _URC_END_OF_STACK;
     }
-    w->inner = place;
+    w->inner = address;
     return _URC_NO_REASON;
 }
 

@@ -36,7 +36,7 @@ struct rt_frame {
     struct rt_frame *below;
     const struct rt_mark *mark; // NULL: the frame stays until it is closed
     uint64_t cookie;
-    const void *code;          // a place in the function that has the mark
+    const void *code;          // an address in the function that has the mark
     struct arena_guard *guard; // the innermost one of the user's code
     rt_abandon *abandon;       // releases what the frame owns, itself included
     bool is_open;

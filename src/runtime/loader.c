@@ -354,7 +354,7 @@ static jot_status relocate(const struct object *o, size_t target_offset, const E
     if (type == R_X86_64_NONE)
         return JOT_OK;
     size_t i = ELF64_R_SYM(r->r_info);
-    char *place = o->image + target_offset + r->r_offset;
+    char *site = o->image + target_offset + r->r_offset;
     uint64_t value;
     if (needs_slot(type)) {
         value = (uint64_t)(uintptr_t)(o->image + o->slots[i]);
@@ -366,14 +366,14 @@ static jot_status relocate(const struct object *o, size_t target_offset, const E
     }
     value += (uint64_t)r->r_addend;
     if (type == R_X86_64_64) {
-        memcpy(place, &value, 8);
+        memcpy(site, &value, 8);
         return JOT_OK;
     }
-    int64_t distance = (int64_t)(value - (uint64_t)(uintptr_t)place);
+    int64_t distance = (int64_t)(value - (uint64_t)(uintptr_t)site);
     int32_t near = (int32_t)distance;
     if (near != distance)
         return damaged("a relative reference does not reach");
-    memcpy(place, &near, 4);
+    memcpy(site, &near, 4);
     return JOT_OK;
 }
 
@@ -484,7 +484,7 @@ static jot_status map_image(struct object *o)
 }
 
 // Its memory, with nothing in it, and where its symbols are.
-static jot_status place(struct object *o, struct rt_code *code, struct image *image)
+static jot_status map_object(struct object *o, struct rt_code *code, struct image *image)
 {
     JOT_TRY(read_sections(o));
     JOT_TRY(check_symbols(o));
@@ -535,7 +535,7 @@ static jot_status load(struct object *objects, size_t count, struct rt_code *cod
         return status_out_of_memory();
     code->image_count = count;
     for (size_t i = 0; i < count; i++)
-        JOT_TRY(place(&objects[i], code, &code->images[i]));
+        JOT_TRY(map_object(&objects[i], code, &code->images[i]));
     if (code->symbol_count)
         qsort(code->symbols, code->symbol_count, sizeof *code->symbols, by_name);
     for (size_t i = 0; i < count; i++)

@@ -454,15 +454,15 @@ jot_status rt_spec_check(const char *who, const jot_mesh *mesh, const struct rt_
 void rt_spec_piece(const jot_mesh *mesh, const struct rt_spec *spec, int rank,
                    const int64_t *dims, size_t i, int64_t *out_start, int64_t *out_dims)
 {
-    int64_t place[RT_MESH_RANK];
+    int64_t at[RT_MESH_RANK];
     for (uint32_t axis = mesh->rank; axis-- > 0; i /= (size_t)mesh->dims[axis])
-        place[axis] = (int64_t)(i % (size_t)mesh->dims[axis]);
+        at[axis] = (int64_t)(i % (size_t)mesh->dims[axis]);
     for (int dim = 0; dim < rank; dim++) {
         uint32_t axes[RT_MESH_RANK];
         int n = axes_of(mesh, spec, dim, axes);
         int64_t which = 0;
         for (int k = 0; k < n; k++)
-            which = which * mesh->dims[axes[k]] + place[axes[k]];
+            which = which * mesh->dims[axes[k]] + at[axes[k]];
         out_dims[dim] = dims[dim] / splits_of(mesh, spec, dim);
         out_start[dim] = which * out_dims[dim];
     }

@@ -15,7 +15,7 @@ struct jot_mesh {
     uint32_t rank, count;
     int64_t dims[RT_MESH_RANK];
     char names[RT_MESH_RANK][RT_MESH_NAME];
-    _Atomic(jot_array *) places; // rt_mesh_places
+    _Atomic(jot_array *) coordinates; // rt_mesh_coordinates
     jot_device *devices[];
 };
 
@@ -26,7 +26,7 @@ bool rt_mesh_is_across(const jot_mesh *mesh);
 // Whether devices along the axis are of several processes.
 bool rt_mesh_is_far_along(const jot_mesh *mesh, int axis);
 
-// How an array is split: for each axis of the mesh the dimension that it splits, or -1, and its place among
+// How an array is split: for each axis of the mesh the dimension that it splits, or -1, and its position among
 // the axes that split the same one, the slowest first.
 struct rt_spec {
     int8_t dim[RT_MESH_RANK], order[RT_MESH_RANK];
@@ -48,7 +48,7 @@ void rt_spec_piece(const jot_mesh *mesh, const struct rt_spec *spec, int rank,
 
 // An array in pieces that says on each device where it is in the mesh: i32[rank] each, kept with the mesh;
 // borrowed.  NULL with a message.
-jot_array *rt_mesh_places(jot_mesh *mesh);
+jot_array *rt_mesh_coordinates(jot_mesh *mesh);
 
 // ---- arrays in pieces ----
 

@@ -582,13 +582,13 @@ jot_status jot_array_shard_start(const jot_array *a, size_t i, int64_t *start)
     return JOT_OK;
 }
 
-jot_array *rt_mesh_places(jot_mesh *mesh)
+jot_array *rt_mesh_coordinates(jot_mesh *mesh)
 {
-    jot_array *places = atomic_load_explicit(&mesh->places, memory_order_acquire),
+    jot_array *coordinates = atomic_load_explicit(&mesh->coordinates, memory_order_acquire),
               *other = NULL;
     struct rt_spec spec;
-    if (places)
-        return places;
+    if (coordinates)
+        return coordinates;
     for (uint32_t i = 0; i < RT_MESH_RANK; i++)
         spec.dim[i] = i < mesh->rank ? 0 : -1, spec.order[i] = (int8_t)i;
     jot_array *all =
@@ -601,10 +601,10 @@ jot_array *rt_mesh_places(jot_mesh *mesh)
             ((int32_t *)all->data)[i * mesh->rank + axis] =
                 (int32_t)(rest % (uint32_t)mesh->dims[axis]);
     }
-    places = rt_array_split_as(all, mesh, &spec);
+    coordinates = rt_array_split_as(all, mesh, &spec);
     jot_array_release(all);
-    if (!places || atomic_compare_exchange_strong(&mesh->places, &other, places))
-        return places;
-    jot_array_release(places);
+    if (!coordinates || atomic_compare_exchange_strong(&mesh->coordinates, &other, coordinates))
+        return coordinates;
+    jot_array_release(coordinates);
     return other;
 }

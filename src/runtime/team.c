@@ -39,10 +39,10 @@ static jot_status find_groups(const struct rt_team *t, uint32_t step)
         return status_out_of_memory();
     uint32_t n = 0;
     for (uint32_t d = 0; d < t->count; d++)
-        if (collective_place(c, p->mesh_rank, p->params, d) == 0)
-            for (int64_t place = 0; place < c->size; place++)
+        if (collective_position(c, p->mesh_rank, p->params, d) == 0)
+            for (int64_t position = 0; position < c->size; position++)
                 g->members[n++] =
-                    (uint32_t)collective_member(c, p->mesh_rank, p->params, d, place);
+                    (uint32_t)collective_member(c, p->mesh_rank, p->params, d, position);
     for (uint32_t i = 0; i < n; i++)
         g->processes[i] = rt_distributed_process_of(t->devices[g->members[i]]);
     return JOT_OK;

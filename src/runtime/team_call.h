@@ -15,7 +15,7 @@
 
 #define MESSAGE_BYTES 1024
 
-// A collective of the plan, and its groups one after the other: devices by place.
+// A collective of the plan, and its groups one after the other: devices by position.
 struct team_collective {
     struct collective c;
     uint32_t *members;
@@ -36,7 +36,7 @@ struct team_call {
     const struct rt_segment **stepwise; // segments with collectives that are not run whole
     uint32_t *running;                  // devices that have something to do before a collective
     uint32_t n_running;
-    void **to; // of a collective: by group and place
+    void **to; // of a collective: by group and position
     const void **from;
     jot_device **devices;
     struct rt_blocks *blocks;

@@ -83,7 +83,7 @@ static jot_status do_here(const struct team_call *c, const struct team_collectiv
     return status;
 }
 
-// Of a group that is in several processes.  Its blocks are by place, those elsewhere NULL.
+// Of a group that is in several processes.  Its blocks are by position, those elsewhere NULL.
 static jot_status do_across(const struct team_call *c, const struct team_collective *g,
                             const struct rt_group *group, const char *what)
 {

@@ -271,7 +271,7 @@ void schedule_fission(struct nest_program *p, const struct schedule_options *opt
 void schedule_forward_copies(struct schedule *s, uint32_t first, uint32_t first_memory);
 // Has kernels of elements put what is copied of them, where others read it too.
 void schedule_put_copies(struct nest_program *p, struct arena *scratch);
-// What takes the places of memories first, first + 1, ...: 1 more than its number, or 0.
+// What stands for memories first, first + 1, ...: 1 more than its number, or 0.
 struct schedule_renaming {
     uint32_t first, count, *by;
 };

@@ -38,7 +38,7 @@ struct scope_history {
     VEC(struct need) to_visit;
     VEC(struct carried_value) carried;
     VEC(ir_id) expected;
-    VEC(uint32_t) arrays; // carried ones, as places in the hidden parameters
+    VEC(uint32_t) arrays; // carried ones, as indices of hidden parameters
     size_t bytes;         // of these
 };
 
@@ -292,7 +292,7 @@ void carried_claim(struct trace *t, struct trace_hidden *h)
     h->is_carried = false;
 }
 
-// The place in arrays of the one that has not been used for the longest time, and not by this
+// The index in arrays of the one that has not been used for the longest time, and not by this
 // evaluation; drops those that are claimed.
 static uint32_t oldest(struct trace *t)
 {

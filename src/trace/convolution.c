@@ -36,10 +36,10 @@ static bool read_letters(const struct convolution *c, const char *which, const c
     for (int i = 0; i < rank; i++)
         out[i] = -1;
     for (int i = 0; i < n; i++) {
-        const char *place = strchr(spatial, letters[i]);
+        const char *found = strchr(spatial, letters[i]);
         int to = letters[i] == first    ? 0
                  : letters[i] == second ? 1
-                 : place                ? 2 + (int)(place - spatial)
+                 : found                ? 2 + (int)(found - spatial)
                                         : -1;
         if (to < 0 || out[to] >= 0) {
             *error = trace_fail(c->name, JOT_ERR_ARGUMENT,
@@ -189,8 +189,8 @@ static bool open_convolution(const char *name, jot_value x, jot_value w,
 // ---------------------------------------------------------------------------------------
 // The op
 
-// Low, high and places of the windows that the padding says; false with an error.
-static bool place_windows(struct convolution *c, jot_value *error)
+// Low, high and number of the windows that the padding says; false with an error.
+static bool choose_windows(struct convolution *c, jot_value *error)
 {
     for (int i = 0; i < c->n_spatial; i++) {
         int axis = (int)c->x_axes[2 + i];
@@ -207,8 +207,8 @@ static bool place_windows(struct convolution *c, jot_value *error)
                            "jot_conv_transpose");
             return false;
         }
-        if (!trace_window_place(c->name, c->v[0], axis, dims_of(c, 0)[axis], c->padding,
-                                c->is_padded, &w, error))
+        if (!trace_window_choose(c->name, c->v[0], axis, dims_of(c, 0)[axis], c->padding,
+                                 c->is_padded, &w, error))
             return false;
         c->low[i] = w.low;
         c->high[i] = w.high;
@@ -241,8 +241,8 @@ static ir_id groups_moved(ir_id x, int from, int to, int64_t groups)
 
 // Axis `to` of what the op has, by axis of what the caller has: the first, the features of either kind,
 // and the spatial ones.
-static void place_axes(const struct convolution *c, const int64_t *of, int first, int features,
-                       int spatial, int64_t *axes)
+static void put_axes(const struct convolution *c, const int64_t *of, int first, int features,
+                     int spatial, int64_t *axes)
 {
     axes[first] = of[0];
     axes[features] = of[1];
@@ -256,8 +256,8 @@ static ir_id ordered(const struct convolution *c, const struct ir_conv *conv, ir
 {
     int64_t axes[IR_MAX_RANK];
     int features = ir_conv_features(conv, CONV_X);
-    place_axes(c, of, is_swapped ? features : 0, is_swapped ? 0 : features,
-               ir_conv_spatial(conv, CONV_X), axes);
+    put_axes(c, of, is_swapped ? features : 0, is_swapped ? 0 : features,
+             ir_conv_spatial(conv, CONV_X), axes);
     return ir_transpose(trace_builder(), x, axes);
 }
 
@@ -267,8 +267,8 @@ static ir_id ordered_w(const struct convolution *c, const struct ir_conv *conv, 
 {
     int64_t axes[IR_MAX_RANK];
     int out = ir_conv_features(conv, CONV_W), in = ir_conv_in(conv);
-    place_axes(c, c->w_axes, is_swapped ? in : out, is_swapped ? out : in,
-               ir_conv_spatial(conv, CONV_W), axes);
+    put_axes(c, c->w_axes, is_swapped ? in : out, is_swapped ? out : in,
+             ir_conv_spatial(conv, CONV_W), axes);
     return ir_transpose(trace_builder(), w, axes);
 }
 
@@ -276,10 +276,10 @@ static ir_id ordered_w(const struct convolution *c, const struct ir_conv *conv, 
 static ir_id ordered_back(const struct convolution *c, ir_id y, int first, int features,
                           int spatial)
 {
-    int64_t axes[IR_MAX_RANK], place[IR_MAX_RANK];
-    place_axes(c, c->out_axes, first, features, spatial, place);
+    int64_t axes[IR_MAX_RANK], to[IR_MAX_RANK];
+    put_axes(c, c->out_axes, first, features, spatial, to);
     for (int i = 0; i < c->n_spatial + 2; i++)
-        axes[place[i]] = i;
+        axes[to[i]] = i;
     return ir_transpose(trace_builder(), y, axes);
 }
 
@@ -294,7 +294,7 @@ static struct spatial_extents extents_along(const struct convolution *c,
                                             const struct ir_conv *conv, int i)
 {
     int64_t x = dims_of(c, 0)[c->x_axes[2 + i]], w = dims_of(c, 1)[c->w_axes[2 + i]];
-    return (struct spatial_extents){x, w, ir_conv_window(conv, i, x, w).places};
+    return (struct spatial_extents){x, w, ir_conv_window(conv, i, x, w).count};
 }
 
 static bool has_elements(const struct convolution *c, const struct ir_conv *conv)
@@ -308,18 +308,18 @@ static bool has_elements(const struct convolution *c, const struct ir_conv *conv
     return c->n_spatial > 0;
 }
 
-// Whether it sums over the batch and the places of another convolution's y, as is to be seen from the
-// order of axes and a kernel of more elements than the result has places.
+// Whether it sums over the batch and the positions of another convolution's y, as is to be seen from the
+// order of axes and a kernel of more elements than the result has positions.
 static bool is_in_w(const struct convolution *c, const struct ir_conv *conv)
 {
-    double kernel = 1, places = 1;
+    double kernel = 1, positions = 1;
     for (int i = 0; i < c->n_spatial; i++) {
         kernel *= (double)extents_along(c, conv, i).w;
-        places *= (double)extents_along(c, conv, i).y;
+        positions *= (double)extents_along(c, conv, i).y;
         if (c->lhs_dilation[i] != 1)
             return false;
     }
-    return c->feature_groups == 1 && c->x_axes[1] == 0 && kernel > places &&
+    return c->feature_groups == 1 && c->x_axes[1] == 0 && kernel > positions &&
            (c->x_axes[0] == c->n_spatial + 1 || c->x_axes[0] == 1);
 }
 
@@ -405,7 +405,7 @@ static jot_value convolve(struct convolution *c, const struct trace_promoted *p)
     for (int i = 0; i < 2; i++)
         if (!trace_fits(c->name, c->v[i], p->dtype, &error))
             return error;
-    if (!place_windows(c, &error))
+    if (!choose_windows(c, &error))
         return error;
     ir_id x = trace_operand(c->v[0], p->dtype), w = trace_operand(c->v[1], p->dtype), y;
     bool has_derivative = dtype_is_inexact(p->dtype) && has_elements(c, &conv);
@@ -581,11 +581,11 @@ static jot_value patches(jot_value x, const int64_t *filter, const jot_conv_opti
                                        .high = c.high[k],
                                        .base = c.lhs_dilation[k],
                                        .dilation = c.rhs_dilation[k]};
-        if (!trace_window_place(c.name, c.v[0], axis, dims_of(&c, 0)[axis], c.padding,
-                                c.is_padded, &w[i], &error))
+        if (!trace_window_choose(c.name, c.v[0], axis, dims_of(&c, 0)[axis], c.padding,
+                                 c.is_padded, &w[i], &error))
             return error;
         dims[1] *= sizes[k];
-        dims[i] = w[i].places;
+        dims[i] = w[i].count;
     }
     ir_id y = ir_windows(b, ir_transpose(b, trace_kept(c.v[0]), axes), IR_NONE, w, 2);
     return trace_like(c.name, c.v[0],

@@ -90,11 +90,11 @@ jot_value jot_trace(jot_value x, int64_t k)
     TRACE_RETURN(jot_sum_axes(diagonal("jot_trace", x, k, 0, 1), last));
 }
 
-// column - row of the n by m places: the number of the diagonal.
+// column - row of the n by m elements: the number of the diagonal.
 static jot_value diagonal_number(int64_t n, int64_t m)
 {
     const int64_t column[] = {n, 1, JOT_END};
-    jot_dtype d = trace_place_dtype(n > m ? n : m);
+    jot_dtype d = trace_index_dtype(n > m ? n : m);
     return jot_sub(jot_arange(d, m), jot_reshape_dims(jot_arange(d, n), column));
 }
 
@@ -183,7 +183,7 @@ static int64_t clip(int64_t x, int64_t low, int64_t high)
     return x < low ? low : x > high ? high : x;
 }
 
-// The places of an n by m matrix up to the k-th diagonal: r + k + 1 in row r, but 0 to m.
+// The elements of an n by m matrix up to the k-th diagonal: r + k + 1 in row r, but 0 to m.
 static int64_t count_lower(int64_t n, int64_t m, int64_t k)
 {
     int64_t some = clip(-k, 0, n), all = clip(m - k - 1, some, n), rows = all - some;
@@ -199,11 +199,11 @@ static jot_value triangle(const char *name, int64_t n, int64_t k, int64_t m, boo
         return error;
     if (n > INT32_MAX || m > INT32_MAX || n * m > INT32_MAX)
         return trace_fail(name, JOT_ERR_ARGUMENT,
-                          "%lld by %lld places: it takes at most %d, which i32 counts",
+                          "%lld by %lld elements: it takes at most %d, which i32 counts",
                           (long long)n, (long long)m, INT32_MAX);
     k = clip(k, -n - 1, m + 1);
     int64_t count = is_upper ? n * m - count_lower(n, m, k - 1) : count_lower(n, m, k);
-    const int64_t places[] = {count, JOT_END}, none[] = {2, 0, JOT_END};
+    const int64_t dims[] = {count, JOT_END}, none[] = {2, 0, JOT_END};
     if (count == 0)
         return jot_zeros_dims(JOT_I32, none);
     jot_value width = jot_from_int(m), zero = jot_from_int(0);
@@ -211,8 +211,7 @@ static jot_value triangle(const char *name, int64_t n, int64_t k, int64_t m, boo
         jot_clip(jot_add(jot_arange(JOT_I32, n), jot_from_int(k + !is_upper)), zero, width);
     jot_value size = is_upper ? jot_sub(width, end) : end;
     jot_value next = jot_cumsum_axes(size, NULL);
-    jot_value begins =
-        jot_at_add_axis(jot_zeros_dims(JOT_I32, places), next, jot_from_int(1), 0);
+    jot_value begins = jot_at_add_axis(jot_zeros_dims(JOT_I32, dims), next, jot_from_int(1), 0);
     jot_value row = jot_cumsum_axes(begins, NULL);
     // The last column of a lower row is end - 1, that of an upper one m - 1.
     jot_value behind = jot_sub(jot_arange(JOT_I32, count), jot_take_values(next, row, 0));

@@ -60,15 +60,15 @@ jot_value trace_complex_extremum(const char *name, bool is_max, jot_value x, con
 jot_value trace_complex_running(enum ir_op op, const char *name, jot_value x, int axis);
 // A logarithm with its imaginary part between -pi and pi.
 jot_value trace_within_pi(jot_value x);
-// Of the numbers of n places.
-static inline jot_dtype trace_place_dtype(int64_t n)
+// Of the indices of n elements.
+static inline jot_dtype trace_index_dtype(int64_t n)
 {
     return n > INT32_MAX ? JOT_I64 : JOT_I32;
 }
 // One axis of x, normalised; false with an error.
 bool trace_axis(const char *name, jot_value x, int axis, int64_t *out_axis,
                 jot_value *out_error);
-// A place along an axis of x, counted from the start; false with an error when it is outside.
+// An index along an axis of x, counted from the start; false with an error when it is outside.
 bool trace_index(const char *name, jot_value x, int64_t axis, int64_t index, int64_t *out,
                  jot_value *out_error);
 // Reads sizes that end with JOT_END, each at least `least`.

@@ -46,7 +46,7 @@ static void add_effects(struct evaluation *e)
     e->n_effects = e->outs.count - e->n_asked;
 }
 
-// What is evaluated is an array from then on, and keeps its place in the graph, for derivatives.
+// What is evaluated is an array from then on, and stays in the graph, for derivatives.
 static void add_hidden(struct evaluation *e)
 {
     struct trace *t = e->t;

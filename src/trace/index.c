@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parts of values at places known while tracing, and values put together.
+// Parts of values at indices known while tracing, and values put together.
 #include "trace/emit.h"
 
 // A slice along one axis, the others whole.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parts of values at places that are values, and values with such parts changed.
+// Parts of values at indices that are values, and values with such parts changed.
 #include "ir/indexing.h"
 #include "trace/emit.h"
 
@@ -13,8 +13,8 @@ static const int64_t *dims_of(ir_id v)
 static int rank_of(ir_id v) { return ir_type_in(trace_builder(), v).rank; }
 
 // Integers as the graph has them: at least 32 bits, and 64 where the axes are long.
-static bool read_places(const char *name, jot_value v, int64_t extent, ir_id *out,
-                        jot_value *out_error)
+static bool read_indices(const char *name, jot_value v, int64_t extent, ir_id *out,
+                         jot_value *out_error)
 {
     struct ir_type t = trace_type(v);
     jot_dtype d = ir_dtype(t);
@@ -33,15 +33,15 @@ static bool read_places(const char *name, jot_value v, int64_t extent, ir_id *ou
     return *out != IR_NONE;
 }
 
-// Places counted from the end counted from the start.
-static ir_id from_start(ir_id places, int64_t extent)
+// Indices counted from the end counted from the start.
+static ir_id from_start(ir_id indices, int64_t extent)
 {
     struct ir_builder *b = trace_builder();
-    if (places == IR_NONE || !dtype_is_signed(ir_dtype(ir_type_in(b, places))))
-        return places;
-    jot_dtype d = ir_dtype(ir_type_in(b, places));
-    ir_id moved = ir_add(b, places, ir_scalar_int(b, d, extent));
-    return ir_select(b, ir_lt(b, places, ir_scalar_int(b, d, 0)), moved, places);
+    if (indices == IR_NONE || !dtype_is_signed(ir_dtype(ir_type_in(b, indices))))
+        return indices;
+    jot_dtype d = ir_dtype(ir_type_in(b, indices));
+    ir_id moved = ir_add(b, indices, ir_scalar_int(b, d, extent));
+    return ir_select(b, ir_lt(b, indices, ir_scalar_int(b, d, 0)), moved, indices);
 }
 
 static const enum ir_index_mode modes[] = {[JOT_INDEX_CLIP] = IR_MODE_CLIP,
@@ -84,33 +84,33 @@ static bool is_kind(const char *name, enum jot_scatter_kind kind, jot_value *out
     return false;
 }
 
-// Places that the mode has moved, and what is left for the gather or scatter to do with the others.
-static ir_id moved_by_mode(ir_id places, int64_t extent, enum jot_index_mode mode,
+// Indices that the mode has moved, and what is left for the gather or scatter to do with the others.
+static ir_id moved_by_mode(ir_id indices, int64_t extent, enum jot_index_mode mode,
                            enum ir_index_mode *out_mode)
 {
     *out_mode = modes[mode];
-    if (mode == JOT_INDEX_WRAP && places != IR_NONE && extent) {
+    if (mode == JOT_INDEX_WRAP && indices != IR_NONE && extent) {
         struct ir_builder *b = trace_builder();
-        jot_dtype d = ir_dtype(ir_type_in(b, places));
-        places = ir_rem(b, places, ir_scalar_int(b, d, extent));
+        jot_dtype d = ir_dtype(ir_type_in(b, indices));
+        indices = ir_rem(b, indices, ir_scalar_int(b, d, extent));
     }
-    return from_start(places, extent);
+    return from_start(indices, extent);
 }
 
-// One more axis, of extent 1, for the place of one window.
-static ir_id with_last_axis(ir_id places)
+// One more axis, of extent 1, for the index of one window.
+static ir_id with_last_axis(ir_id indices)
 {
     int64_t dims[IR_MAX_RANK + 1];
-    if (places == IR_NONE)
+    if (indices == IR_NONE)
         return IR_NONE;
-    int rank = rank_of(places);
+    int rank = rank_of(indices);
     for (int i = 0; i < rank; i++)
-        dims[i] = dims_of(places)[i];
+        dims[i] = dims_of(indices)[i];
     dims[rank] = 1;
-    return ir_reshape(trace_builder(), places, rank + 1, dims);
+    return ir_reshape(trace_builder(), indices, rank + 1, dims);
 }
 
-// Whole rows of x along an axis, by an array of places: the axis becomes those of the array.
+// Whole rows of x along an axis, by an array of indices: the axis becomes those of the array.
 struct rows {
     struct ir_gather g;
     int64_t offset[IR_MAX_RANK], sizes[IR_MAX_RANK], axis;
@@ -136,9 +136,9 @@ static void find_rows(struct rows *r, ir_id x, int64_t axis, int index_rank)
 
 // ---- Taking
 
-// x, its axis and the places along it, and room for a result of the rank.
+// x, its axis and the indices along it, and room for a result of the rank.
 static bool read_rows(const char *name, jot_value x, jot_value index, int axis,
-                      enum jot_index_mode mode, struct rows *r, ir_id *out_places,
+                      enum jot_index_mode mode, struct rows *r, ir_id *out_indices,
                       jot_value *out_error)
 {
     int64_t at;
@@ -147,9 +147,9 @@ static bool read_rows(const char *name, jot_value x, jot_value index, int axis,
         return false;
     ir_id id = trace_kept(x);
     int64_t extent = dims_of(id)[at];
-    if (!read_places(name, index, extent, out_places, out_error))
+    if (!read_indices(name, index, extent, out_indices, out_error))
         return false;
-    int index_rank = rank_of(*out_places), rank = rank_of(id) - 1 + index_rank;
+    int index_rank = rank_of(*out_indices), rank = rank_of(id) - 1 + index_rank;
     if (rank > IR_MAX_RANK || index_rank == IR_MAX_RANK) {
         *out_error = trace_fail(name, JOT_ERR_SHAPE, "a result of %d axes: at most %d", rank,
                                 IR_MAX_RANK);
@@ -157,24 +157,24 @@ static bool read_rows(const char *name, jot_value x, jot_value index, int axis,
     }
     if (extent == 0 && ir_count(trace_builder()->module, trace_type(index))) {
         *out_error = trace_fail(name, JOT_ERR_ARGUMENT,
-                                "places along axis %lld of %s, which has no elements",
+                                "indices along axis %lld of %s, which has no elements",
                                 (long long)at, trace_type_text(x));
         return false;
     }
     find_rows(r, id, at, index_rank);
-    *out_places = with_last_axis(moved_by_mode(*out_places, extent, mode, &r->g.mode));
+    *out_indices = with_last_axis(moved_by_mode(*out_indices, extent, mode, &r->g.mode));
     return true;
 }
 
-// The type of a result that has no elements because there are no places.
-static ir_id no_rows(ir_id x, const struct rows *r, ir_id places)
+// The type of a result that has no elements because there are no indices.
+static ir_id no_rows(ir_id x, const struct rows *r, ir_id indices)
 {
     int64_t dims[IR_MAX_RANK];
     struct ir_builder *b = trace_builder();
-    int n = rank_of(places) - 1, rank = rank_of(x) - 1 + n;
+    int n = rank_of(indices) - 1, rank = rank_of(x) - 1 + n;
     for (int i = 0; i < rank; i++)
         dims[i] = i < r->axis       ? dims_of(x)[i]
-                  : i < r->axis + n ? dims_of(places)[i - r->axis]
+                  : i < r->axis + n ? dims_of(indices)[i - r->axis]
                                     : dims_of(x)[i - n + 1];
     return ir_zeros(b, ir_type_make(b->module, ir_dtype(ir_type_in(b, x)), rank, dims));
 }
@@ -184,14 +184,14 @@ static jot_value take_values(const char *name, jot_value x, jot_value index, int
 {
     jot_value v[] = {x, index}, error;
     struct rows r;
-    ir_id places;
+    ir_id indices;
     if (!trace_ready(name, 2, v, &error) ||
-        !read_rows(name, v[0], v[1], axis, mode, &r, &places, &error))
+        !read_rows(name, v[0], v[1], axis, mode, &r, &indices, &error))
         return error;
     ir_id id = trace_kept(v[0]);
     if (dims_of(id)[r.axis] == 0)
-        return trace_like(name, v[0], no_rows(id, &r, places));
-    return trace_like(name, v[0], ir_gather(trace_builder(), id, places, &r.g));
+        return trace_like(name, v[0], no_rows(id, &r, indices));
+    return trace_like(name, v[0], ir_gather(trace_builder(), id, indices, &r.g));
 }
 
 // Whether an index that is a C number is inside of x.
@@ -241,18 +241,18 @@ static jot_value take_along_axis(const char *name, jot_value x, jot_value index,
 {
     jot_value v[] = {x, index}, error;
     int64_t at, batch[IR_MAX_RANK], sizes[IR_MAX_RANK];
-    ir_id places;
+    ir_id indices;
     if (!trace_ready(name, 2, v, &error) || !is_mode(name, mode, JOT_INDEX_WRAP, &error) ||
         !trace_axis(name, v[0], axis, &at, &error))
         return error;
     ir_id id = trace_kept(v[0]);
     enum ir_index_mode left;
     int rank = rank_of(id), n = 0;
-    if (!read_places(name, v[1], dims_of(id)[at], &places, &error))
+    if (!read_indices(name, v[1], dims_of(id)[at], &indices, &error))
         return error;
-    bool fits = rank_of(places) == rank;
+    bool fits = rank_of(indices) == rank;
     for (int i = 0; i < rank && fits; i++) {
-        int64_t a = dims_of(id)[i], b = dims_of(places)[i];
+        int64_t a = dims_of(id)[i], b = dims_of(indices)[i];
         fits = i == at || a == b || a == 1 || b == 1;
     }
     if (!fits)
@@ -261,19 +261,19 @@ static jot_value take_along_axis(const char *name, jot_value x, jot_value index,
                           trace_type_text(v[0]), trace_type_text(v[1]), (long long)at);
     if (rank == IR_MAX_RANK)
         return trace_fail(name, JOT_ERR_SHAPE, "%d axes: at most %d", rank, IR_MAX_RANK - 1);
-    if (dims_of(id)[at] == 0 && dims_of(places)[at])
+    if (dims_of(id)[at] == 0 && dims_of(indices)[at])
         return trace_fail(name, JOT_ERR_ARGUMENT,
-                          "places along axis %lld of %s, which has no elements", (long long)at,
+                          "indices along axis %lld of %s, which has no elements", (long long)at,
                           trace_type_text(v[0]));
-    ir_id wide = broadcast_but(id, places, at);
-    places = broadcast_but(moved_by_mode(places, dims_of(id)[at], mode, &left), id, at);
+    ir_id wide = broadcast_but(id, indices, at);
+    indices = broadcast_but(moved_by_mode(indices, dims_of(id)[at], mode, &left), id, at);
     for (int i = 0; i < rank; i++) {
         sizes[i] = 1;
         if (i != at)
             batch[n++] = i;
     }
     if (dims_of(id)[at] == 0)
-        return trace_like(name, v[0], broadcast_but(id, places, at));
+        return trace_like(name, v[0], broadcast_but(id, indices, at));
     struct ir_gather g = {.n_collapsed = 1,
                           .collapsed_dims = &at,
                           .n_batch = n,
@@ -283,7 +283,8 @@ static jot_value take_along_axis(const char *name, jot_value x, jot_value index,
                           .index_map = &at,
                           .sizes = sizes,
                           .mode = left};
-    return trace_like(name, v[0], ir_gather(trace_builder(), wide, with_last_axis(places), &g));
+    return trace_like(name, v[0],
+                      ir_gather(trace_builder(), wide, with_last_axis(indices), &g));
 }
 
 jot_value jot_take_along_axis(jot_value x, jot_value index, int axis)
@@ -309,7 +310,7 @@ static bool read_starts(const char *name, jot_value x, jot_value v, ir_id *start
     int64_t longest = 0;
     for (int i = 0; i < rank; i++)
         longest = dims_of(id)[i] > longest ? dims_of(id)[i] : longest;
-    if (!read_places(name, v, longest, &all, out_error))
+    if (!read_indices(name, v, longest, &all, out_error))
         return false;
     int have = rank_of(all);
     if (have > 1 || (have == 0 ? rank != 1 : dims_of(all)[0] != rank)) {
@@ -388,7 +389,7 @@ jot_value jot_dynamic_update_slice(jot_value x, jot_value y, jot_value starts)
 
 // ---- Updates
 
-// y broadcast to the shape of the rows of x at the places.
+// y broadcast to the shape of the rows of x at the indices.
 static bool spread(const char *name, jot_value y, ir_id rows, ir_id *id, jot_value *out_error)
 {
     int64_t axes[IR_MAX_RANK];
@@ -401,7 +402,7 @@ static bool spread(const char *name, jot_value y, ir_id rows, ir_id *id, jot_val
     }
     if (!fits) {
         *out_error = trace_fail(
-            name, JOT_ERR_SHAPE, "%s does not broadcast to %s, the shape of the places",
+            name, JOT_ERR_SHAPE, "%s does not broadcast to %s, the shape of the indices",
             trace_type_text(y), ir_type_text(b->module, ir_type_in(b, rows)));
         return false;
     }
@@ -414,18 +415,18 @@ static jot_value at_update(const char *name, enum jot_scatter_kind kind, jot_val
 {
     jot_value v[] = {x, index, y}, error;
     struct rows r;
-    ir_id places, values;
+    ir_id indices, values;
     if (!trace_ready(name, 3, v, &error) || !is_kind(name, kind, &error) ||
-        !read_rows(name, v[0], v[1], axis, mode, &r, &places, &error) ||
+        !read_rows(name, v[0], v[1], axis, mode, &r, &indices, &error) ||
         !read_values(name, v[0], v[2], &values, &error))
         return error;
-    ir_id id = trace_kept(v[0]), rows = no_rows(id, &r, places);
+    ir_id id = trace_kept(v[0]), rows = no_rows(id, &r, indices);
     if (rows == IR_NONE || !spread(name, v[2], rows, &values, &error))
         return rows == IR_NONE ? trace_result(name, rows, false) : error;
     if (r.g.mode == IR_MODE_FILL)
         r.g.mode = IR_MODE_DROP;
     return trace_like(name, v[0],
-                      ir_scatter(trace_builder(), ops[kind], id, places, values, &r.g));
+                      ir_scatter(trace_builder(), ops[kind], id, indices, values, &r.g));
 }
 
 static jot_value at_checked(const char *name, enum jot_scatter_kind kind, jot_value x,
@@ -504,19 +505,19 @@ static jot_value gather(jot_value x, jot_value indices, const struct jot_index_d
     jot_value v[] = {x, indices}, error;
     struct lists l;
     struct ir_gather g;
-    ir_id places;
+    ir_id starts;
     int64_t window[IR_MAX_RANK];
     int rank;
     if (!trace_ready(name, 2, v, &error) || !read_dims(name, dims, &l, &g, &error) ||
         !trace_sizes(name, sizes, 0, &rank, window, &error) ||
-        !read_places(name, v[1], 0, &places, &error))
+        !read_indices(name, v[1], 0, &starts, &error))
         return error;
     ir_id id = trace_kept(v[0]);
     if (rank != rank_of(id))
         return trace_fail(name, JOT_ERR_SHAPE, "%d sizes of a window of %s: it takes %d", rank,
                           trace_type_text(v[0]), rank_of(id));
     g.sizes = window;
-    return trace_like(name, v[0], ir_gather(trace_builder(), id, places, &g));
+    return trace_like(name, v[0], ir_gather(trace_builder(), id, starts, &g));
 }
 
 jot_value jot_gather(jot_value x, jot_value indices, const struct jot_index_dims *dims,
@@ -532,15 +533,15 @@ static jot_value scatter(enum jot_scatter_kind kind, jot_value x, jot_value indi
     jot_value v[] = {x, indices, updates}, error;
     struct lists l;
     struct ir_gather g;
-    ir_id places, values;
+    ir_id starts, values;
     if (!trace_ready(name, 3, v, &error) || !is_kind(name, kind, &error) ||
         !read_dims(name, dims, &l, &g, &error) ||
-        !read_places(name, v[1], 0, &places, &error) ||
+        !read_indices(name, v[1], 0, &starts, &error) ||
         !read_values(name, v[0], v[2], &values, &error))
         return error;
     return trace_like(
         name, v[0],
-        ir_scatter(trace_builder(), ops[kind], trace_kept(v[0]), places, values, &g));
+        ir_scatter(trace_builder(), ops[kind], trace_kept(v[0]), starts, values, &g));
 }
 
 jot_value jot_scatter(enum jot_scatter_kind kind, jot_value x, jot_value indices,

@@ -93,8 +93,9 @@ jot_value jot_arange(jot_dtype dtype, int64_t n)
     TRACE_RETURN(arange("jot_arange", dtype, n));
 }
 
-// The places, where both ends fit the dtype.
-static jot_value places(const char *name, jot_dtype dtype, double start, double stop, int64_t n)
+// The numbers, where both ends fit the dtype.
+static jot_value numbers(const char *name, jot_dtype dtype, double start, double stop,
+                         int64_t n)
 {
     jot_value ends[] = {jot_from_double(trunc(start)), jot_from_double(trunc(stop))}, error;
     if (!trace_ready(name, 2, ends, &error) || !trace_is_dtype(name, dtype, &error) ||
@@ -104,15 +105,15 @@ static jot_value places(const char *name, jot_dtype dtype, double start, double 
     return arange(name, JOT_F64, n);
 }
 
-static jot_value guarded_places(jot_dtype dtype, double start, double stop, int64_t n)
+static jot_value guarded_numbers(jot_dtype dtype, double start, double stop, int64_t n)
 {
-    TRACE_RETURN(places("jot_linspace", dtype, start, stop, n));
+    TRACE_RETURN(numbers("jot_linspace", dtype, start, stop, n));
 }
 
 // start + i step, with the last element exactly stop.
 jot_value jot_linspace(jot_dtype dtype, double start, double stop, int64_t n)
 {
-    jot_value i = guarded_places(dtype, start, stop, n);
+    jot_value i = guarded_numbers(dtype, start, stop, n);
     if (n < 2)
         return jot_convert(jot_add(i, jot_from_double(start)), dtype);
     jot_value step = jot_from_double((stop - start) / (double)(n - 1));
@@ -129,7 +130,7 @@ static jot_value diagonal_number(const char *name, jot_dtype dtype, int64_t n, i
         return error;
     struct ir_builder *b = trace_builder();
     const int64_t column[] = {1, m}, row[] = {n, 1};
-    jot_dtype d = trace_place_dtype(n > m ? n : m);
+    jot_dtype d = trace_index_dtype(n > m ? n : m);
     ir_id c = ir_iota(b, ir_type_make(b->module, d, 2, column), 1);
     ir_id r = ir_iota(b, ir_type_make(b->module, d, 2, row), 0);
     return trace_result(name, ir_sub(b, c, r), false);

@@ -563,7 +563,7 @@ __attribute__((noinline)) static jot_status run_open(struct native_program *p,
         return status_out_of_memory();
     r->n = n;
     jot_array **made = r->owned + p->n_in, **all = r->owned + n;
-    void **places = (void **)(all + p->n_in);
+    void **pointers = (void **)(all + p->n_in);
     jot_status status = JOT_OK;
     for (uint32_t i = 0; status == JOT_OK && i < p->n_in; i++)
         if (is_in_place(p, in[i])) {
@@ -574,7 +574,7 @@ __attribute__((noinline)) static jot_status run_open(struct native_program *p,
         }
     rt_frame_open(&r->frame, &mark, abandon_run);
     if (status == JOT_OK)
-        status = run(p, all, made, (const void **)places, places + p->n_in);
+        status = run(p, all, made, (const void **)pointers, pointers + p->n_in);
     rt_frame_close(&mark);
     for (uint32_t i = 0; status == JOT_OK && i < p->n_out; i++)
         out[i] = made[i];

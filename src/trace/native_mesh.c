@@ -130,13 +130,13 @@ static jot_status set_input(struct mesh_run *r, uint32_t i, jot_array *a)
 static jot_status set_inputs(struct mesh_run *r, jot_array *const *in)
 {
     const struct native_mesh *p = r->p;
-    jot_array *places = rt_mesh_places(p->mesh);
-    if (!places)
+    jot_array *coordinates = rt_mesh_coordinates(p->mesh);
+    if (!coordinates)
         return status_last();
     for (uint32_t i = 0; i < p->n_in; i++)
         JOT_TRY(set_input(r, i, in[i]));
     for (size_t d = 0; d < p->mesh->count; d++)
-        r->inputs[d * (p->n_in + 1) + p->n_in] = rt_array_split(places)->pieces[d]->data;
+        r->inputs[d * (p->n_in + 1) + p->n_in] = rt_array_split(coordinates)->pieces[d]->data;
     return JOT_OK;
 }
 

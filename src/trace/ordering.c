@@ -26,7 +26,7 @@ static ir_id numbers_like(ir_id x)
         return IR_NONE;
     struct ir_type t = ir_type_in(b, x);
     int64_t n = ir_dims(b->module, t)[t.rank - 1];
-    return ir_iota(b, ir_type_with(t, trace_place_dtype(n)), t.rank - 1);
+    return ir_iota(b, ir_type_with(t, trace_index_dtype(n)), t.rank - 1);
 }
 
 static ir_id reversed_if(ir_id x, bool reverse, int64_t axis)
@@ -176,7 +176,7 @@ static jot_value top_k(jot_value x, int64_t k, jot_value *out_indices)
         return trace_fail(name, JOT_ERR_ARGUMENT,
                           "k is %lld: the last axis of %s has %lld elements", (long long)k,
                           trace_type_text(x), (long long)n);
-    ir_id y = ir_top_k(b, trace_kept(x), k, trace_place_dtype(n));
+    ir_id y = ir_top_k(b, trace_kept(x), k, trace_index_dtype(n));
     *out_indices = trace_result(name, y == IR_NONE ? y : y + 1, false);
     return trace_like(name, x, y);
 }
@@ -201,12 +201,12 @@ static bool is_kth(const char *name, jot_value x, int64_t kth, int axis, jot_val
            trace_index(name, x, at, kth, &i, out_error);
 }
 
-static jot_value partition(const char *name, jot_value x, int64_t kth, int axis, bool places)
+static jot_value partition(const char *name, jot_value x, int64_t kth, int axis, bool indices)
 {
     jot_value error;
     if (!is_kth(name, x, kth, axis, &error))
         return error;
-    return places ? argsort(name, x, axis, false) : sort(name, x, axis, false);
+    return indices ? argsort(name, x, axis, false) : sort(name, x, axis, false);
 }
 
 jot_value jot_partition_axis(jot_value x, int64_t kth, int axis)

@@ -249,7 +249,7 @@ static jot_value arg(enum ir_op op, const char *name, jot_value x, const int *ax
     if (extent == 0)
         return trace_fail(name, JOT_ERR_SHAPE, "%s: no elements to choose from",
                           trace_type_text(x));
-    ir_id y = ir_arg(b, op, in, (int)axis, trace_place_dtype(extent));
+    ir_id y = ir_arg(b, op, in, (int)axis, trace_index_dtype(extent));
     if (r.n == 0) {
         r.n = t.rank;
         for (int i = 0; i < t.rank; i++)

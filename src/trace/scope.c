@@ -74,7 +74,7 @@ void jot_scope_close(jot_scope *s)
 // ---------------------------------------------------------------------------------------
 // Evaluation
 
-static jot_status check_place(const char *op)
+static jot_status check_open(const char *op)
 {
     rt_frames_collect();
     if (!trace_top())
@@ -122,7 +122,7 @@ static jot_status check_count(const char *op, size_t n)
 
 static jot_status eval_named(const char *op, size_t n, const jot_value *v, jot_array **out)
 {
-    JOT_TRY(check_place(op));
+    JOT_TRY(check_open(op));
     JOT_TRY(check_count(op, n));
     if (n && (!v || !out))
         return status_fail(JOT_ERR_ARGUMENT, "%s: the list of %s is NULL", op,

@@ -64,7 +64,7 @@ static bool is_word_char(char c)
            c == '_';
 }
 
-// The place in the grid of the axis called so, or -1.
+// The position in the grid of the axis called so, or -1.
 static int find_axis(const struct ir_shard *s, const char *name, size_t length)
 {
     const struct ir_module *m = trace_top()->module;
@@ -261,9 +261,9 @@ static struct ir_split split_along(struct ir_module *m, int rank, int axis)
     return (struct ir_split){n, at};
 }
 
-// The place of a mapped axis in a value that has it.
-static bool place_of(const jot_transform *t, const char *what, int i, int32_t axis, int rank,
-                     int *out)
+// The position of a mapped axis in a value that has it.
+static bool position_of(const jot_transform *t, const char *what, int i, int32_t axis, int rank,
+                        int *out)
 {
     *out = axis < 0 ? axis + rank : axis;
     if (*out >= 0 && *out < rank)
@@ -273,7 +273,7 @@ static bool place_of(const jot_transform *t, const char *what, int i, int32_t ax
                                  -rank, rank - 1));
 }
 
-// x with an axis of size 1 at the place, or without it.
+// x with an axis of size 1 at the position, or without it.
 static ir_id with_one(struct ir_builder *b, ir_id x, int at, bool has)
 {
     int64_t dims[IR_MAX_RANK + 1];
@@ -305,32 +305,32 @@ bool pmap_transform(const jot_function *f, int level, int axis, const int32_t *i
     int n_in = (int)g->n_params, n_own = n_in - traced->n_hidden, n_out = traced->n_out;
     struct ir_builder b = ir_builder_make(m, g->name, IR_BUILD_PLAIN);
     ir_id *x = arena_array(m->arena, ir_id, n_in + 1);
-    int *place = arena_array(m->arena, int, n_in + 1);
+    int *position = arena_array(m->arena, int, n_in + 1);
     s.n_splits = n_in + n_out;
     s.split = arena_array(m->arena, struct ir_split, s.n_splits + 1);
     for (int i = 0; i < n_in; i++) {
         struct ir_type row = ir_type_of(g, (ir_id)i);
         bool is_mapped = i < n_own && in_axes[i] != PASS_NO_AXIS;
-        place[i] = -1;
-        if (is_mapped && !place_of(t, "argument", i, in_axes[i], row.rank + 1, &place[i]))
+        position[i] = -1;
+        if (is_mapped && !position_of(t, "argument", i, in_axes[i], row.rank + 1, &position[i]))
             return false;
-        s.split[i] = split_along(m, row.rank + is_mapped, place[i]);
+        s.split[i] = split_along(m, row.rank + is_mapped, position[i]);
         int64_t dims[IR_MAX_RANK + 1];
         for (int d = 0, next = 0; d < row.rank + is_mapped; d++)
-            dims[d] = d == place[i] ? 1 : ir_dims(m, row)[next++];
+            dims[d] = d == position[i] ? 1 : ir_dims(m, row)[next++];
         struct ir_type piece = ir_type_make(m, ir_dtype(row), row.rank + is_mapped, dims);
         piece.varies = is_mapped ? row.varies
                                  : ir_type_unnamed(row, i < n_own ? axis : PASS_UNNAMED).varies;
         x[i] = ir_param(&b, piece);
     }
     for (int i = 0; i < n_own; i++)
-        if (place[i] >= 0)
-            x[i] = with_one(&b, x[i], place[i], false);
+        if (position[i] >= 0)
+            x[i] = with_one(&b, x[i], position[i], false);
     ir_id y = ir_call(&b, IR_call, 1, &traced->function, n_in, x);
     for (int i = 0; i < n_out; i++) {
         int rank = traced_out_type(traced, i).rank, at = -1;
         bool is_mapped = out_axes[i] != PASS_NO_AXIS;
-        if (is_mapped && !place_of(t, "result", i, out_axes[i], rank + 1, &at))
+        if (is_mapped && !position_of(t, "result", i, out_axes[i], rank + 1, &at))
             return false;
         s.split[n_in + i] = split_along(m, rank + is_mapped, at);
         ir_id v = y == IR_NONE ? y : y + (ir_id)i;

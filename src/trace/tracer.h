@@ -71,7 +71,7 @@ enum trace_hidden_kind { TRACE_CAPTURED, TRACE_ARRAY, TRACE_SCALAR };
 // A parameter found while tracing.
 struct trace_hidden {
     uint8_t kind;       // enum trace_hidden_kind
-    ir_id id;           // its place in the graph
+    ir_id id;           // its number in the graph
     jot_value outer;    // CAPTURED: handle in the parent
     jot_array *array;   // ARRAY: a reference that the trace owns
     const void *scalar; // SCALAR: the element
@@ -100,7 +100,7 @@ struct trace {
     struct hash_table hidden_table;
     VEC(struct trace_import) imports;
     struct hash_table import_table; // by outer
-    VEC(uint32_t) hidden_of;        // by value: the place in hidden, plus 1
+    VEC(uint32_t) hidden_of;        // by value: the index in hidden, plus 1
     // What trace_close goes by: marks of the nodes and values that it comes to, and by value what it
     // has become.
     VEC(uint32_t) marks;

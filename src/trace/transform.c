@@ -30,11 +30,11 @@ static void list_values(struct work *w, bool all_when_empty)
     w->n_listed = transform_listed(w->f, w->level, all_when_empty, w->listed);
     for (int k = 0; k < w->n_listed; k++)
         w->mask[w->listed[k]] = true;
-    int *place = arena_array(w->m->arena, int, w->n_in + 1); // by parameter
+    int *index = arena_array(w->m->arena, int, w->n_in + 1); // by parameter
     for (int i = 0, n = 0; i < w->n_in; i++)
-        place[i] = w->mask[i] ? n++ : 0;
+        index[i] = w->mask[i] ? n++ : 0;
     for (int k = 0; k < w->n_listed; k++)
-        w->among[k] = place[w->listed[k]];
+        w->among[k] = index[w->listed[k]];
 }
 
 static bool fail(const struct work *w, jot_value error)

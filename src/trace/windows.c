@@ -42,9 +42,9 @@ bool trace_window_list(const char *name, const char *what, const int64_t *list, 
     return true;
 }
 
-bool trace_window_place(const char *name, jot_value x, int axis, int64_t extent,
-                        jot_padding padding, bool is_padded, struct ir_axis_window *w,
-                        jot_value *out_error)
+bool trace_window_choose(const char *name, jot_value x, int axis, int64_t extent,
+                         jot_padding padding, bool is_padded, struct ir_axis_window *w,
+                         jot_value *out_error)
 {
     if ((unsigned)padding > JOT_PADDING_SAME_LOWER) {
         *out_error = trace_fail(name, JOT_ERR_ARGUMENT, "there is no padding %d", (int)padding);
@@ -64,7 +64,7 @@ bool trace_window_place(const char *name, jot_value x, int axis, int64_t extent,
         w->high = total - w->low;
     }
     int64_t padded = (extent ? (extent - 1) * w->base + 1 : 0) + w->low + w->high;
-    w->places = padded < span ? 0 : (padded - span) / w->stride + 1;
+    w->count = padded < span ? 0 : (padded - span) / w->stride + 1;
     if (padded >= span || extent == 0)
         return true;
     *out_error = trace_fail(
@@ -117,8 +117,8 @@ static bool read_windows(const char *name, jot_value x, const jot_window_options
                                           .high = lists[3][i],
                                           .base = lists[4][i],
                                           .dilation = lists[5][i]};
-        if (!trace_window_place(name, x, i, dims[i], o->padding, o->low || o->high, &r->w[i],
-                                error))
+        if (!trace_window_choose(name, x, i, dims[i], o->padding, o->low || o->high, &r->w[i],
+                                 error))
             return false;
         if (r->w[i].size != 1)
             r->n++;
@@ -240,7 +240,7 @@ static ir_id one_window_axis(const struct reduction *r, ir_id x)
         return IR_NONE;
     dims[r->rank] = 1;
     for (int i = 0; i < r->rank; i++) {
-        dims[i] = r->w[i].places;
+        dims[i] = r->w[i].count;
         dims[r->rank] *= r->w[i].size;
     }
     return ir_reshape(b, x, r->rank + 1, dims);
@@ -378,7 +378,7 @@ static bool combine_pairs(const struct by_function *f, int64_t count, jot_value 
 }
 
 // Windows along one axis, as many of which have an element as it is worth to make once what these share: with table k,
-// the combinations of 2^k elements from each place on, a window is its largest power of two and then the rest, in the
+// the combinations of 2^k elements from each element on, a window is its largest power of two and then the rest, in the
 // order of combine_pairs.
 struct tables {
     struct ir_axis_window w;
@@ -397,14 +397,14 @@ static bool has_tables(const struct reduction *r, struct tables *t)
     t->w = r->w[t->axis];
     for (int64_t size = 1; size < t->w.size; size *= 2)
         levels++;
-    t->length = (t->w.places - 1) * t->w.stride + (t->w.size - 1) * t->w.dilation + 1;
-    return t->w.places > 0 && 2 * levels * t->length < t->w.places * t->w.size;
+    t->length = (t->w.count - 1) * t->w.stride + (t->w.size - 1) * t->w.dilation + 1;
+    return t->w.count > 0 && 2 * levels * t->length < t->w.count * t->w.size;
 }
 
-// The places of a table that windows have `from` elements behind their first one.
+// The elements of a table that windows have `from` elements behind their first one.
 static jot_value of_windows(const struct tables *t, jot_value table, int64_t from)
 {
-    int64_t start = from * t->w.dilation, end = start + (t->w.places - 1) * t->w.stride + 1;
+    int64_t start = from * t->w.dilation, end = start + (t->w.count - 1) * t->w.stride + 1;
     return jot_slice_axis(table, t->axis, start, end, t->w.stride);
 }
 
@@ -454,7 +454,7 @@ static bool reduce_by(void *ctx, jot_value *x, jot_value *out_error)
     memcpy(init, f->init, sizeof *init * (size_t)f->n);
     if (!trace_ready(name, f->n, init, out_error))
         return false;
-    int64_t places = 1, count = 1, dims[IR_MAX_RANK + 1];
+    int64_t windows = 1, count = 1, dims[IR_MAX_RANK + 1];
     for (int i = 1; i < f->n; i++)
         if (trace_type(x[i]).shape != trace_type(x[0]).shape) {
             *out_error = trace_fail(name, JOT_ERR_SHAPE, "%s and %s have not the same shape",
@@ -469,7 +469,7 @@ static bool reduce_by(void *ctx, jot_value *x, jot_value *out_error)
             return false;
         by_tables = has_tables(&r, &t);
         if (by_tables) { // each element is a window
-            r.w[t.axis].places = t.length;
+            r.w[t.axis].count = t.length;
             r.w[t.axis].size = r.w[t.axis].stride = r.w[t.axis].dilation = 1;
         }
         ir_id padding = trace_operand(init[i], ir_dtype(trace_type(x[i])));
@@ -477,13 +477,13 @@ static bool reduce_by(void *ctx, jot_value *x, jot_value *out_error)
         x[i] = jot_move_axis(trace_result(name, one_window_axis(&r, y), false), -1, 0);
     }
     for (int i = 0; i < r.rank; i++) {
-        dims[i] = r.w[i].places;
-        places *= r.w[i].places;
+        dims[i] = r.w[i].count;
+        windows *= r.w[i].count;
         count *= r.w[i].size;
     }
     dims[r.rank] = JOT_END;
     for (int i = 0; i < f->n; i++)
-        x[i] = jot_reshape_dims(x[i], (const int64_t[]){count, places, JOT_END});
+        x[i] = jot_reshape_dims(x[i], (const int64_t[]){count, windows, JOT_END});
     bool is_done = true;
     for (; is_done && count > 1; count -= count / 2)
         is_done = combine_pairs(f, count / 2, x);

@@ -7,7 +7,7 @@
 // A launch fails where
 //   - a thread reads or writes where no memory of the device is, nor what its block shares, or where the
 //     code says that it is aligned and it is not;
-//   - two threads use the same place without waiting in between, and one of them writes, or two
+//   - two threads use the same cell without waiting in between, and one of them writes, or two
 //     blocks do, of which the later one has not counted that the other one is done, or two warps, or
 //     parts of a block that have barriers of their own;
 //   - threads wait that not all others of the warp, or the block, come to.
@@ -39,7 +39,7 @@ char *emulated_shared(void);          // what a block shares
 // tensor.c: no copy is on its way yet.
 void tensor_block(void);
 
-// marks.c: who used which place.  Threads are numbered in their block.
+// marks.c: who used which cell.  Threads are numbered in their block.
 struct marks_now {
     uint32_t block, thread;
     uint32_t barriers; // that the block has passed

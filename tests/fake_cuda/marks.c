@@ -1,35 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who used a place of memory last: pairs of uses that nothing orders are races.
+// Who used a cell of memory last: pairs of uses that nothing orders are races.
 #include "fake_cuda/emulate.h"
 
 #define SHARED_MOST 232448
-#define GLOBAL_BITS 18 // places of global memory that are known at a time; others are forgotten
+#define GLOBAL_BITS 18 // cells of global memory that are known at a time; others are forgotten
 
 struct use {
     uint32_t block, thread, barriers, syncs, part, counts;
     bool is, has_counted;
 };
 
-struct place {
+struct cell {
     const char *at;
     uint32_t stamp;             // of the launch or the block whose uses these are
     struct use write, reads[2]; // of reads the last ones of two threads
 };
 
-static struct place shared_places[SHARED_MOST], global_places[1 << GLOBAL_BITS];
+static struct cell shared_cells[SHARED_MOST], global_cells[1 << GLOBAL_BITS];
 static uint32_t launch_stamp, block_stamp;
 
 void marks_launch(void) { launch_stamp++; }
 void marks_block(void) { block_stamp++; }
 
-static struct place *find(const char *at, int64_t shared)
+static struct cell *find(const char *at, int64_t shared)
 {
     uint64_t hash = (uint64_t)(uintptr_t)at * UINT64_C(0x9e3779b97f4a7c15);
-    struct place *p =
-        shared >= 0 ? &shared_places[shared] : &global_places[hash >> (64 - GLOBAL_BITS)];
+    struct cell *p =
+        shared >= 0 ? &shared_cells[shared] : &global_cells[hash >> (64 - GLOBAL_BITS)];
     uint32_t stamp = shared >= 0 ? block_stamp : launch_stamp;
     if (p->stamp != stamp || p->at != at)
-        *p = (struct place){.at = at, .stamp = stamp};
+        *p = (struct cell){.at = at, .stamp = stamp};
     return p;
 }
 
@@ -49,7 +49,7 @@ static bool comes_before(const struct use *u, const struct marks_now *now)
            (u->thread / 32 == now->thread / 32 && u->syncs < now->syncs);
 }
 
-static const char *add(const struct marks_now *now, struct place *p, bool is_write)
+static const char *add(const struct marks_now *now, struct cell *p, bool is_write)
 {
     struct use use = {now->block, now->thread, now->barriers, now->syncs,
                       now->part,  now->counts, true,          now->has_counted};

@@ -69,7 +69,7 @@ static int first_lane(int is)
 #define MESSAGE_SEND(to, from, block, bar) ((void)(bar), memcpy(to, from, 16))
 #define MESSAGE_WAIT(bar, phase) ((void)(bar), (void)(phase), __syncthreads())
 #define FROM_BITS from_bits
-#define PLACE(x) ((char *)fake_near((CUdeviceptr)(uintptr_t)(x)))
+#define ADDRESS(x) ((char *)fake_near((CUdeviceptr)(uintptr_t)(x)))
 #define SYSTEM_FENCE()
 #define SEND(at, x) (*(at) = (x))
 #define AWAIT(at, x, stop) ((void)(stop), (int)(*(at) - (x)) < 0 ? abort() : (void)0)
@@ -290,7 +290,7 @@ TOGETHER_WORDS(NUMBER)
         {"cholesky_judge" #suffix, 4, run_cholesky_judge##suffix, NULL},                       \
         {"cholesky_end" #suffix, 3, run_cholesky_end##suffix, NULL},                           \
         {"order_rows" #suffix, 6, run_order_rows##suffix, NULL},                               \
-        {"places" #suffix, 4, run_places##suffix, NULL},                                       \
+        {"addresses" #suffix, 4, run_addresses##suffix, NULL},                                 \
         {"spoil" #suffix, 5, run_spoil##suffix, NULL},
 #define WIDE(suffix)                                                                           \
     {"widen" #suffix, 4, run_widen##suffix, NULL},                                             \

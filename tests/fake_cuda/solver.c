@@ -118,9 +118,9 @@ cusolverStatus_t cusolverDnXpotrf(cusolverDnHandle_t handle, cusolverDnParams_t 
 static void run_potrf_batched(void *argument)
 {
     struct call c = *(struct call *)argument;
-    void **places = c.a;
-    for (int *info = c.info; c.k--; places++) {
-        c.a = near(*places);
+    void **addresses = c.a;
+    for (int *info = c.info; c.k--; addresses++) {
+        c.a = near(*addresses);
         c.info = info++;
         run_potrf(&c);
     }

@@ -106,7 +106,7 @@ TRSV(D, JOT_F64, double)
 TRSV(C, JOT_C64, cuComplex)
 TRSV(Z, JOT_C128, cuDoubleComplex)
 
-// The same for each of the places.
+// The same for each of the matrices.
 struct systems {
     struct system one;
     int count;
@@ -156,7 +156,7 @@ TRSM_BATCHED(Z, JOT_C128, cuDoubleComplex)
 struct factorings {
     jot_dtype dtype;
     int n, lda, count;
-    void **places;
+    void **addresses;
     int *pivots, *info;
 };
 
@@ -165,7 +165,7 @@ static void run_getrf_batched(void *argument)
     const struct factorings *all = argument;
     for (int i = 0; i < all->count; i++)
         ((void (*)(const int *, const int *, void *, const int *, int *, int *))lapack(
-            LAPACK_getrf, all->dtype))(&all->n, &all->n, near(all->places[i]), &all->lda,
+            LAPACK_getrf, all->dtype))(&all->n, &all->n, near(all->addresses[i]), &all->lda,
                                        all->pivots + i * all->n, all->info + i);
 }
 

@@ -71,7 +71,7 @@ void gpu_llvm_nvvm_cp_async_cg_shared_global_16_s(char *to, const char *from, ui
 {
     uint32_t thread = gpu_llvm_nvvm_read_ptx_sreg_tid_x();
     if ((uintptr_t)to % 16 || (uintptr_t)from % 16)
-        emulated_fail("copies between places that are no multiples of 16");
+        emulated_fail("copies between addresses that are no multiples of 16");
     if (copy_count[thread] == COPIES_MOST)
         emulated_fail("has more copies on their way than the fake GPU can");
     struct copy *c = &copies[thread][copy_count[thread]++];

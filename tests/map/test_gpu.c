@@ -317,7 +317,7 @@ static const struct {
      "such points have no tiles"},
     {"rows that lie", "group 32", "group 32 columns 8",
      "what a thread has of a column goes one by one"},
-    {"rows that lie", "fold @thread", "fold @place", "not shared out @place"},
+    {"rows that lie", "fold @thread", "fold @owner", "not shared out @owner"},
     {"rows that lie", "at_once 8", "at_once 8 terms @shared", "a group shares no such terms"},
     {"rows that lie", "k < 1024 @vector 4", "k < 1023 @vector 4",
      "a row of 1023 is no vectors of 4 for 32 threads"},

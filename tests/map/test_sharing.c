@@ -203,7 +203,7 @@ static const struct {
      "is read by a thread that has not put it",
      "t is put by blocks of threads that do not wait for one another"},
     {"updates, of which each is its place's own, or reads another one",
-     UPDATES_OF("@place ", "%0"), UPDATES_OF("@place ", "0"),
+     UPDATES_OF("@owner ", "%0"), UPDATES_OF("@owner ", "0"),
      "is written while another point or thread reads it", NULL},
     {"a tape that is made again of what has changed meanwhile",
      STEPS(" @segment 8", " @again", "      %9 = load x[i] : f32\n"),

@@ -111,12 +111,12 @@ static void check_collective(const int64_t *params, uint32_t n_params, uint32_t 
     int64_t members[64];
     size_t n_groups = 0, at = 0;
     for (int64_t d = 0; d < devices; d++) {
-        if (collective_place(&c, rank, mesh, d))
+        if (collective_position(&c, rank, mesh, d))
             continue;
         groups[n_groups++] = (struct rt_blocks){to + at, from + at};
         for (int64_t place = 0; place < c.size; place++, at++) {
             members[at] = collective_member(&c, rank, mesh, d, place);
-            ck_assert_int_eq(collective_place(&c, rank, mesh, members[at]), place);
+            ck_assert_int_eq(collective_position(&c, rank, mesh, members[at]), place);
             char *block = malloc(n_from * size + 1);
             for (size_t i = 0; i < n_from; i++)
                 set(c.dtype, block, i, element(c.dtype, members[at], i));

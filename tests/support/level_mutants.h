@@ -61,7 +61,7 @@ static inline struct level_mutants level_mutants_of(struct arena *a, const char 
                                           "trips", "turns",   "at_once", "vector",   "tile",
                                           "rows",  "segment", "early"};
     static const char *const levels[] = {"grid",  "group", "thread", "row",
-                                         "place", "ahead", "serial"};
+                                         "owner", "ahead", "serial"};
     static const char *const spaces[] = {"register", "shared", "again", "scratch"};
     static const char *const axis_words[] = {" @vector 2", " @vector 4",  " @tile 32",
                                              " @rows 2",   " @segment 4", " @early 1"};

@@ -295,7 +295,7 @@ jot_status run_seq(struct machine_state *m, struct lane *l, nest_id id)
 {
     const struct nest_statement *s = statement(m, id);
     int64_t n = extent(m, s->axes[0]), segment = m->nest->axes.at[s->axes[0]].segment;
-    if (m->is_mapped && s->level == NEST_PLACE)
+    if (m->is_mapped && s->level == NEST_OWNER)
         return run_places(m, l, id);
     copy_values(m, l, s->n_in, s->first_carry, s->in);
     if (segment)

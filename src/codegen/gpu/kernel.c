@@ -145,7 +145,7 @@ static void by_grid(struct cg_lowering *l, uint32_t at, struct cg_kernel *out)
     for (uint32_t i = 0; b && i < b->statements.count; i++)
         if (map_is_loop(cg_statement(l, b->statements.at[i])->kind))
             s = cg_statement(l, b->statements.at[i]);
-    if (s->level == NEST_PLACE)
+    if (s->level == NEST_OWNER)
         gpu_updates_lower(l, at, out);
     else if (s->kind == NEST_SCAN)
         gpu_scan_lower(l, out);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Integers of a loop that change by the same number from each row to the next: counters, and the
-// places that are computed of them.
+// indices that are computed of them.
 //
 //     carry i = 0: i' = i + 1;  j = 99 - i;  select(j < 0, j + 100, j)        is    99 - row
 //

@@ -402,9 +402,9 @@ static void view_of_windows(struct axes *s, const struct ir_node *n, uint32_t i,
     bool is_update = ir_op_class((enum ir_op)n->op) == IR_CLASS_UPDATE;
     ir_id y = is_update ? ir_operand(g, n, 2) : n->out;
     struct ir_window w = ir_window_of(g->module, n->attrs, x, indices, ir_type_of(g, y));
-    struct atoms place = {0};
+    struct atoms window = {0};
     for (int a = 0; a < w.index_rank; a++)
-        place = axes_concat(s, place, result.dims[w.index_axis[a]]);
+        window = axes_concat(s, window, result.dims[w.index_axis[a]]);
     if (i == 1) {
         for (int a = 0; a < w.index_rank; a++)
             out[a] = result.dims[w.index_axis[a]];
@@ -417,14 +417,14 @@ static void view_of_windows(struct axes *s, const struct ir_node *n, uint32_t i,
             along = result.dims[w.along[d]];
         bool moves = w.component[d] >= 0 && dims[d] != w.size[d];
         if (moves)
-            out[d] = derive(s, dims[d], axes_concat(s, place, along));
+            out[d] = derive(s, dims[d], axes_concat(s, window, along));
         else
             out[d] = w.is_batch[d] || w.size[d] == dims[d] ? along : derive(s, dims[d], along);
     }
 }
 
-static void view_of_places(struct axes *s, const struct ir_node *n, uint32_t i,
-                           const int64_t *dims, struct view result, struct atoms *out)
+static void view_of_indices(struct axes *s, const struct ir_node *n, uint32_t i,
+                            const int64_t *dims, struct view result, struct atoms *out)
 {
     uint32_t rank = (uint32_t)ir_rank_of(s->g, ir_operand(s->g, n, i));
     if (n->op != IR_dynamic_slice && n->op != IR_dynamic_update_slice) {
@@ -450,7 +450,7 @@ struct view axes_operand_view(struct axes *s, const struct ir_node *n, uint32_t 
     else if (ir_op_get((enum ir_op)n->op)->index)
         view_by_map(s, n, i, dims, result, out);
     else if (class == IR_CLASS_INDEX || class == IR_CLASS_UPDATE)
-        view_of_places(s, n, i, dims, result, out);
+        view_of_indices(s, n, i, dims, result, out);
     else
         for (uint32_t d = 0; d < rank; d++)
             if (dims[d] != 1)
@@ -470,8 +470,8 @@ struct atoms axes_fold_atoms(struct axes *s, const struct ir_node *n)
     return list_atoms(&l);
 }
 
-static void place_folded(struct axes *s, struct atoms *out, const int64_t *dims, int count,
-                         const int64_t *axes, struct atoms folded)
+static void put_folded(struct axes *s, struct atoms *out, const int64_t *dims, int count,
+                       const int64_t *axes, struct atoms folded)
 {
     struct atoms rest = axes_leaves(s, folded);
     for (int i = 0; i < count; i++)
@@ -479,8 +479,8 @@ static void place_folded(struct axes *s, struct atoms *out, const int64_t *dims,
             axes_take(s, &rest, dims[axes[i]], &out[axes[i]]);
 }
 
-static void place_dot(struct axes *s, const struct ir_node *n, uint32_t i, struct view result,
-                      struct atoms *out)
+static void put_dot(struct axes *s, const struct ir_node *n, uint32_t i, struct view result,
+                    struct atoms *out)
 {
     struct dot_shape d = dot_shape_of(s->g, n);
     int next = d.n_batch + (i ? d.n_free[0] : 0);
@@ -500,7 +500,7 @@ struct view axes_folded_view(struct axes *s, const struct ir_node *n, uint32_t i
     int count;
     const int64_t *axes = node_folded_axes(n, i, &count);
     if (ir_op_class((enum ir_op)n->op) == IR_CLASS_CONTRACT) {
-        place_dot(s, n, i, result, out);
+        put_dot(s, n, i, result, out);
     } else {
         uint32_t set = 0;
         for (int k = 0; k < count; k++)
@@ -509,6 +509,6 @@ struct view axes_folded_view(struct axes *s, const struct ir_node *n, uint32_t i
             if (!(set >> d & 1))
                 out[d] = result.dims[next++];
     }
-    place_folded(s, out, dims, count, axes, folded);
+    put_folded(s, out, dims, count, axes, folded);
     return (struct view){.rank = rank, .dims = out};
 }

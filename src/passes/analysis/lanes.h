@@ -10,7 +10,7 @@
 
 #include "passes/analysis/axes.h"
 
-// A graph as it is used at one place: bodies that two nodes share have two.  Of the graph around a
+// A graph as it is used by one node: bodies that two nodes share have two.  Of the graph around a
 // loop there is the loop alone.
 struct lane_graph {
     const struct ir_graph *g;

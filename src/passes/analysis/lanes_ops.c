@@ -38,7 +38,7 @@ static void mix(struct step *t, struct atoms a)
         if (atom->is_derived)
             continue;
         atom->is_derived = true;
-        // What a mixed atom comes from is nobody's question here: the node takes that place.
+        // What a mixed atom comes from is nobody's question here: the node stands for it.
         atom_id *by = arena_array(s->scratch, atom_id, 1);
         *by = t->l->mixers.count;
         atom->from = by;
@@ -288,7 +288,7 @@ static void step_fold(struct step *t)
 
 // Gather and scatter.  Axes of windows that have the whole extent are kept, batch axes are
 // in step with those of the indices, and so are the axes that count windows.
-static void step_places(struct step *t)
+static void step_indices(struct step *t)
 {
     const struct ir_graph *g = t->f->g;
     const struct ir_node *n = t->n;
@@ -501,7 +501,7 @@ static void step_node(struct step *t)
         if (t->n->op == IR_dynamic_slice || t->n->op == IR_dynamic_update_slice)
             step_axes(t);
         else
-            step_places(t);
+            step_indices(t);
         return;
     default:
         break;

@@ -221,13 +221,13 @@ static struct part part_of(struct pull *p, struct ir_module *m, uint32_t result)
     return part;
 }
 
-// The derivatives of result o, which is number `place` of the linear part.
-static jot_status pull_basis(struct jacobian *j, struct pull *p, uint32_t o, uint32_t place)
+// The derivatives of result o, which is number `index` of the linear part.
+static jot_status pull_basis(struct jacobian *j, struct pull *p, uint32_t o, uint32_t index)
 {
     struct ir_builder *b = j->b;
     struct ir_module *m = b->module;
     struct ir_type y = ir_type_of(j->g, j->g->outputs.at[o]);
-    struct part part = part_of(p, m, place);
+    struct part part = part_of(p, m, index);
     const struct ir_graph *linear = ir_function(m, part.f);
     bool *linear_in = arena_array(m->arena, bool, linear->n_params + 1), ct_in[] = {true};
     bool *nonzero = arena_array(m->arena, bool, linear->n_params + 1);
@@ -255,9 +255,9 @@ static jot_status pull_all(struct jacobian *j, uint32_t f)
 {
     struct pull p = {0};
     JOT_TRY(make_pull(j, f, &p));
-    for (uint32_t o = 0, place = 0; o < j->g->outputs.count; o++)
+    for (uint32_t o = 0, index = 0; o < j->g->outputs.count; o++)
         if (p.s.linear_out[o])
-            JOT_TRY(pull_basis(j, &p, o, place++));
+            JOT_TRY(pull_basis(j, &p, o, index++));
     return JOT_OK;
 }
 

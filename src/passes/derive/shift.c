@@ -24,15 +24,15 @@ struct search {
     int left, depth;
 };
 
-static bool visit(struct search *s, struct shift_place *at, const struct ir_node *n);
+static bool visit(struct search *s, struct shift_frame *at, const struct ir_node *n);
 
 // A call, whose results get slopes by those of the operands.
-static bool visit_body(struct search *s, struct shift_place *at, const struct shift_step *c)
+static bool visit_body(struct search *s, struct shift_frame *at, const struct shift_step *c)
 {
     const struct ir_graph *g = ir_body(at->g, c->n, 0);
     if (g->nodes.count > MOST_BODY || s->depth == MOST_DEPTH)
         return false;
-    struct shift_place body = {
+    struct shift_frame body = {
         g, arena_array(s->arena, struct shift_slope *, g->values.count + 1), at, c->n};
     for (uint32_t i = 0; i < g->n_params; i++)
         body.of[i] = at->of[ir_operand(at->g, c->n, i)];
@@ -46,7 +46,7 @@ static bool visit_body(struct search *s, struct shift_place *at, const struct sh
     return true;
 }
 
-static bool visit_one(struct search *s, struct shift_place *at, struct shift_step *c)
+static bool visit_one(struct search *s, struct shift_frame *at, struct shift_step *c)
 {
     if (!shift_align(c) || !shift_find_slope(c))
         return false;
@@ -64,7 +64,7 @@ static bool has_derivative(const struct ir_graph *g, const struct ir_node *n)
     return has && jvp_rules[n->op] != jvp_zero;
 }
 
-static bool visit(struct search *s, struct shift_place *at, const struct ir_node *n)
+static bool visit(struct search *s, struct shift_frame *at, const struct ir_node *n)
 {
     struct shift_step c = {.at = at, .n = n};
     bool any = false;
@@ -149,7 +149,7 @@ struct finder {
 static bool follow(struct finder *f, ir_id m, struct queue *visited)
 {
     struct search s = {.arena = f->arena, .left = SHIFT_MOST};
-    struct shift_place top = {.g = f->g, .of = f->of};
+    struct shift_frame top = {.g = f->g, .of = f->of};
     struct queue q = {0};
     struct shift_slope one = {.plus = 1};
     for (int k = 0; k < ir_rank_of(f->g, m); k++)

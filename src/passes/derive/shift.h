@@ -21,10 +21,10 @@ struct shift_slope {
 };
 
 // A function that is searched, and the call that it is entered by.
-struct shift_place {
+struct shift_frame {
     const struct ir_graph *g;
     struct shift_slope **of; // by value; NULL: it does not depend on m
-    const struct shift_place *caller;
+    const struct shift_frame *caller;
     const struct ir_node *call;
 };
 
@@ -32,7 +32,7 @@ struct shift_place {
 
 // A node of one real result, of whose operands some depend on m.
 struct shift_step {
-    const struct shift_place *at;
+    const struct shift_frame *at;
     const struct ir_node *n;
     const struct shift_slope *in[SHIFT_MOST];
     struct shift_slope y;

@@ -16,7 +16,7 @@ bool shift_repeats(enum ir_op op)
 }
 
 // The value that v repeats, which may be one of a caller.
-static ir_id find_repeated(struct shift_place *at, ir_id v)
+static ir_id find_repeated(struct shift_frame *at, ir_id v)
 {
     for (;;) {
         const struct ir_node *n = ir_node_of(at->g, v);
@@ -34,7 +34,7 @@ static ir_id find_repeated(struct shift_place *at, ir_id v)
 // The number that all elements of an operand are.
 static bool number(const struct shift_step *c, uint32_t i, double *out)
 {
-    struct shift_place at = *c->at;
+    struct shift_frame at = *c->at;
     ir_id v = find_repeated(&at, ir_operand(at.g, c->n, i));
     const struct ir_node *n = ir_node_of(at.g, v);
     jot_dtype d = ir_dtype_of(at.g, v);
@@ -113,7 +113,7 @@ static bool sum(struct shift_step *c)
 // Operand i is one scalar everywhere, which multiplies the unit.
 static bool scale_unit(struct shift_step *c, uint32_t i, int power)
 {
-    struct shift_place at = *c->at;
+    struct shift_frame at = *c->at;
     ir_id v = find_repeated(&at, ir_operand(at.g, c->n, i));
     struct shift_unit *u = &c->y.unit;
     if (ir_rank_of(at.g, v) != 0 || (u->power != 0 && (u->g != at.g || u->v != v)))

@@ -226,7 +226,7 @@ static jot_status build_forward(const struct cut *c, const bool *linear_in,
     struct ir_module *m = g->module;
     struct ir_builder b = ir_builder_make(m, g->name, IR_BUILD_PLAIN);
     ir_id *map = pass_no_values(m, g->values.count);
-    uint32_t *place = pass_no_values(m, g->values.count); // among the results
+    uint32_t *index = pass_no_values(m, g->values.count); // among the results
     pass_copy_params(&b, g, linear_in, false, map);
     for (uint32_t at = g->n_params; at < g->nodes.count && b.status == JOT_OK; at++)
         if (!pass_is_marked(c->u->linear, &g->nodes.at[at]))
@@ -237,8 +237,8 @@ static jot_status build_forward(const struct cut *c, const bool *linear_in,
         if (c->u->linear[v])
             continue;
         ir_output(&b, map[v]);
-        if (place[v] == IR_NONE)
-            place[v] = n_out;
+        if (index[v] == IR_NONE)
+            index[v] = n_out;
         n_out++;
     }
     struct pass_residual *residuals =
@@ -249,11 +249,11 @@ static jot_status build_forward(const struct cut *c, const bool *linear_in,
             continue;
         struct pass_residual r = {PASS_RESIDUAL_INPUT, v};
         if (v >= g->n_params) {
-            if (place[v] == IR_NONE) {
+            if (index[v] == IR_NONE) {
                 ir_output(&b, map[v]);
-                place[v] = n_out++;
+                index[v] = n_out++;
             }
-            r = (struct pass_residual){PASS_RESIDUAL_OUTPUT, place[v]};
+            r = (struct pass_residual){PASS_RESIDUAL_OUTPUT, index[v]};
         }
         residuals[s->n_residuals++] = r;
     }

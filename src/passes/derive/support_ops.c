@@ -279,7 +279,7 @@ static const struct {
     [IR_gather] = {support_move, 1},
     [IR_dynamic_update_slice] = {support_move, 3},
     [IR_scatter] = {support_move, 5},
-    [IR_scatter_add] = {support_add_at_places, 5},
+    [IR_scatter_add] = {support_add_at_indices, 5},
     [IR_reduce_sum] = {support_fold, 1},
     [IR_cumsum] = {support_running, 1},
     [IR_dot_general] = {support_contraction, 3},

@@ -60,8 +60,8 @@ ir_id support_spread(struct support *s, const struct supported *x, struct ir_typ
 struct supported support_both(struct support *s, const struct ir_node *n,
                               const struct supported *x, const struct supported *y);
 
-// Rules of what moves elements or adds them up (support_places.c).
-support_rule support_index, support_reorder, support_move, support_add_at_places, support_fold,
+// Rules of what moves elements or adds them up (support_indices.c).
+support_rule support_index, support_reorder, support_move, support_add_at_indices, support_fold,
     support_running;
 support_rule support_mix_first, support_mix_last, support_mix_both, support_contraction;
 

@@ -35,8 +35,8 @@ struct split_loop {
     const ir_id *x;                      // operands
     bool *linear_in, *linear_out;        // by operand, by result
     struct pass_split s;
-    // By input and by result of the body: places in the known body, of those that are known.
-    const uint32_t *input_place, *result_place;
+    // By input and by result of the body: indices in the known body, of those that are known.
+    const uint32_t *input_index, *result_index;
     // By value of the known body: the carry that it is after a trip, or n_carry, and the row out of the
     // body that it is, or n_out.
     uint32_t *carry_after, *row_out;
@@ -69,27 +69,27 @@ static jot_status split_body(struct split_loop *l)
     return JOT_OK;
 }
 
-static const uint32_t *places_of(struct ir_module *m, const bool *linear, uint32_t n)
+static const uint32_t *indices_of(struct ir_module *m, const bool *linear, uint32_t n)
 {
-    uint32_t *place = arena_array(m->arena, uint32_t, n + 1);
+    uint32_t *index = arena_array(m->arena, uint32_t, n + 1);
     for (uint32_t i = 0; i < n; i++)
-        place[i + 1] = place[i] + !linear[i];
-    return place;
+        index[i + 1] = index[i] + !linear[i];
+    return index;
 }
 
 // The value of the known body that residual r is.
 static ir_id residual_value(const struct split_loop *l, uint32_t r)
 {
     struct pass_residual from = l->s.residuals[r];
-    return from.from == PASS_RESIDUAL_INPUT ? l->input_place[from.index]
+    return from.from == PASS_RESIDUAL_INPUT ? l->input_index[from.index]
                                             : l->known->outputs.at[from.index];
 }
 
-static void find_places(struct split_loop *l)
+static void find_indices(struct split_loop *l)
 {
     uint32_t n = l->known->values.count;
-    l->input_place = places_of(l->m, l->linear_in, l->n_in);
-    l->result_place = places_of(l->m, l->s.linear_out, l->n_out);
+    l->input_index = indices_of(l->m, l->linear_in, l->n_in);
+    l->result_index = indices_of(l->m, l->s.linear_out, l->n_out);
     l->carry_after = arena_array(l->m->arena, uint32_t, n + 1);
     l->row_out = arena_array(l->m->arena, uint32_t, n + 1);
     l->is_residual = body_mask(l->m, n);
@@ -100,7 +100,7 @@ static void find_places(struct split_loop *l)
     for (uint32_t i = l->n_out; i-- > 0;)
         if (!l->linear_out[i])
             (i < l->n_carry ? l->carry_after
-                            : l->row_out)[l->known->outputs.at[l->result_place[i]]] = i;
+                            : l->row_out)[l->known->outputs.at[l->result_index[i]]] = i;
     for (uint32_t r = 0; r < l->s.n_residuals; r++)
         l->is_residual[residual_value(l, r)] = true;
 }
@@ -110,7 +110,7 @@ static void find_places(struct split_loop *l)
 static void find_invariant(struct split_loop *l)
 {
     const struct ir_graph *g = l->known;
-    uint32_t n_consts = l->input_place[l->n_consts];
+    uint32_t n_consts = l->input_index[l->n_consts];
     l->invariant = body_mask(l->m, g->values.count);
     l->constant = body_mask(l->m, g->values.count);
     ir_for_each_node (g, n) {
@@ -130,12 +130,12 @@ static void find_invariant(struct split_loop *l)
 // Carry k before a trip.
 static ir_id carry_before(const struct split_loop *l, uint32_t k)
 {
-    return l->input_place[l->n_consts + k];
+    return l->input_index[l->n_consts + k];
 }
 
 static bool is_carry_before(const struct split_loop *l, ir_id v)
 {
-    return v >= l->input_place[l->n_consts] && v < l->input_place[l->first_row];
+    return v >= l->input_index[l->n_consts] && v < l->input_index[l->first_row];
 }
 
 // Whether making the results again costs less than reading them.
@@ -171,7 +171,7 @@ static void find_available(struct split_loop *l, bool with_carries)
     }
     for (uint32_t i = l->n_carry; i < l->n_out; i++)
         if (!l->linear_out[i])
-            available[g->outputs.at[l->result_place[i]]] = true;
+            available[g->outputs.at[l->result_index[i]]] = true;
     for (uint32_t at = g->n_params; at < g->nodes.count; at++) {
         const struct ir_node *n = &g->nodes.at[at];
         bool all = is_cheap(g, n);
@@ -291,7 +291,7 @@ static jot_status build_known(struct split_loop *l)
     pass_copy_values(&b, l->known, map);
     for (uint32_t i = 0; i < l->n_out; i++)
         if (!l->linear_out[i])
-            ir_output(&b, map[l->known->outputs.at[l->result_place[i]]]);
+            ir_output(&b, map[l->known->outputs.at[l->result_index[i]]]);
     for (uint32_t i = 0; i < l->stacks.count; i++)
         ir_output(&b, make_row(&b, map[l->stacks.at[i]]));
     struct ir_scan known = l->scan;
@@ -335,9 +335,9 @@ static void find_values(struct split_loop *l)
     hoist(l);
     for (uint32_t i = l->first_row; i < l->n_in; i++)
         if (!l->linear_in[i])
-            l->value[l->input_place[i]] = l->x[i];
+            l->value[l->input_index[i]] = l->x[i];
     for (uint32_t i = l->n_carry; i < l->n_out; i++) {
-        ir_id v = l->linear_out[i] ? IR_NONE : l->known->outputs.at[l->result_place[i]];
+        ir_id v = l->linear_out[i] ? IR_NONE : l->known->outputs.at[l->result_index[i]];
         if (v != IR_NONE && l->leaf[v] && l->value[v] == IR_NONE)
             l->value[v] = l->y[i];
     }
@@ -368,10 +368,10 @@ static int take_leaves(struct split_loop *l, bool consts, struct body *w, ir_id 
 static int take_linear(struct split_loop *l, uint32_t first, uint32_t end, struct body *w,
                        ir_id *x)
 {
-    uint32_t place = l->s.n_residuals + body_count(l->linear_in, true, 0, first);
+    uint32_t index = l->s.n_residuals + body_count(l->linear_in, true, 0, first);
     for (uint32_t i = first; i < end; i++)
         if (l->linear_in[i])
-            body_take(w, place++);
+            body_take(w, index++);
     return body_pick(l->linear_in, true, first, end, l->x, x);
 }
 
@@ -468,7 +468,7 @@ jot_status unzip_trips(struct ir_builder *b, const struct known_linear *k, int64
     struct split_loop l = make_loop(b, k);
     JOT_TRY(split_body(&l));
     uint32_t n_values = l.known->values.count;
-    find_places(&l);
+    find_indices(&l);
     l.available = body_mask(l.m, n_values);
     l.kept = body_mask(l.m, n_values);
     l.leaf = body_mask(l.m, n_values);

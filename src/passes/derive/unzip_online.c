@@ -344,8 +344,8 @@ static void pull_back(const struct online *o, struct ir_builder *b, const ir_id 
     ir_id *out = pass_no_values(o->m, back->outputs.count);
     for (uint32_t i = 0; i < o->s.n_residuals; i++) {
         uint32_t from = o->s.residuals[i].index;
-        uint32_t place = body_count(o->linear_in, false, 0, from);
-        push(&in, from < o->n_consts ? consts[place] : x[place - o->n_known_consts]);
+        uint32_t index = body_count(o->linear_in, false, 0, from);
+        push(&in, from < o->n_consts ? consts[index] : x[index - o->n_known_consts]);
     }
     for (uint32_t i = 0; i < o->n_linear; i++)
         push(&in, p == IR_NONE

@@ -33,16 +33,16 @@ struct between {
     uint32_t n;                  // of x
     VEC(ir_id) original;         // value of the open graph, by value of g
     VEC(struct seen) seen;
-    struct hash_table places; // in seen, by value
-    VEC(uint32_t) nodes;      // that y is computed by, no older than x, in order
+    struct hash_table numbers; // in seen, by value
+    VEC(uint32_t) nodes;       // that y is computed by, no older than x, in order
 };
 
 static struct seen *see(struct between *s, ir_id v)
 {
-    struct hash_probe p = hash_probe(&s->places, hash_mix(v));
-    if (hash_next(&s->places, &p))
+    struct hash_probe p = hash_probe(&s->numbers, hash_mix(v));
+    if (hash_next(&s->numbers, &p))
         return &s->seen.at[p.id];
-    hash_insert(s->b->module->arena, &s->places, hash_mix(v), s->seen.count);
+    hash_insert(s->b->module->arena, &s->numbers, hash_mix(v), s->seen.count);
     vec_push(s->b->module->arena, &s->seen, (struct seen){.made = IR_NONE});
     return &vec_last(&s->seen);
 }

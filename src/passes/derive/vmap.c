@@ -201,7 +201,7 @@ jot_status batch_function_all(const struct batch *c, uint32_t f, const bool *in,
     return vmap_all(c->b->module, f, in, c->size, c->axis, out_f);
 }
 
-// v with axis `from` moved to place `to`.
+// v with axis `from` moved to position `to`.
 static ir_id move_axis(struct ir_builder *b, ir_id v, int from, int to)
 {
     if (v == IR_NONE || from == to)
@@ -215,16 +215,16 @@ static ir_id move_axis(struct ir_builder *b, ir_id v, int from, int to)
     return ir_transpose(b, v, axes);
 }
 
-static bool place_axis(struct ir_builder *b, const char *what, uint32_t i, int32_t axis,
-                       int rank, int *out)
+static bool read_axis(struct ir_builder *b, const char *what, uint32_t i, int32_t axis,
+                      int rank, int *out)
 {
-    int place = axis < 0 ? axis + rank : axis;
-    if (place < 0 || place >= rank) {
+    int at = axis < 0 ? axis + rank : axis;
+    if (at < 0 || at >= rank) {
         ir_fail(b, JOT_ERR_ARGUMENT, "mapped axis %d of %s %u: it has axes %d to %d", axis,
                 what, i, -rank, rank - 1);
         return false;
     }
-    *out = place;
+    *out = at;
     return true;
 }
 
@@ -232,8 +232,8 @@ static bool place_axis(struct ir_builder *b, const char *what, uint32_t i, int32
 static void take_inputs(struct ir_builder *b, const struct ir_graph *g, const int32_t *in_axes,
                         int64_t size, int axis, ir_id *x)
 {
-    int place[1];
-    int *places = arena_array(b->module->arena, int, g->n_params + 1);
+    int at[1];
+    int *axes = arena_array(b->module->arena, int, g->n_params + 1);
     for (uint32_t i = 0; i < g->n_params; i++) {
         struct ir_type t = ir_type_unnamed(ir_type_of(g, i), axis), mapped;
         const int64_t *from = ir_dims(b->module, t);
@@ -242,18 +242,18 @@ static void take_inputs(struct ir_builder *b, const struct ir_graph *g, const in
             x[i] = ir_param(b, t);
             continue;
         }
-        if (!place_axis(b, "input", i, in_axes[i], t.rank + 1, place))
+        if (!read_axis(b, "input", i, in_axes[i], t.rank + 1, at))
             return;
-        places[i] = *place;
+        axes[i] = *at;
         for (int k = 0, next = 0; k <= t.rank; k++)
-            dims[k] = k == *place ? size : from[next++];
+            dims[k] = k == *at ? size : from[next++];
         mapped = ir_type_make(b->module, ir_dtype(t), t.rank + 1, dims);
         mapped.varies = t.varies;
         x[i] = ir_param(b, mapped);
     }
     for (uint32_t i = 0; i < g->n_params; i++)
         if (in_axes[i] != PASS_NO_AXIS)
-            x[i] = move_axis(b, x[i], places[i], 0);
+            x[i] = move_axis(b, x[i], axes[i], 0);
 }
 
 jot_status pass_vmap_axes(struct ir_module *m, uint32_t f, const int32_t *in_axes,
@@ -272,13 +272,13 @@ jot_status pass_vmap_axes(struct ir_module *m, uint32_t f, const int32_t *in_axe
     if (b.status == JOT_OK)
         ir_inline(&b, ir_function(m, mapped), x, y);
     for (uint32_t i = 0; i < g->outputs.count && b.status == JOT_OK; i++) {
-        int place = 0, rank = ir_rank_of(g, g->outputs.at[i]) + 1;
+        int at = 0, rank = ir_rank_of(g, g->outputs.at[i]) + 1;
         if (out_axes[i] == PASS_NO_AXIS && batched[i])
             ir_fail(&b, JOT_ERR_ARGUMENT,
                     "result %u depends on a mapped input: it needs an out axis", i);
         else if (out_axes[i] != PASS_NO_AXIS &&
-                 place_axis(&b, "result", i, out_axes[i], rank, &place))
-            y[i] = move_axis(&b, batched[i] ? y[i] : batch_repeat(&b, y[i], size), 0, place);
+                 read_axis(&b, "result", i, out_axes[i], rank, &at))
+            y[i] = move_axis(&b, batched[i] ? y[i] : batch_repeat(&b, y[i], size), 0, at);
         ir_output(&b, y[i]);
     }
     return pass_finish(&b, out_f);

@@ -10,7 +10,7 @@
 // last axis, they stay last in the rows of the left factor; else the last axis of the image is the
 // last of the right one: what is copied into a matrix, and back in the derivative, is copied by runs.
 // What is differentiated and mapped is the op: its derivatives keep x, not windows of it.  That in x is
-// itself a convolution where its product would be no library's and x has no places between those of y:
+// itself a convolution where its product would be no library's and x has no positions between those of y:
 //
 //     x = conv w y {mode=0, ...}
 // becomes
@@ -25,7 +25,7 @@ struct layout {
     struct ir_conv c;
     int64_t batch, in, out;               // the last two of one group
     struct ir_axis_window w[IR_MAX_RANK]; // by axis of x with groups in front
-    int64_t kernel, places;               // elements
+    int64_t kernel, positions;            // elements
 };
 
 static bool is_last(const struct ir_conv *c) { return c->layout != CONV_FEATURES_FIRST; }
@@ -50,31 +50,31 @@ static ir_id grouped(struct ir_builder *b, ir_id x, int axis, int64_t groups)
 // Windows by axis of [groups, batch, spatial, features] or [groups, features, batch, spatial].
 static struct layout layout_of(const struct ir_conv *c, const int64_t *x, const int64_t *w)
 {
-    struct layout l = {.c = *c, .kernel = 1, .places = 1};
+    struct layout l = {.c = *c, .kernel = 1, .positions = 1};
     int first = is_last(c) ? 2 : 3;
     l.batch = x[0];
     l.in = w[ir_conv_in(c)];
     l.out = w[ir_conv_features(c, CONV_W)] / c->groups;
     for (int i = 0; i < c->n + 3; i++)
         l.w[i] = (struct ir_axis_window){.size = 1, .stride = 1, .base = 1, .dilation = 1};
-    l.w[0].places = c->groups;
-    l.w[first - 1].places = l.batch;
-    l.w[is_last(c) ? c->n + 2 : 1].places = l.in;
+    l.w[0].count = c->groups;
+    l.w[first - 1].count = l.batch;
+    l.w[is_last(c) ? c->n + 2 : 1].count = l.in;
     for (int i = 0; i < c->n; i++) {
         l.w[first + i] = ir_conv_window(c, i, x[ir_conv_spatial(c, CONV_X) + i],
                                         w[ir_conv_spatial(c, CONV_W) + i]);
         l.kernel *= l.w[first + i].size;
-        l.places *= l.w[first + i].places;
+        l.positions *= l.w[first + i].count;
     }
     return l;
 }
 
-// The windows of x as matrices: [groups, batch * places, kernel * in], or features first [groups,
-// in * kernel, batch * places].
+// The windows of x as matrices: [groups, batch * positions, kernel * in], or features first [groups,
+// in * kernel, batch * positions].
 static ir_id window_matrix(struct ir_builder *b, const struct layout *l, ir_id x)
 {
     const struct ir_conv *c = &l->c;
-    int64_t rows = l->batch * l->places, columns = l->kernel * l->in;
+    int64_t rows = l->batch * l->positions, columns = l->kernel * l->in;
     if (!is_last(c)) {
         int64_t axes[IR_MAX_RANK] = {1, 0};
         for (int i = 2; i < c->n + 2; i++)
@@ -131,7 +131,7 @@ static ir_id multiply(struct ir_builder *b, const struct layout *l, ir_id window
                       : ir_dot_general(b, kernel, windows, &d);
 }
 
-// The product, [groups, batch, places, out] or [groups, out, batch, places], as y.
+// The product, [groups, batch, positions, out] or [groups, out, batch, positions], as y.
 static ir_id in_order(struct ir_builder *b, const struct layout *l, ir_id y)
 {
     const struct ir_conv *c = &l->c;
@@ -142,7 +142,7 @@ static ir_id in_order(struct ir_builder *b, const struct layout *l, ir_id y)
     dims[batch] = l->batch;
     dims[out] = l->out;
     for (int i = 0; i < c->n; i++)
-        dims[first + i] = l->w[first + i].places;
+        dims[first + i] = l->w[first + i].count;
     y = ir_reshape(b, y, rank, dims);
     for (int i = 0; i < c->n + 2; i++) { // axis i of the result
         bool is_features = i == ir_conv_features(c, CONV_Y);
@@ -179,7 +179,7 @@ static ir_id derivative(struct ir_builder *b, const struct ir_conv *c, struct ir
     return out;
 }
 
-// Whether the product of the derivative in x would be a kernel, and x is wanted at every place.
+// Whether the product of the derivative in x would be a kernel, and x is wanted at every position.
 static bool is_convolution(struct ir_builder *b, const struct ir_conv *c, struct ir_type x,
                            ir_id w)
 {
@@ -188,7 +188,7 @@ static bool is_convolution(struct ir_builder *b, const struct ir_conv *c, struct
     for (int i = 0; i < c->n; i++)
         if (c->strides[i] != 1)
             return false;
-    return !cost_is_gemm(ir_dtype(x), true, l.batch * l.places, l.kernel * l.in, l.out);
+    return !cost_is_gemm(ir_dtype(x), true, l.batch * l.positions, l.kernel * l.in, l.out);
 }
 
 // w with the elements of the kernel from the last one on, and the features of x and y of each group

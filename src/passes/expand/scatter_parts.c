@@ -21,7 +21,7 @@ ir_id scatter_cut(struct ir_builder *b, ir_id x, int axis, int64_t start, int64_
     return ir_slice(b, x, starts, limits, NULL);
 }
 
-// The first parts * length places along the axis as two axes.
+// The first parts * length elements along the axis as two axes.
 static ir_id in_parts(struct ir_builder *b, ir_id x, int axis, int64_t parts, int64_t length)
 {
     int64_t dims[IR_MAX_RANK + 1];

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// For a GPU: many updates of rows at places that are data, in the order of their places.
+// For a GPU: many updates of rows at indices that are data, in the order of their indices.
 //
 //     y = scatter_add(x, i, u)      becomes      keys, order = sort(i, 0 1 2 ..)
 //                                                first[p] = how many keys are below p
-//                                                y = while r < end, by place:  y = y + u[order[r]], r = r + 1
+//                                                y = while r < end, by index:  y = y + u[order[r]], r = r + 1
 //                                                    (y, r, end) = (x[p], first[p], first[p + 1])
 //
-// A place gets its updates in the order that it always does, and places are lanes: nobody waits for
+// An element gets its updates in the order that it always does, and elements are lanes: nobody waits for
 // anybody, and a lane reads several updates at once.  The order is a value of its indices alone: equal ones
-// are one, and a loop that does not change them has it in front.  Of a sum in parts (ir_scatter_parts) each place has as
+// are one, and a loop that does not change them has it in front.  Of a sum in parts (ir_scatter_parts) each element has as
 // many lanes, whose sums are added in pairs.  What is computed of rows is computed where
 // they are added; what rows are gathered by comes in the order first.  After all differentiation.
 #include "ir/control.h"
@@ -31,7 +31,7 @@ enum leaf_kind {
     LEAF_UPDATE, // a number of each update, in their order
     LEAF_COLUMN, // a number of each column of the rows
     LEAF_ROW,    // rows, one after the other
-    LEAF_PLACE,  // rows at places, of a gather
+    LEAF_GATHER, // rows at indices, of a gather
 };
 
 struct leaf {
@@ -45,7 +45,7 @@ struct updates {
     const struct ir_graph *g;
     const ir_id *map;
     const struct ir_node *n;
-    int64_t places, count,
+    int64_t extent, count,
         row;                // of the operand, or of all pieces; of updates; numbers of a row
     int64_t pieces, length; // of the first axis that counts updates, and of each
     int64_t parts, width;   // of a row: lanes, and numbers of each
@@ -66,7 +66,7 @@ static struct ir_window window_of(const struct ir_graph *g, const struct ir_node
                         ir_type_of(g, ir_operand(g, n, 1)), ir_type_of(g, y));
 }
 
-// Whether all places are along the first axes of the operand and windows are all of the others, which come
+// Whether all indices are along the first axes of the operand and windows are all of the others, which come
 // last in what is gathered or scattered.
 static bool is_of_rows(const struct ir_graph *g, const struct ir_node *n)
 {
@@ -112,27 +112,27 @@ static bool find_updates(struct updates *u, const struct ir_graph *g, const stru
     u->length = ir_dims_of(g, at)[0] / u->pieces;
     const int64_t *dims = ir_dims_of(g, x);
     u->counts = ir_rank_of(g, at) - 1;
-    u->places = product(dims, 0, of.n_map);
+    u->extent = product(dims, 0, of.n_map);
     u->row = product(dims, of.n_map, ir_rank_of(g, x));
     u->count = product(ir_dims_of(g, at), 0, u->counts);
     return u->count >= COST_SORTED_UPDATES && u->count < INT32_MAX / 2 &&
-           u->places * u->pieces < INT32_MAX &&
-           (is_one_number(g, x) || u->places <= COST_SORTED_EMPTY * u->count);
+           u->extent * u->pieces < INT32_MAX &&
+           (is_one_number(g, x) || u->extent <= COST_SORTED_EMPTY * u->count);
 }
 
 // Whether the order pays: rows are long, or others want it, or it is the same in all trips of the loop around, whose
-// invariant values `stays` tells, and places have few updates each.
+// invariant values `stays` tells, and elements have few updates each.
 static bool is_wanted(const struct updates *u, const bool *stays)
 {
     bool wanted =
         u->row >= COST_SORTED_ROW || (stays[ir_operand(u->g, u->n, 1)] &&
-                                      u->count <= COST_SORTED_TURNS * u->places * u->pieces);
+                                      u->count <= COST_SORTED_TURNS * u->extent * u->pieces);
     struct updates other;
     for (uint32_t i = 0; !wanted && i < u->g->nodes.count; i++) {
         const struct ir_node *n = &u->g->nodes.at[i];
         wanted = n->n_in == 3 && ir_operand(u->g, n, 1) == ir_operand(u->g, u->n, 1) &&
                  find_updates(&other, u->g, n) && other.row >= COST_SORTED_ROW &&
-                 other.places == u->places && other.pieces == u->pieces;
+                 other.extent == u->extent && other.pieces == u->pieces;
     }
     return wanted;
 }
@@ -162,7 +162,7 @@ static enum leaf_kind kind_of(const struct updates *u, ir_id v, ir_id *from)
         return LEAF_UPDATE;
     if (n->op == IR_gather && ir_gather_of(n->attrs).n_map && is_of_rows(g, n) &&
         ir_count_of(g, ir_operand(g, n, 0)) < INT32_MAX)
-        return LEAF_PLACE;
+        return LEAF_GATHER;
     if (n->op != IR_broadcast_in_dim)
         return LEAF_ROW;
     const int64_t *dims = ir_dims_of(g, v), *of = ir_dims_of(g, ir_operand(g, n, 0));
@@ -279,7 +279,7 @@ static ir_id row_numbers(const struct updates *u, const struct ir_node *n, ir_id
     return all;
 }
 
-// Sorts the updates by piece and place; those that have none come last.
+// Sorts the updates by piece and index; those that have none come last.
 static void sort_updates(struct updates *u)
 {
     struct ir_builder *b = u->b;
@@ -288,13 +288,13 @@ static void sort_updates(struct updates *u)
     if (u->pieces > 1) {
         int64_t rows = u->length * (u->count / ir_dims_of(u->g, ir_operand(u->g, u->n, 1))[0]);
         ir_id is_of_piece = ir_lt(b, numbers, number(b, rows * u->pieces));
-        ir_id first = ir_mul(b, ir_div(b, numbers, number(b, rows)), number(b, u->places));
+        ir_id first = ir_mul(b, ir_div(b, numbers, number(b, rows)), number(b, u->extent));
         key = ir_add(b, key, first);
         inside = inside == IR_NONE ? is_of_piece : ir_and(b, inside, is_of_piece);
-        u->places *= u->pieces;
+        u->extent *= u->pieces;
     }
     if (inside != IR_NONE)
-        key = ir_select(b, inside, key, number(b, u->places));
+        key = ir_select(b, inside, key, number(b, u->extent));
     key = ir_convert(b, key, JOT_I32);
     numbers = ir_convert(b, numbers, JOT_I32);
     u->keys = ir_sort(b, 2, (ir_id[]){key, numbers}, 1);
@@ -306,7 +306,7 @@ static ir_id sorted(const struct updates *u, ir_id x)
     return rows_at(u->b, reshape(u->b, x, 1, u->count, 0, 0), u->order, false);
 }
 
-// (keys | position by place | step) -> the position, a step further where the keys before that are lower
+// (keys | position by index | step) -> the position, a step further where the keys before that are lower
 static uint32_t bisection(struct updates *u, struct ir_type positions)
 {
     struct ir_builder b = ir_builder_make(u->b->module, "first", IR_BUILD_PLAIN);
@@ -324,12 +324,12 @@ static ir_id find_first(struct updates *u)
 {
     struct ir_builder *b = u->b;
     int32_t steps[32];
-    int64_t n = 0, places = u->places + 1;
+    int64_t n = 0, extent = u->extent + 1;
     for (int64_t step = 1; step <= u->count; step *= 2)
         n++;
     for (int64_t i = 0; i < n; i++)
         steps[i] = INT32_C(1) << (n - 1 - i);
-    struct ir_type t = ir_type_make(b->module, JOT_I32, 1, &places);
+    struct ir_type t = ir_type_make(b->module, JOT_I32, 1, &extent);
     ir_id in[] = {u->keys, ir_zeros(b, t),
                   ir_const(b, ir_type_make(b->module, JOT_I32, 1, &n), steps)};
     struct ir_scan s = {.body = bisection(u, t), .n_consts = 1, .n_carry = 1, .length = n};
@@ -357,7 +357,7 @@ static void make_outer(const struct updates *u, struct leaf *f)
         f->outer[0] = u->order;
         f->outer[1] = reshape(b, u->map[from], 3, u->count, u->parts, u->width);
         break;
-    case LEAF_PLACE:
+    case LEAF_GATHER:
         f->outer[0] = sorted(u, ir_convert(b, row_numbers(u, n, &inside), JOT_I32));
         f->outer[1] = operand(u, n, 0);
         f->outer[1] =
@@ -384,19 +384,19 @@ static ir_id fill_of(struct ir_builder *b, const struct ir_node *n, jot_dtype d)
 static ir_id read_leaf(const struct updates *u, struct ir_builder *b, const struct leaf *f,
                        ir_id at)
 {
-    int64_t places = u->places, parts = u->parts, width = u->width,
-            dims[] = {places, parts, width};
+    int64_t extent = u->extent, parts = u->parts, width = u->width,
+            dims[] = {extent, parts, width};
     if (f->kind == LEAF_WHOLE)
         return f->inner[0];
     if (f->kind == LEAF_COLUMN)
         return ir_broadcast_in_dim(b, f->inner[0], 3, dims, (int64_t[]){1, 2});
     ir_id x = rows_at(b, f->inner[0], at, false);
     if (f->kind == LEAF_UPDATE)
-        return spread(b, x, 3, places, parts, width);
+        return spread(b, x, 3, extent, parts, width);
     x = rows_at(b, f->inner[1], x, true);
     if (f->inner[2] == IR_NONE)
         return x;
-    ir_id inside = spread(b, rows_at(b, f->inner[2], at, false), 3, places, parts, width);
+    ir_id inside = spread(b, rows_at(b, f->inner[2], at, false), 3, extent, parts, width);
     return ir_select(b, inside, x,
                      fill_of(b, ir_node_of(u->g, f->value), ir_dtype(ir_type_in(b, x))));
 }
@@ -463,7 +463,7 @@ static uint32_t loop_step(struct updates *u, const ir_id *in, int n_in)
     }
     for (int k = 0; k < trip; k++) {
         ir_id more = ir_map2(&b, op, sum, next[k]);
-        ir_id there = spread(&b, is[k], 3, u->places, u->parts, u->width);
+        ir_id there = spread(&b, is[k], 3, u->extent, u->parts, u->width);
         sum = k ? ir_select(&b, there, more, sum) : more;
     }
     ir_output(&b, ir_add(&b, at, ir_scalar_int(&b, JOT_I32, trip)));
@@ -476,7 +476,7 @@ static void set_parts(struct updates *u)
 {
     u->width = LANE_BYTES / (int64_t)jot_dtype_size(ir_dtype_of(u->g, u->n->out));
     while (u->width > 1 &&
-           (u->row % u->width || u->places * u->row < COST_SORTED_LANES * u->width))
+           (u->row % u->width || u->extent * u->row < COST_SORTED_LANES * u->width))
         u->width /= 2;
     u->parts = u->row / u->width;
 }
@@ -506,10 +506,10 @@ static ir_id run_updates(struct updates *u)
     int n_in = 1;
     sort_updates(u);
     set_parts(u);
-    int64_t zero = 0, one = 1, places = u->places, end = places + 1;
+    int64_t zero = 0, one = 1, extent = u->extent, end = extent + 1;
     ir_id first = find_first(u), x = operand(u, u->n, 0);
     struct ir_type of_all = ir_type_make(b->module, ir_dtype(ir_type_in(b, x)), 3,
-                                         (int64_t[]){places, u->parts, u->width});
+                                         (int64_t[]){extent, u->parts, u->width});
     u->seen = body_mask(b->module, u->g->values.count);
     find_leaves(u, ir_operand(u->g, u->n, 2));
     for (int i = 0; i < u->n_leaves; i++) {
@@ -520,10 +520,10 @@ static ir_id run_updates(struct updates *u)
     }
     struct ir_while w = {
         .n_consts = n_in, .batched = 2, .max_trips = IR_NO_BOUND, .trips = IR_TRIPS_UNNAMED};
-    in[0] = spread(b, ir_slice(b, first, &one, &end, NULL), 2, places, u->parts, 0);
-    in[n_in++] = spread(b, ir_slice(b, first, &zero, &places, NULL), 2, places, u->parts, 0);
+    in[0] = spread(b, ir_slice(b, first, &one, &end, NULL), 2, extent, u->parts, 0);
+    in[n_in++] = spread(b, ir_slice(b, first, &zero, &extent, NULL), 2, extent, u->parts, 0);
     in[n_in++] =
-        u->pieces > 1 ? ir_full(b, of_all, -0.0) : reshape(b, x, 3, places, u->parts, u->width);
+        u->pieces > 1 ? ir_full(b, of_all, -0.0) : reshape(b, x, 3, extent, u->parts, u->width);
     w.test = loop_test(u, in, n_in);
     w.step = loop_step(u, in, n_in);
     ir_id y = ir_while(b, &w, n_in, in);

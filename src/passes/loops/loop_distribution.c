@@ -152,7 +152,7 @@ void loop_add_stack(struct loop *l, struct loop_behind *h, ir_id v)
 }
 
 jot_status loop_make_body(const struct loop *l, const struct loop_behind *h, uint32_t *out_n,
-                          uint32_t *place, uint32_t *out)
+                          uint32_t *index, uint32_t *out)
 {
     const struct ir_graph *g = l->g;
     struct ir_builder b = ir_builder_make(l->m, g->name, IR_BUILD_PLAIN);
@@ -161,7 +161,7 @@ jot_status loop_make_body(const struct loop *l, const struct loop_behind *h, uin
     uint32_t n = 0;
     for (uint32_t i = 0; i < g->outputs.count; i++)
         if (!h->is_row[i]) {
-            place[i] = n;
+            index[i] = n;
             values[n++] = g->outputs.at[i];
         }
     for (uint32_t i = 0; i < h->stacks.count; i++)
@@ -179,16 +179,16 @@ jot_status loop_make_body(const struct loop *l, const struct loop_behind *h, uin
 static jot_status make_rest(struct loop *l, struct loop_behind *h, ir_id *y)
 {
     const struct ir_graph *g = l->g;
-    uint32_t n, *place = arena_array(l->m->arena, uint32_t, g->outputs.count + 1);
-    JOT_TRY(loop_make_body(l, h, &n, place, &l->s.body));
+    uint32_t n, *index = arena_array(l->m->arena, uint32_t, g->outputs.count + 1);
+    JOT_TRY(loop_make_body(l, h, &n, index, &l->s.body));
     ir_id first = ir_scan(l->b, &l->s, (int)l->n_in, l->in), next = first + n;
     for (uint32_t i = h->stacks.count; i-- > 0;) {
         struct loop_stack *s = &h->stacks.at[i];
         uint32_t out = h->row_out[s->of];
-        s->v = is_row(l, s->of) ? l->in[s->of] : out != IR_NONE ? first + place[out] : --next;
+        s->v = is_row(l, s->of) ? l->in[s->of] : out != IR_NONE ? first + index[out] : --next;
     }
     for (uint32_t i = 0; i < g->outputs.count; i++)
-        y[i] = h->is_row[i] ? IR_NONE : first + place[i];
+        y[i] = h->is_row[i] ? IR_NONE : first + index[i];
     return JOT_OK;
 }
 

@@ -58,7 +58,7 @@ void loop_add_stack(struct loop *l, struct loop_behind *h, ir_id v);
 // The body without what is made behind, and with the rows that it is made of: how many results there are, and where
 // one that stays is.
 jot_status loop_make_body(const struct loop *l, const struct loop_behind *h, uint32_t *out_n,
-                          uint32_t *place, uint32_t *out);
+                          uint32_t *index, uint32_t *out);
 // Gives results as the loop does.
 void loop_make(struct loop *l, ir_id *y);
 struct loop_behind loop_behind_make(const struct loop *l);

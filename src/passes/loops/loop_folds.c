@@ -128,7 +128,7 @@ static jot_status find_folds(struct loop *l, struct loop_behind *h)
     const struct ir_graph *g = l->g;
     struct loop_behind with = *h;
     struct loop without = *l;
-    uint32_t n, *place = arena_array(l->m->arena, uint32_t, g->outputs.count + 1);
+    uint32_t n, *index = arena_array(l->m->arena, uint32_t, g->outputs.count + 1);
     bool *made = made_of_folds(l), any = false;
     with.is_row = arena_copy(l->m->arena, h->is_row, g->outputs.count * sizeof *h->is_row);
     with.row_out = arena_copy(l->m->arena, h->row_out, g->values.count * sizeof *h->row_out);
@@ -145,7 +145,7 @@ static jot_status find_folds(struct loop *l, struct loop_behind *h)
         any |= find_added(&without, &with, made, i);
     if (!any || !l->s.n_carry || !find_stacks(&without, &with, made) || !mixes_lanes(l))
         return JOT_OK;
-    JOT_TRY(loop_make_body(&without, &with, &n, place, &without.s.body));
+    JOT_TRY(loop_make_body(&without, &with, &n, index, &without.s.body));
     if (mixes_lanes(&without))
         return JOT_OK;
     *h = with;

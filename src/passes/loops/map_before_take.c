@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Elementwise functions of what a loop takes from an array that it does not change, at places that it does, are
+// Elementwise functions of what a loop takes from an array that it does not change, at indices that it does, are
 // computed of the array instead, where all trips together take more elements than it has.
 //
 //     i = scan {x = gather t (f i); i = g (exp (-x)) i}(t, i)

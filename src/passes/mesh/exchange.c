@@ -4,10 +4,10 @@
 //
 //     f(x: f32[4]<i:8>) { y = psum x {over=[i:8]}; k = axis_index {over=[i:8]}; return y, k }
 // becomes
-//     f(x: f32[4], place: i32[1]) { y = exchange x {mesh=[8], ...}; k = place[0]; return y, k }
+//     f(x: f32[4], coordinates: i32[1]) { y = exchange x {mesh=[8], ...}; k = coordinates[0]; return y, k }
 //
 // Needs all differentiation and mapping done.  What follows sees the program of one device, to which an
-// exchange is a routine.  Bodies that ask for a place take it as their first parameter, which is a constant
+// exchange is a routine.  Bodies that ask for coordinates take them as their first parameter, which is a constant
 // of their loop.
 #include "base/status.h"
 #include "ir/collective.h"
@@ -19,8 +19,9 @@ struct mesh {
     int rank;
     const int64_t *axes; // of the module
     int64_t sizes[COLLECTIVE_MESH_RANK];
-    uint32_t *result[2]; // by function, without and with a place; IR_NONE before it is done
-    uint8_t *takes; // by function: 1 it asks for its place, 2 it does not, 0 nobody knows yet
+    uint32_t *result[2]; // by function, without and with coordinates; IR_NONE before it is done
+    uint8_t
+        *takes; // by function: 1 it asks for its coordinates, 2 it does not, 0 nobody knows yet
 };
 
 // The number in the mesh of an axis of the module, or -1.
@@ -32,7 +33,7 @@ static int64_t find_axis(const struct mesh *mesh, int64_t axis)
     return -1;
 }
 
-static bool takes_place(struct mesh *mesh, uint32_t f)
+static bool takes_coordinates(struct mesh *mesh, uint32_t f)
 {
     if (mesh->takes[f])
         return mesh->takes[f] == 1;
@@ -44,7 +45,7 @@ static bool takes_place(struct mesh *mesh, uint32_t f)
         int count = ir_has_bodies((enum ir_op)n->op) ? ir_bodies_of(n, &bodies) : 0;
         takes = n->op == IR_axis_index;
         for (int i = 0; i < count && !takes; i++)
-            takes = takes_place(mesh, (uint32_t)bodies[i]);
+            takes = takes_coordinates(mesh, (uint32_t)bodies[i]);
     }
     mesh->takes[f] = takes ? 1 : 2;
     return takes;
@@ -95,22 +96,22 @@ static ir_id add_exchange(struct ir_builder *b, const struct mesh *mesh,
 }
 
 static ir_id add_index(struct ir_builder *b, const struct mesh *mesh, const struct ir_node *n,
-                       ir_id place)
+                       ir_id coordinates)
 {
     int count;
     int64_t start = find_axis(mesh, ir_over(n->attrs, &count)[0]), limit = start + 1, step = 1;
     if (start < 0)
         return ir_fail(b, JOT_ERR_INTERNAL, "axis_index of no axis of the mesh");
-    return ir_reshape(b, ir_slice(b, place, &start, &limit, &step), 0, NULL);
+    return ir_reshape(b, ir_slice(b, coordinates, &start, &limit, &step), 0, NULL);
 }
 
 // ---- Functions
 
 static uint32_t exchange_function(struct mesh *mesh, uint32_t f, bool takes);
 
-// A node with bodies, with the place as one more operand where they ask for it.
+// A node with bodies, with the coordinates as one more operand where they ask for them.
 static ir_id add_bodied(struct ir_builder *b, struct mesh *mesh, const struct ir_node *n,
-                        ir_id *in, ir_id place)
+                        ir_id *in, ir_id coordinates)
 {
     const int64_t *bodies;
     int count = ir_bodies_of(n, &bodies);
@@ -118,7 +119,7 @@ static ir_id add_bodied(struct ir_builder *b, struct mesh *mesh, const struct ir
     uint32_t *made = arena_array(b->module->arena, uint32_t, count + 1);
     count = is_control ? count : 1; // rules of derivatives have been applied
     for (int i = 0; i < count; i++)
-        takes |= takes_place(mesh, (uint32_t)bodies[i]);
+        takes |= takes_coordinates(mesh, (uint32_t)bodies[i]);
     for (int i = 0; i < count; i++) {
         made[i] = exchange_function(mesh, (uint32_t)bodies[i], takes);
         if (made[i] == IR_NONE)
@@ -127,7 +128,7 @@ static ir_id add_bodied(struct ir_builder *b, struct mesh *mesh, const struct ir
     uint32_t n_in = n->n_in, first = n->op == IR_cond; // the index of a branch stays in front
     if (takes) {
         memmove(in + first + 1, in + first, (n_in - first) * sizeof *in);
-        in[first] = place;
+        in[first] = coordinates;
         n_in++;
     }
     if (!is_control)
@@ -148,7 +149,7 @@ static ir_id add_bodied(struct ir_builder *b, struct mesh *mesh, const struct ir
 }
 
 static void copy_node(struct ir_builder *b, struct mesh *mesh, const struct ir_graph *g,
-                      const struct ir_node *n, ir_id place, ir_id *map)
+                      const struct ir_node *n, ir_id coordinates, ir_id *map)
 {
     b->where = n->where;
     if (ir_exchanges((enum ir_op)n->op))
@@ -156,37 +157,37 @@ static void copy_node(struct ir_builder *b, struct mesh *mesh, const struct ir_g
     else if (n->op == IR_pvary)
         map[n->out] = map[ir_operand(g, n, 0)];
     else if (n->op == IR_axis_index)
-        map[n->out] = add_index(b, mesh, n, place);
+        map[n->out] = add_index(b, mesh, n, coordinates);
     else if (ir_has_bodies((enum ir_op)n->op))
-        body_set_results(n, add_bodied(b, mesh, n, body_operands(mesh->m, g, n, map), place),
-                         map);
+        body_set_results(
+            n, add_bodied(b, mesh, n, body_operands(mesh->m, g, n, map), coordinates), map);
     else
         pass_copy_node(b, g, n, map);
 }
 
-static ir_id add_place(struct ir_builder *b, const struct mesh *mesh)
+static ir_id add_coordinates(struct ir_builder *b, const struct mesh *mesh)
 {
     int64_t rank = mesh->rank;
     return ir_param(b, ir_type_make(mesh->m, JOT_I32, 1, &rank));
 }
 
-enum { WITHOUT_PLACE, PLACE_FIRST, PLACE_LAST };
+enum { WITHOUT_COORDINATES, COORDINATES_FIRST, COORDINATES_LAST };
 
 static uint32_t copy_function(struct mesh *mesh, uint32_t f, int where)
 {
     const struct ir_graph *g = ir_function(mesh->m, f);
     struct ir_builder b = ir_builder_make(mesh->m, g->name, IR_BUILD_PLAIN);
     ir_id *map = pass_no_values(mesh->m, g->values.count);
-    ir_id place = where == PLACE_FIRST ? add_place(&b, mesh) : IR_NONE;
+    ir_id coordinates = where == COORDINATES_FIRST ? add_coordinates(&b, mesh) : IR_NONE;
     for (uint32_t i = 0; i < g->n_params; i++) {
         struct ir_type t = ir_type_of(g, i);
         t.varies = 0;
         map[i] = ir_param(&b, t);
     }
-    if (where == PLACE_LAST)
-        place = add_place(&b, mesh);
+    if (where == COORDINATES_LAST)
+        coordinates = add_coordinates(&b, mesh);
     for (uint32_t at = g->n_params; at < g->nodes.count && b.status == JOT_OK; at++)
-        copy_node(&b, mesh, g, &g->nodes.at[at], place, map);
+        copy_node(&b, mesh, g, &g->nodes.at[at], coordinates, map);
     pass_copy_outputs(&b, g, map);
     uint32_t made;
     return pass_finish(&b, &made) == JOT_OK ? made : IR_NONE;
@@ -198,7 +199,7 @@ static uint32_t exchange_function(struct mesh *mesh, uint32_t f, bool takes)
         return f;
     uint32_t *result = &mesh->result[takes][f];
     if (*result == IR_NONE)
-        *result = copy_function(mesh, f, takes ? PLACE_FIRST : WITHOUT_PLACE);
+        *result = copy_function(mesh, f, takes ? COORDINATES_FIRST : WITHOUT_COORDINATES);
     return *result;
 }
 
@@ -212,7 +213,7 @@ jot_status pass_exchange(struct ir_module *m, uint32_t f, int rank, const int64_
     for (int i = 0; i < 2; i++)
         mesh.result[i] = pass_no_values(m, count);
     mesh.takes = arena_array(m->arena, uint8_t, count + 1);
-    uint32_t made = copy_function(&mesh, f, PLACE_LAST);
+    uint32_t made = copy_function(&mesh, f, COORDINATES_LAST);
     if (made == IR_NONE)
         return status_last();
     *out_f = made;

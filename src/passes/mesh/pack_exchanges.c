@@ -91,18 +91,18 @@ static ir_id flat(struct ir_builder *b, ir_id x, int64_t rows)
     return ir_reshape(b, x, 2, dims);
 }
 
-// The small exchanges of one rank that are like the one at place `place` of the order, together.
-static void pack(struct ir_builder *b, struct packing *p, uint32_t place, ir_id *map)
+// The small exchanges of one rank that are like the one at index `index` of the order, together.
+static void pack(struct ir_builder *b, struct packing *p, uint32_t index, ir_id *map)
 {
     struct arena *arena = b->module->arena;
-    const struct ir_node *n = &p->g->nodes.at[p->order[place]];
-    uint32_t rank = p->rank[p->order[place]];
+    const struct ir_node *n = &p->g->nodes.at[p->order[index]];
+    uint32_t rank = p->rank[p->order[index]];
     struct collective c;
     VEC(uint32_t) all = {0};
     VEC(ir_id) parts = {0};
     ir_exchange_read(n->attrs, &c);
-    for (; place < p->g->nodes.count && p->rank[p->order[place]] == rank; place++) {
-        uint32_t at = p->order[place];
+    for (; index < p->g->nodes.count && p->rank[p->order[index]] == rank; index++) {
+        uint32_t at = p->order[index];
         if (p->g->nodes.at[at].attrs != n->attrs)
             continue;
         p->is_packed[at] = true;

@@ -25,8 +25,8 @@ struct look {
     const struct ir_node *n;
     const struct view *in, *out;
     enum ir_op collective;
-    struct atoms by[IR_MAX_AXES]; // by place in the grid: what it splits
-    uint16_t folded;              // places whose axes split what the node folds
+    struct atoms by[IR_MAX_AXES]; // by axis of the grid: what it splits
+    uint16_t folded;              // axes of the grid that split what the node folds
 };
 
 struct parts *partition_look(struct ir_module *m, const struct ir_shard *mesh,
@@ -134,11 +134,11 @@ static bool is_mixed(const struct look *k, struct atoms a)
 }
 
 // Has an axis split what comes first of `rest`, which loses it, if the node allows that.
-static bool split_atoms(struct look *k, struct atoms *rest, int64_t place, struct part *part)
+static bool split_atoms(struct look *k, struct atoms *rest, int64_t axis, struct part *part)
 {
     struct axes *s = &k->p->lanes.space;
-    struct atoms *by = &k->by[place], taken;
-    int64_t lanes = ir_axis_size(k->p->m, k->p->mesh->grid[place]);
+    struct atoms *by = &k->by[axis], taken;
+    int64_t lanes = ir_axis_size(k->p->m, k->p->mesh->grid[axis]);
     if (!axes_take(s, rest, lanes, &taken) || !taken.count)
         return false;
     if (by->count && axes_equal(s, *by, taken))
@@ -148,7 +148,7 @@ static bool split_atoms(struct look *k, struct atoms *rest, int64_t place, struc
     if (by->count || (folds && k->collective == IR_OP_COUNT))
         return false;
     *by = taken;
-    k->folded |= (uint16_t)(folds << place);
+    k->folded |= (uint16_t)(folds << axis);
     if (read_splits(k, part->in, part->out))
         return true;
     *by = (struct atoms){0};
@@ -161,10 +161,10 @@ static void split_value(struct look *k, struct view v, struct ir_split split, st
 {
     for (uint32_t d = 0; d < v.rank; d++) {
         struct atoms rest = v.dims[d];
-        const int64_t *places;
+        const int64_t *axes;
         int n;
-        ir_split_of(k->p->m, k->p->mesh, split, (int)d, &n, &places);
-        for (int i = 0; i < n && split_atoms(k, &rest, places[i], part);)
+        ir_split_of(k->p->m, k->p->mesh, split, (int)d, &n, &axes);
+        for (int i = 0; i < n && split_atoms(k, &rest, axes[i], part);)
             i++;
     }
 }
@@ -230,7 +230,7 @@ const struct part *partition_part(struct parts *p, const struct ir_node *n,
     for (uint32_t i = 0; i < n->n_in; i++)
         views[i] = axes_fresh_view(&p->lanes.space, ir_operand(g, n, i));
     lanes_look(&p->lanes, &p->graph, n, views);
-    // What it does differs from place to place along this axis.
+    // What it does differs from device to device along this axis.
     if (ir_field_find(n->attrs, IR_KEY_along))
         lanes_mix(&p->lanes, n, views[0].dims[ir_attr_int(n->attrs, IR_KEY_along)]);
     struct look k = {.p = p,
@@ -268,9 +268,9 @@ static void shrink(struct ir_module *m, const struct ir_shard *mesh, struct ir_s
         return;
     int64_t *to = arena_array(m->arena, int64_t, f->count + 1);
     for (int d = 0; d < whole.rank; d++) {
-        const int64_t *places;
+        const int64_t *axes;
         int n;
-        int64_t lanes = ir_split_of(m, mesh, split, d, &n, &places);
+        int64_t lanes = ir_split_of(m, mesh, split, d, &n, &axes);
         to[d] = f->ints[d] == ir_dims(m, whole)[d] ? f->ints[d] / lanes : f->ints[d];
     }
     f->ints = to;

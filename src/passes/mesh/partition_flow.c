@@ -16,7 +16,7 @@
 
 static bool has_shard_map(const struct ir_graph *g) { return pass_find_shard_map(g) != NULL; }
 
-// Whether it is a call of what has one: its body takes its place, for values in pieces go through.
+// Whether it is a call of what has one: its body stands for it, for values in pieces go through.
 static bool is_opened(const struct ir_graph *g, const struct ir_node *n)
 {
     return ir_op_class((enum ir_op)n->op) == IR_CLASS_CALL && has_shard_map(ir_body(g, n, 0));

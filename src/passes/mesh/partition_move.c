@@ -21,11 +21,11 @@ static struct split_now read_split(const struct ir_module *m, const struct ir_sh
                                    struct ir_split split, int rank)
 {
     struct split_now now = {0};
-    const int64_t *places;
+    const int64_t *axes;
     for (int d = 0; d < rank; d++) {
-        ir_split_of(m, mesh, split, d, &now.n[d], &places);
+        ir_split_of(m, mesh, split, d, &now.n[d], &axes);
         for (int i = 0; i < now.n[d]; i++)
-            now.axes[d][i] = mesh->grid[places[i]];
+            now.axes[d][i] = mesh->grid[axes[i]];
     }
     return now;
 }

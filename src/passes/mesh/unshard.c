@@ -51,24 +51,24 @@ static jot_status map_axis(struct unshard *u, int k)
 static int take_apart(const struct unshard *u, struct ir_split split, struct ir_type piece,
                       int64_t *dims, int64_t *order)
 {
-    int64_t place[IR_MAX_AXES], piece_at[IR_MAX_RANK];
+    int64_t position[IR_MAX_AXES], piece_at[IR_MAX_RANK];
     int n = 0, n_axes = 0;
     for (int k = 0; k < u->s.n_axes; k++)
-        place[k] = -1;
+        position[k] = -1;
     for (int d = 0; d < piece.rank; d++) {
         int n_by;
         const int64_t *by;
         ir_split_of(u->m, &u->s, split, d, &n_by, &by);
         for (int k = 0; k < n_by; k++) {
             dims[n] = ir_axis_size(u->m, u->s.grid[by[k]]);
-            place[by[k]] = n++;
+            position[by[k]] = n++;
         }
         dims[n] = ir_dims(u->m, piece)[d];
         piece_at[d] = n++;
     }
     for (int k = 0; k < u->s.n_axes; k++)
-        if (place[k] >= 0)
-            order[n_axes++] = place[k];
+        if (position[k] >= 0)
+            order[n_axes++] = position[k];
     for (int d = 0; d < piece.rank; d++)
         order[n_axes + d] = piece_at[d];
     return n;

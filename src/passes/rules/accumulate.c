@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sums of cotangents of which one is zero but for some places.
+// Sums of cotangents of which one is zero but for some indices.
 //
 //     z = scatter_add(zeros, i, u)            y = scatter_add(x, i, u)
 //     y = add(x, z)                 becomes
 //
 // which in a loop over x is done where x is, and takes as long as u is large.  The same of a slice
-// at a known place, whose cotangent is pad(u, 0), but only over a sum that has memory of its own: a
+// at a known index, whose cotangent is pad(u, 0), but only over a sum that has memory of its own: a
 // parameter or what a loop or a branch gives, and of which u is not made: it would be read whole
 // before.  Sums of pads are one kernel otherwise.
 #include "passes/rules/rules.h"
@@ -17,7 +17,7 @@ enum {
     LEAST_LENGTH =
         1024,        // of fewer numbers a sum is as good, and a lane can have them to itself
     LEAST_SHARE = 4, // a slice that is more of its operand is added whole
-    // The same at known places, which are added in one kernel with whatever else is.
+    // The same at known indices, which are added in one kernel with whatever else is.
     LEAST_PADDED_SHARE = 16,
     MOST_OPS = 32, // that are looked at for what a part is made of
 };

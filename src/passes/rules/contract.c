@@ -80,10 +80,10 @@ static void transpose_side(struct transpose *c, const struct dot_axes *d, int mi
     for (int i = 0; i < x->n_free; i++)
         back[x->free[i]] = d->n_batch + i;
     for (int i = 0; i < d->n_contract; i++) {
-        int place = 0;
+        int before = 0;
         for (int k = 0; k < d->n_contract; k++)
-            place += z->contract[k] < z->contract[i];
-        back[x->contract[i]] = d->n_batch + x->n_free + place;
+            before += z->contract[k] < z->contract[i];
+        back[x->contract[i]] = d->n_batch + x->n_free + before;
     }
     t = ir_transpose(B, t, back);
     if (z->n_free == 0) // each element is one product

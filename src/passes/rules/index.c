@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rules of ops whose places are data.  All but products, minima and maxima are linear in what they
-// move; places have no derivative.
+// Rules of ops whose indices are data.  All but products, minima and maxima are linear in what they
+// move; indices have no derivative.
 #include "ir/indexing.h"
 #include "passes/rules/rules.h"
 
@@ -141,8 +141,8 @@ void transpose_scatter_add(struct transpose *c)
 }
 
 // x, a tangent or cotangent, times what is scattered.
-static ir_id scale_places(struct ir_builder *b, ir_id x, ir_id indices, ir_id updates,
-                          const struct ir_attrs *attrs)
+static ir_id scale_elements(struct ir_builder *b, ir_id x, ir_id indices, ir_id updates,
+                            const struct ir_attrs *attrs)
 {
     struct ir_gather g = ir_gather_of(attrs);
     if (x == IR_NONE || updates == IR_NONE)
@@ -160,7 +160,7 @@ void jvp_scatter_mul(struct jvp *c)
 {
     struct ir_gather g = ir_gather_of(c->n.attrs);
     if (c->dx[0] != IR_NONE)
-        c->dy[0] = scale_places(B, c->dx[0], c->x[1], c->x[2], c->n.attrs);
+        c->dy[0] = scale_elements(B, c->dx[0], c->x[1], c->x[2], c->n.attrs);
     if (c->dx[2] == IR_NONE)
         return;
     if (!rule_is_unique(B, c->n.attrs, c->x[1])) {
@@ -176,7 +176,7 @@ void jvp_scatter_mul(struct jvp *c)
 
 void transpose_scatter_mul(struct transpose *c)
 {
-    transpose_give(c, 0, scale_places(B, CT, c->x[1], c->x[2], c->n->attrs));
+    transpose_give(c, 0, scale_elements(B, CT, c->x[1], c->x[2], c->n->attrs));
 }
 
 // The mean of the tangents of all that are equal to the result, and NaN where that is.
@@ -262,8 +262,8 @@ static bool any_batched(const struct batch *c, uint32_t first)
     return false;
 }
 
-// Starts, operands from `first` on, as one array of places [size, rank].
-static ir_id places_of(struct batch *c, uint32_t first, int rank)
+// Starts, operands from `first` on, as one array of indices [size, rank].
+static ir_id indices_of(struct batch *c, uint32_t first, int rank)
 {
     ir_id parts[IR_MAX_RANK];
     int64_t column[] = {c->size, 1};
@@ -284,7 +284,7 @@ static ir_id places_of(struct batch *c, uint32_t first, int rank)
     return ir_concatenate(B, rank, parts, 1);
 }
 
-// The dimensions of a gather of one window of an operand by each row of places.
+// The dimensions of a gather of one window of an operand by each row of indices.
 static struct ir_gather window_dimensions(int rank, bool operand, struct lists *l)
 {
     for (int i = 0; i <= rank; i++) {
@@ -314,7 +314,7 @@ void batch_dynamic_slice(struct batch *c)
     if (any_batched(c, 1)) {
         struct ir_gather g = window_dimensions(t.rank, operand, &l);
         g.sizes = l.sizes;
-        c->y[0] = ir_gather(B, c->x[0], places_of(c, 1, t.rank), &g);
+        c->y[0] = ir_gather(B, c->x[0], indices_of(c, 1, t.rank), &g);
         return;
     }
     starts[0] = ir_scalar_int(B, JOT_I32, 0);
@@ -331,7 +331,7 @@ void batch_dynamic_update_slice(struct batch *c)
     ir_id x = batch_materialise(c, 0), u = batch_materialise(c, 1);
     if (any_batched(c, 2)) {
         struct ir_gather g = window_dimensions(rank, true, &l);
-        c->y[0] = ir_scatter(B, IR_scatter, x, places_of(c, 2, rank), u, &g);
+        c->y[0] = ir_scatter(B, IR_scatter, x, indices_of(c, 2, rank), u, &g);
         return;
     }
     for (int i = 0; i < rank; i++)

@@ -78,9 +78,9 @@ static ir_id name_effect(struct ir_builder *b, const struct ir_node *n, ir_id *i
         at++;
     for (int i = 0; i <= n_lanes; i++)
         axes[i] = i < at ? old[i] : i == at ? axis : old[i - 1] + 1;
-    uint32_t place = n->n_in - (uint32_t)(n_lanes - at);
-    memmove(in + place + 1, in + place, (n->n_in - place) * sizeof *in);
-    in[place] = lane;
+    uint32_t index = n->n_in - (uint32_t)(n_lanes - at);
+    memmove(in + index + 1, in + index, (n->n_in - index) * sizeof *in);
+    in[index] = lane;
     const struct ir_attrs *attrs =
         with_field(b->module, n->attrs, (struct ir_field)IR_INTS(lane_axes, n_lanes + 1, axes));
     if (!is_check)

@@ -136,8 +136,8 @@ void transpose_diagonal(struct transpose *c)
         }
     ir_id spread = ir_pad(B, CT, ir_scalar_like(B, CT, 0), low, high, interior);
     spread = ir_broadcast_in_dim(B, ir_transpose(B, spread, order), from.rank, dims, axes);
-    struct ir_type places = ir_type_with(from, JOT_I64);
-    ir_id row = ir_iota(B, places, (int)axis), column = ir_iota(B, places, (int)along);
+    struct ir_type indices = ir_type_with(from, JOT_I64);
+    ir_id row = ir_iota(B, indices, (int)axis), column = ir_iota(B, indices, (int)along);
     row = ir_add(B, row, ir_scalar_int(B, JOT_I64, offset));
     transpose_give(c, 0, ir_select(B, ir_eq(B, row, column), spread, ir_scalar_like(B, CT, 0)));
 }

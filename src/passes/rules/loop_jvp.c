@@ -19,8 +19,7 @@ struct groups {
     uint32_t ends[3];
 };
 
-// Each group, followed by the tangents of its members in the mask; number[i] is the place of
-// tangent i among the parameters of the jvp.
+// Each group, followed by the tangents of its members in the mask.
 static void take_pairs(struct body *w, const struct groups *groups, const bool *mask)
 {
     uint32_t next = groups->ends[2], first = 0;

@@ -52,22 +52,22 @@ static struct backward make_backward(struct transpose *c)
     return s;
 }
 
-// The place of input i of the body, which is known, among the parameters of its transpose.
-static uint32_t known_place(const struct backward *s, uint32_t i)
+// The index of input i of the body, which is known, among the parameters of its transpose.
+static uint32_t known_index(const struct backward *s, uint32_t i)
 {
     return body_count(s->linear, false, 0, i);
 }
 
-// The place of the cotangent of result i of the body.
-static uint32_t ct_place(const struct backward *s, uint32_t i)
+// The index of the cotangent of result i of the body.
+static uint32_t ct_index(const struct backward *s, uint32_t i)
 {
     return body_count(s->linear, false, 0, s->n_in) + body_count(s->ct, true, 0, i);
 }
 
-// The place of the sum of input i, which is handed over.
-static uint32_t sum_place(const struct backward *s, uint32_t i)
+// The index of the sum of input i, which is handed over.
+static uint32_t sum_index(const struct backward *s, uint32_t i)
 {
-    return ct_place(s, s->n_out) + body_count(s->handed, true, 0, i);
+    return ct_index(s, s->n_out) + body_count(s->handed, true, 0, i);
 }
 
 // (known consts | cotangents of carries, sums for consts | known rows, cotangents of rows)
@@ -78,21 +78,21 @@ static jot_status wrap_body(const struct backward *s, uint32_t *out_f)
     ir_id *sum = pass_no_values(s->m, s->n_consts);
     for (uint32_t i = 0; i < s->n_consts; i++)
         if (!s->linear[i])
-            body_take(&w, known_place(s, i));
+            body_take(&w, known_index(s, i));
     for (uint32_t i = 0; i < s->n_carry; i++)
         if (s->ct[i])
-            body_take(&w, ct_place(s, i));
+            body_take(&w, ct_index(s, i));
     for (uint32_t i = 0; i < s->n_consts; i++)
         if (s->handed[i])
-            body_take(&w, sum_place(s, i));
+            body_take(&w, sum_index(s, i));
         else if (s->nonzero[i] && !s->scan.lanes)
             sum[i] = ir_param(&w.b, ir_type_of(s->body, i));
     for (uint32_t i = s->first_row; i < s->n_in; i++)
         if (!s->linear[i])
-            body_take(&w, known_place(s, i));
+            body_take(&w, known_index(s, i));
     for (uint32_t i = s->n_carry; i < s->n_out; i++)
         if (s->ct[i])
-            body_take(&w, ct_place(s, i));
+            body_take(&w, ct_index(s, i));
     body_run(&w);
     // Results of the transposed body are the cotangents in the order of the inputs.
     uint32_t n_const_ct = body_count(s->nonzero, true, 0, s->n_consts), next = n_const_ct;

@@ -40,7 +40,7 @@ static bool is_numbers(const struct ir_builder *b, ir_id x)
 }
 
 // One sort gives the results and, of one more operand that numbers the elements, where they came
-// from; argsort has it already.  Where there is no room for it, the places have a sort of their own.
+// from; argsort has it already.  Where there is no room for it, the indices have a sort of their own.
 void jvp_sort(struct jvp *c)
 {
     int n = (int)c->n.n_in, n_keys = (int)ir_attr_int(c->n.attrs, IR_KEY_num_keys);

@@ -134,8 +134,8 @@ static ir_id products_beside(struct ir_builder *b, ir_id x)
     ir_id all = ir_broadcast_in_dim(b, x, t.rank + 1, dims, axes);
     if (all == IR_NONE)
         return IR_NONE;
-    struct ir_type places = ir_type_with(ir_type_in(b, all), JOT_I32);
-    ir_id is_other = ir_ne(b, ir_iota(b, places, 1), ir_iota(b, places, 2));
+    struct ir_type indices = ir_type_with(ir_type_in(b, all), JOT_I32);
+    ir_id is_other = ir_ne(b, ir_iota(b, indices, 1), ir_iota(b, indices, 2));
     ir_id some = ir_select(b, is_other, all, ir_scalar_like(b, x, 1));
     return ir_reduce(b, IR_reduce_prod, some, 1, (int64_t[]){1});
 }
@@ -203,8 +203,8 @@ static ir_id chosen(struct ir_builder *b, ir_id x, enum ir_op keep, double idle)
     ir_id wide = spread(b, x, keep, 0);
     if (wide == IR_NONE || keep == all)
         return wide;
-    struct ir_type places = ir_type_with(ir_type_in(b, wide), JOT_I32);
-    ir_id kept = ir_map2(b, keep, ir_iota(b, places, 0), ir_iota(b, places, 1));
+    struct ir_type indices = ir_type_with(ir_type_in(b, wide), JOT_I32);
+    ir_id kept = ir_map2(b, keep, ir_iota(b, indices, 0), ir_iota(b, indices, 1));
     return ir_select(b, kept, wide, ir_scalar_like(b, x, idle));
 }
 

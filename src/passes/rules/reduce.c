@@ -114,7 +114,7 @@ static ir_id interleave(struct ir_builder *b, ir_id x, ir_id y, int axis)
     return more ? join(b, mixed, cut(b, x, axis, n, n + 1, 1), axis) : mixed;
 }
 
-// All prefix folds along an axis: pairs are folded, the folds of pairs scanned, and the places
+// All prefix folds along an axis: pairs are folded, the folds of pairs scanned, and those
 // between filled in.  Work O(n), nodes and depth of recursion O(log n).
 static struct dual scan(struct ir_builder *b, combine *f, struct dual x, int axis)
 {
@@ -163,13 +163,13 @@ static ir_id with_axes_of(struct ir_builder *b, ir_id t, ir_id y)
 // The tangent of a prefix fold is that of its scan.
 static void jvp_prefix(struct jvp *c, combine *f)
 {
-    int64_t axis = ir_attr_int(c->n.attrs, IR_KEY_axis), place;
+    int64_t axis = ir_attr_int(c->n.attrs, IR_KEY_axis), at;
     bool reverse = ir_attr_int_or(c->n.attrs, IR_KEY_reverse, 0) != 0;
-    struct dual x = {make_room(B, c->x[0], axis, &place), make_room(B, c->dx[0], axis, &place)};
+    struct dual x = {make_room(B, c->x[0], axis, &at), make_room(B, c->dx[0], axis, &at)};
     if (reverse)
-        x = (struct dual){ir_rev(B, x.v, 1, &place), ir_rev(B, x.t, 1, &place)};
-    ir_id t = scan(B, f, x, (int)place).t;
-    c->dy[0] = with_axes_of(B, reverse ? ir_rev(B, t, 1, &place) : t, c->y[0]);
+        x = (struct dual){ir_rev(B, x.v, 1, &at), ir_rev(B, x.t, 1, &at)};
+    ir_id t = scan(B, f, x, (int)at).t;
+    c->dy[0] = with_axes_of(B, reverse ? ir_rev(B, t, 1, &at) : t, c->y[0]);
 }
 
 void jvp_cummax(struct jvp *c) { jvp_prefix(c, combine_max); }
@@ -210,15 +210,14 @@ void jvp_cumprod(struct jvp *c)
         return;
     }
     bool reverse = ir_attr_int_or(c->n.attrs, IR_KEY_reverse, 0) != 0;
-    int64_t place;
-    ir_id x = bring_first(B, c->x[0], axis, &place),
-          dx = bring_first(B, c->dx[0], axis, &place);
+    int64_t at;
+    ir_id x = bring_first(B, c->x[0], axis, &at), dx = bring_first(B, c->dx[0], axis, &at);
     ir_id t = rule_cumprod_tangent(B, x, dx, reverse);
     if (t == IR_NONE)
         return;
     int64_t order[IR_MAX_RANK];
     for (int i = 0; i < ir_type_in(B, t).rank; i++)
-        order[i] = i < place ? i + 1 : i == place ? 0 : i;
+        order[i] = i < at ? i + 1 : i == at ? 0 : i;
     c->dy[0] = with_axes_of(B, ir_transpose(B, t, order), c->y[0]);
 }
 

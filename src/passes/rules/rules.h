@@ -37,7 +37,7 @@ struct transpose {
 void transpose_give(struct transpose *c, uint32_t i, ir_id ct);
 // The same for a node with bodies that are handed the sum so far and go on with it: the sum of
 // operand i, or zeros, of which the node gives what it has become.  For sums that are long and whole
-// (accumulate.c): what a body adds at some places of one takes as long as these; added up apart from
+// (accumulate.c): what a body adds at some elements of one takes as long as these; added up apart from
 // it, as the whole.
 ir_id transpose_take_sum(struct transpose *c, uint32_t i);
 // Whether there is such a sum.
@@ -134,7 +134,7 @@ ir_id rule_swap(struct ir_builder *b, ir_id v, int i, int k);
 ir_id rule_zeros_like(struct ir_builder *b, ir_id v);
 // x + y, where IR_NONE is zero.
 ir_id rule_sum(struct ir_builder *b, ir_id x, ir_id y);
-// The same for cotangents: where one is zeros that something is added to at places, that is added to
+// The same for cotangents: where one is zeros that something is added to at indices, that is added to
 // the other one instead (accumulate.c).
 ir_id rule_accumulate(struct ir_builder *b, ir_id x, ir_id y);
 // Whether sums of the type are long enough for that; whether a sum is long, and more than such zeros.

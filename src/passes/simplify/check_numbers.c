@@ -12,7 +12,7 @@
 //
 // Without kinds nothing is added but the trips to the checks there are, those of jot_assert.
 //
-// Needs all differentiation and mapping done, and places and guards still there: before pass_simplify.
+// Needs all differentiation and mapping done, and indices and guards still there: before pass_simplify.
 #include "ir/control.h"
 #include "passes/body.h"
 #include "passes/rules/rules.h"

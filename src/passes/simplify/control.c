@@ -107,7 +107,7 @@ static void simplify_cond(struct control *c)
 struct loop {
     struct control *c;
     uint32_t n_consts, n_carry, n_in;
-    uint32_t *place; // by operand: the operand that it is the same as, or itself
+    uint32_t *same;  // by operand: the operand that it is the same as, or itself
     bool *fixed;     // by carry
     bool *known;     // by operand: a number that a body has itself
     ir_id *repeated; // by operand: of rows that are all one value, that value; else IR_NONE
@@ -156,16 +156,16 @@ static bool find_repeats(struct loop *l, int step)
     bool any = false;
     for (uint32_t i = 0; i < l->n_in; i++) {
         uint32_t first = i < l->n_consts ? 0 : l->n_consts + l->n_carry;
-        l->place[i] = i;
+        l->same[i] = i;
         if (i >= l->n_consts && i < l->n_consts + l->n_carry)
             continue;
         for (uint32_t k = i; k-- > first;)
             if (l->c->in[k] == l->c->in[i])
-                l->place[i] = k;
+                l->same[i] = k;
         l->known[i] = i < l->n_consts && is_known(l->c->b, l->c->in[i]);
-        if (i >= l->n_consts + l->n_carry && l->place[i] == i)
+        if (i >= l->n_consts + l->n_carry && l->same[i] == i)
             l->repeated[i] = repeated_row(l->c->b, l->c->in[i]);
-        any = any || l->place[i] != i || l->known[i] || l->repeated[i] != IR_NONE;
+        any = any || l->same[i] != i || l->known[i] || l->repeated[i] != IR_NONE;
     }
     for (uint32_t i = 0; i < l->n_carry; i++) {
         l->fixed[i] = f->outputs.at[i] == l->n_consts + i;
@@ -181,7 +181,7 @@ static int take_kept(const struct loop *l, uint32_t first, uint32_t end, bool re
 {
     int n = 0;
     for (uint32_t i = first; i < end; i++) {
-        if (l->place[i] != i || l->known[i] || (l->repeated[i] != IR_NONE) != repeated)
+        if (l->same[i] != i || l->known[i] || (l->repeated[i] != IR_NONE) != repeated)
             continue;
         if (w)
             body_take(w, i);
@@ -229,7 +229,7 @@ static uint32_t arrange_body(const struct loop *l, int k, bool is_test)
     arrange(l, &w, pass_no_values(l->c->b->module, l->n_in), &n_consts, &n_carry);
     for (uint32_t i = 0; i < l->n_in; i++)
         w.in[i] =
-            l->known[i] ? number_again(&w.b, l->c->b->graph, l->c->in[i]) : w.in[l->place[i]];
+            l->known[i] ? number_again(&w.b, l->c->b->graph, l->c->in[i]) : w.in[l->same[i]];
     body_run(&w);
     for (uint32_t i = 0; i < w.f->outputs.count; i++)
         if (is_test || i >= l->n_carry || !l->fixed[i])
@@ -250,7 +250,7 @@ static struct loop make_loop(struct control *c, int n_consts, uint32_t n_carry)
                          .n_consts = (uint32_t)n_consts,
                          .n_carry = n_carry,
                          .n_in = c->n->n_in,
-                         .place = arena_array(m->arena, uint32_t, c->n->n_in + 1),
+                         .same = arena_array(m->arena, uint32_t, c->n->n_in + 1),
                          .fixed = body_mask(m, n_carry),
                          .known = body_mask(m, c->n->n_in),
                          .repeated = pass_no_values(m, c->n->n_in)};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows in and out of a scan, found in what its body reads and puts at places that the counter tells.
+// Rows in and out of a scan, found in what its body reads and puts at indices that the counter tells.
 //
 //     y = scan {body, length=9} [x | 0, y0]           y = scan {body', length=9} [| x]
 //     body(x, i, y):                          becomes
@@ -53,13 +53,13 @@ static ir_id turned(struct ir_builder *b, ir_id x, bool is_down)
 }
 
 // Where the first of the rows is, or the last one of those that go down.
-static int64_t lowest(const struct rows *r, const struct place *p)
+static int64_t lowest(const struct rows *r, const struct slice *p)
 {
     return p->at.step > 0 ? p->at.start : p->at.start + p->at.step * (r->scan.length - 1);
 }
 
 // The type of a row: that of the array with `size` along the axis, in front, or without it where that is 1.
-static struct ir_type row_type(struct ir_module *m, struct ir_type array, const struct place *p)
+static struct ir_type row_type(struct ir_module *m, struct ir_type array, const struct slice *p)
 {
     int64_t dims[IR_MAX_RANK], rank = 0;
     if (p->size != 1)
@@ -70,10 +70,10 @@ static struct ir_type row_type(struct ir_module *m, struct ir_type array, const 
     return ir_type_make(m, ir_dtype(array), (int)rank, dims);
 }
 
-static bool goes_down(const struct place *p, bool turns) { return (p->at.step < 0) != turns; }
+static bool goes_down(const struct slice *p, bool turns) { return (p->at.step < 0) != turns; }
 
 // One part of the array, from there on, as a row.
-static ir_id row_at(const struct rows *r, const struct place *p, int64_t start)
+static ir_id row_at(const struct rows *r, const struct slice *p, int64_t start)
 {
     struct ir_builder *b = r->b;
     ir_id x = moved(b, r->in[p->array], p->axis, true);
@@ -85,7 +85,7 @@ static ir_id row_at(const struct rows *r, const struct place *p, int64_t start)
                   row_type(b->module, ir_type_in(b, r->in[p->array]), p));
 }
 
-static ir_id rows_of(const struct rows *r, const struct place *p, bool turns)
+static ir_id rows_of(const struct rows *r, const struct slice *p, bool turns)
 {
     struct ir_builder *b = r->b;
     ir_id x = r->in[p->array];
@@ -105,7 +105,7 @@ static ir_id rows_of(const struct rows *r, const struct place *p, bool turns)
 }
 
 // The array with the rows in it.
-static ir_id array_of(const struct rows *r, const struct place *p, ir_id rows, bool turns)
+static ir_id array_of(const struct rows *r, const struct slice *p, ir_id rows, bool turns)
 {
     struct ir_builder *b = r->b;
     struct ir_type array = ir_type_in(b, r->in[p->array]);
@@ -175,7 +175,7 @@ static void take_row(const struct rows *r, struct made *w, ir_id v)
 }
 
 // A row of the shape that what was read has.
-static ir_id as_read(struct made *w, const struct place *p, ir_id row, struct ir_type t)
+static ir_id as_read(struct made *w, const struct slice *p, ir_id row, struct ir_type t)
 {
     return shaped(&w->body, p->size == 1 ? row : moved(&w->body, row, p->axis, false), t);
 }
@@ -186,8 +186,8 @@ static void take_consts(const struct rows *r, struct made *w)
     uint32_t *left =
         arena_copy(r->b->module->arena, r->uses, ((size_t)r->scan.n_consts + 1) * sizeof *left);
     for (uint32_t k = 0; k < r->reads.count; k++)
-        if (r->places[r->reads.at[k]].array < carries_at(r))
-            left[r->places[r->reads.at[k]].array]--;
+        if (r->slices[r->reads.at[k]].array < carries_at(r))
+            left[r->slices[r->reads.at[k]].array]--;
     w->scan.n_consts = 0;
     for (ir_id v = 0; v < carries_at(r); v++)
         if (left[v] || !r->uses[v]) {
@@ -200,13 +200,13 @@ static void take_consts(const struct rows *r, struct made *w)
 static void take_past(const struct rows *r, struct made *w, struct carry *c)
 {
     struct ir_module *m = r->b->module;
-    const struct affine at = c->place.at;
-    struct ir_type row = row_type(m, ir_type_of(r->f, c->place.array), &c->place);
+    const struct affine at = c->slice.at;
+    struct ir_type row = row_type(m, ir_type_of(r->f, c->slice.array), &c->slice);
     int64_t first = r->scan.reverse ? at.start + at.step * (r->scan.length - 1) : at.start;
     c->past = pass_no_values(m, (uint32_t)c->depth + 1);
     for (int k = 0; k < c->depth; k++, w->scan.n_carry++) {
         first += r->scan.reverse ? at.step : -at.step;
-        c->past[k] = take(w, row_at(r, &c->place, first), row);
+        c->past[k] = take(w, row_at(r, &c->slice, first), row);
     }
 }
 
@@ -235,11 +235,11 @@ static void take_rows(const struct rows *r, struct made *w)
         if (c->kind == CARRY_COUNTED)
             w->map[v] = take(w, counting(r, ir_dtype(t), c->count, w->turns), t);
         if (c->kind == CARRY_ROWS && c->is_read && !c->is_zero)
-            c->own = take(w, rows_of(r, &c->place, w->turns), row_type(m, t, &c->place));
+            c->own = take(w, rows_of(r, &c->slice, w->turns), row_type(m, t, &c->slice));
     }
     for (uint32_t k = 0; k < r->reads.count; k++) {
         uint32_t at = r->reads.at[k];
-        const struct place *p = &r->places[at];
+        const struct slice *p = &r->slices[at];
         const struct carry *c;
         int64_t ago;
         bool is_ahead = loop_rows_read(r, at, &c, &ago) && ago < 0;
@@ -264,8 +264,8 @@ static void copy_nodes(const struct rows *r, struct made *w)
         bool is_read = loop_rows_read(r, at, &c, &ago);
         if (is_read && ago >= 0)
             row = ago ? c->past[ago - 1] : c->own;
-        if (is_read || (r->places[at].is && r->places[at].array < carries_at(r)))
-            w->map[n->out] = as_read(w, &r->places[at], row, ir_type_of(f, n->out));
+        if (is_read || (r->slices[at].is && r->slices[at].array < carries_at(r)))
+            w->map[n->out] = as_read(w, &r->slices[at], row, ir_type_of(f, n->out));
         else if (n->n_out != 1 || !is_put[n->out])
             pass_copy_node(&w->body, f, n, w->map);
     }
@@ -275,16 +275,16 @@ static void copy_nodes(const struct rows *r, struct made *w)
 static ir_id row_put(const struct rows *r, struct made *w, const struct carry *c)
 {
     struct ir_builder *b = &w->body;
-    struct ir_type array = ir_type_of(r->f, c->place.array);
+    struct ir_type array = ir_type_of(r->f, c->slice.array);
     ir_id u = w->map[c->update];
-    if (c->place.size != 1) {
+    if (c->slice.size != 1) {
         int64_t dims[IR_MAX_RANK];
         memcpy(dims, ir_dims(b->module, array), (size_t)array.rank * sizeof *dims);
-        dims[c->place.axis] = c->place.size;
+        dims[c->slice.axis] = c->slice.size;
         u = shaped(b, u, ir_type_make(b->module, ir_dtype(array), array.rank, dims));
-        u = moved(b, u, c->place.axis, true);
+        u = moved(b, u, c->slice.axis, true);
     }
-    u = shaped(b, u, row_type(b->module, array, &c->place));
+    u = shaped(b, u, row_type(b->module, array, &c->slice));
     return c->is_added ? ir_add(b, c->own, u) : u;
 }
 
@@ -315,7 +315,7 @@ static void make_zeros(const struct rows *r, struct made *w)
         struct carry *c = &r->carries[i];
         struct ir_type t = ir_type_of(r->f, carries_at(r) + i);
         if (c->kind == CARRY_ROWS && c->is_read && c->is_zero)
-            c->own = ir_zeros(&w->body, row_type(r->b->module, t, &c->place));
+            c->own = ir_zeros(&w->body, row_type(r->b->module, t, &c->slice));
     }
 }
 
@@ -345,7 +345,7 @@ static void set_results(const struct rows *r, const struct made *w, const ir_id 
     }
     for (uint32_t i = 0; i < n_carry; i++)
         if (r->carries[i].kind == CARRY_ROWS)
-            out[i] = array_of(r, &r->carries[i].place, *rows++, w->turns);
+            out[i] = array_of(r, &r->carries[i].slice, *rows++, w->turns);
 }
 
 static uint32_t most_operands(const struct rows *r)

@@ -6,7 +6,7 @@
 #include "passes/analysis/affine.h"
 
 // A part of an array: all of it but along one axis, and there `size` from start + step * row on.
-struct place {
+struct slice {
     bool is;
     ir_id array;
     int axis;
@@ -20,7 +20,7 @@ struct carry {
     enum carry_kind kind;
     struct affine count;
     int64_t end;
-    struct place place;
+    struct slice slice;
     ir_id update;  // of the body: what is put there,
     bool is_added; // or added to what is there
     bool is_read;  // what is there is read
@@ -39,7 +39,7 @@ struct rows {
     const ir_id *in;
     int n_in;
     uint32_t *uses;       // by value of the body
-    struct place *places; // by node of the body: what is read of consts and carries
+    struct slice *slices; // by node of the body: what is read of consts and carries
     VEC(uint32_t) reads;  // those nodes
     struct carry *carries;
     struct affine *counts; // by row out,
@@ -53,7 +53,7 @@ static inline ir_id rows_at(const struct rows *r)
     return (ir_id)(r->scan.n_consts + r->scan.n_carry);
 }
 
-// The body with the calls in their place that take integers, which may be places.
+// The body with the calls in their place that take integers, which may be indices.
 uint32_t loop_rows_open(struct ir_module *m, uint32_t f);
 // Sets what is known of the loop; whether there is anything to do.
 bool loop_rows_find(struct rows *r);

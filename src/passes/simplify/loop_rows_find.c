@@ -51,7 +51,7 @@ uint32_t loop_rows_open(struct ir_module *m, uint32_t f)
     return f;
 }
 
-// ---- places ----
+// ---- slices ----
 
 // The integer that says where the only window of a gather or scatter is along the axis, or IR_NONE.
 static ir_id start_of_window(const struct ir_graph *g, const struct ir_node *n,
@@ -74,7 +74,7 @@ static ir_id update_of(const struct ir_graph *g, const struct ir_node *n)
 
 // What the node reads or updates, when it is such a part, inside of the array in all trips and each trip
 // another one.
-static bool read_place(const struct rows *r, const struct ir_node *n, struct place *out)
+static bool read_slice(const struct rows *r, const struct ir_node *n, struct slice *out)
 {
     const struct ir_graph *g = r->f;
     bool is_window = n->op == IR_gather || n->op == IR_scatter || n->op == IR_scatter_add;
@@ -105,14 +105,14 @@ static bool read_place(const struct rows *r, const struct ir_node *n, struct pla
     if (start == IR_NONE || !affine_in_body(&r->l, start, &at) ||
         (at.step != sizes[axis] && at.step != -sizes[axis]))
         return false;
-    *out = (struct place){true, array, axis, sizes[axis], at};
+    *out = (struct slice){true, array, axis, sizes[axis], at};
     last = at.start + at.step * (r->scan.length - 1);
     return at.start >= 0 && last >= 0 && at.start <= dims[axis] - sizes[axis] &&
            last <= dims[axis] - sizes[axis];
 }
 
-// How many trips ago the place q was p, when it ever was or will be.
-static bool is_place_of(const struct rows *r, const struct place *p, const struct place *q,
+// How many trips ago the slice q was p, when it ever was or will be.
+static bool is_slice_of(const struct rows *r, const struct slice *p, const struct slice *q,
                         int64_t *out_ago)
 {
     int64_t by = r->scan.reverse ? -p->at.step : p->at.step;
@@ -123,7 +123,7 @@ static bool is_place_of(const struct rows *r, const struct place *p, const struc
     return *out_ago <= MOST_PAST;
 }
 
-static void count_way(struct rows *r, const struct place *p)
+static void count_way(struct rows *r, const struct slice *p)
 {
     r->found++;
     r->up += p->at.step > 0;
@@ -134,10 +134,10 @@ static void find_reads(struct rows *r)
 {
     for (uint32_t at = r->f->n_params; at < r->f->nodes.count; at++) {
         const struct ir_node *n = &r->f->nodes.at[at];
-        struct place p;
-        if (is_update(n) || !read_place(r, n, &p) || p.array >= rows_at(r))
+        struct slice p;
+        if (is_update(n) || !read_slice(r, n, &p) || p.array >= rows_at(r))
             continue;
-        r->places[at] = p;
+        r->slices[at] = p;
         vec_push(r->b->module->arena, &r->reads, at);
         if (p.array < carries_at(r))
             count_way(r, &p);
@@ -173,11 +173,11 @@ static bool find_update(const struct rows *r, uint32_t i, struct carry *out)
             return false;
         n = ir_node_of(f, given);
     }
-    if (!is_update(n) || !read_place(r, n, &out->place))
+    if (!is_update(n) || !read_slice(r, n, &out->slice))
         return false;
-    if (is_sum ? !is_zero(r, out->place.array) : out->place.array != carry)
+    if (is_sum ? !is_zero(r, out->slice.array) : out->slice.array != carry)
         return false;
-    out->place.array = carry;
+    out->slice.array = carry;
     out->update = update_of(f, n);
     out->is_added = is_sum || n->op == IR_scatter_add;
     return true;
@@ -193,7 +193,7 @@ static bool is_rows(const struct rows *r, uint32_t i, struct carry *out)
     out->is_read = out->is_added;
     uint32_t reads = 0;
     for (uint32_t k = 0; k < r->reads.count; k++)
-        if (is_place_of(r, &out->place, &r->places[r->reads.at[k]], &ago)) {
+        if (is_slice_of(r, &out->slice, &r->slices[r->reads.at[k]], &ago)) {
             reads++;
             out->depth = ago > out->depth ? (int)ago : out->depth;
             out->is_read = out->is_read || ago == 0;
@@ -204,11 +204,11 @@ static bool is_rows(const struct rows *r, uint32_t i, struct carry *out)
 bool loop_rows_read(const struct rows *r, uint32_t at, const struct carry **out,
                     int64_t *out_ago)
 {
-    const struct place *p = &r->places[at];
+    const struct slice *p = &r->slices[at];
     if (!p->is || p->array < carries_at(r))
         return false;
     *out = &r->carries[p->array - carries_at(r)];
-    return (*out)->kind == CARRY_ROWS && is_place_of(r, &(*out)->place, p, out_ago);
+    return (*out)->kind == CARRY_ROWS && is_slice_of(r, &(*out)->slice, p, out_ago);
 }
 
 static void find_carries(struct rows *r)
@@ -220,7 +220,7 @@ static void find_carries(struct rows *r)
             r->found++;
         } else if (is_rows(r, i, c)) {
             c->kind = CARRY_ROWS;
-            count_way(r, &c->place);
+            count_way(r, &c->slice);
         }
     }
 }
@@ -245,7 +245,7 @@ bool loop_rows_find(struct rows *r)
     struct ir_module *m = r->b->module;
     r->l = (struct affine_loop){r->b, r->f, &r->scan, r->in};
     r->uses = pass_count_uses(m, r->f);
-    r->places = arena_array(m->arena, struct place, r->f->nodes.count + 1);
+    r->slices = arena_array(m->arena, struct slice, r->f->nodes.count + 1);
     r->carries = arena_array(m->arena, struct carry, r->scan.n_carry + 1);
     r->counts = arena_array(m->arena, struct affine, r->f->outputs.count + 1);
     r->is_count = body_mask(m, r->f->outputs.count);

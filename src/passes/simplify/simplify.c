@@ -52,7 +52,7 @@ static ir_id cut_concatenation(struct simplifier *s, const struct ir_node *n, co
     return IR_NONE;
 }
 
-// Rows of a concatenation at known places, of which there are few, are a concatenation of its operands' rows.
+// Rows of a concatenation at known indices, of which there are few, are a concatenation of its operands' rows.
 static ir_id take_of_concatenation(struct simplifier *s, const struct ir_node *n,
                                    const ir_id *in)
 {
@@ -94,7 +94,7 @@ static ir_id take_of_concatenation(struct simplifier *s, const struct ir_node *n
     return ir_concatenate(b, (int)rows, taken, axis);
 }
 
-// A product that only its transpose reads: when the free axes of the operands trade places, so can
+// A product that only its transpose reads: when the free axes of the operands are swapped, so can
 // the operands.  Each element is the same sum in the same order.
 static ir_id swap_factors(struct simplifier *s, const struct ir_node *n, const ir_id *in)
 {
@@ -137,14 +137,14 @@ static ir_id before_transpose(struct ir_builder *b, ir_id x, int rank, const int
                       (size_t)rank * sizeof *axes)
                    ? IR_NONE
                    : ir_operand(b->graph, n, 0);
-    // Of one axis or none, whose place is all that changes.
+    // Of one axis or none, whose position is all that changes.
     if (n->op != IR_broadcast_in_dim || ir_type_in(b, ir_operand(b->graph, n, 0)).rank > 1)
         return IR_NONE;
     const int64_t *along = ir_attr_ints(n->attrs, IR_KEY_axes, &count);
-    int64_t dims[IR_MAX_RANK], place = count ? axes[along[0]] : 0;
+    int64_t dims[IR_MAX_RANK], axis = count ? axes[along[0]] : 0;
     for (int i = 0; i < rank; i++)
         dims[axes[i]] = ir_dims(b->module, ir_type_in(b, x))[i];
-    return ir_broadcast_in_dim(b, ir_operand(b->graph, n, 0), rank, dims, &place);
+    return ir_broadcast_in_dim(b, ir_operand(b->graph, n, 0), rank, dims, &axis);
 }
 
 // An elementwise op of transposes is the transpose of one, so that those that meet again are none.

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Updates of which no two are of one element, as their places tell:
+// Updates of which no two are of one element, as their indices tell:
 //
 //     scatter_add x (concatenate (iota, labels)) u        row i has one update, whatever its label is
 //
-// Along each axis that counts windows a component of the places grows by the same number and stays inside of the
+// Along each axis that counts windows a component of the indices grows by the same number and stays inside of the
 // operand, where no mode moves it.  Its window is one element wide.
 #include "ir/indexing.h"
 #include "passes/analysis/affine.h"
 #include "passes/transform.h"
 
-// Component k of the places, with its axis of one element where there are several.
+// Component k of the indices, with its axis of one element where there are several.
 static ir_id component_of(const struct ir_builder *b, ir_id indices, const struct ir_gather *g,
                           int k)
 {
@@ -59,7 +59,7 @@ static ir_id rows_along(const struct ir_builder *b, ir_id v, int axis, int64_t l
     }
 }
 
-// Whether the places that v has along the axis are all different, and are below the extent.
+// Whether the indices that v has along the axis are all different, and are below the extent.
 static bool grows_along(const struct ir_builder *b, ir_id v, int axis, int64_t length,
                         int64_t extent)
 {

@@ -27,8 +27,8 @@ struct comm {
     struct comm *next; // of all
     jot_device **members;
     size_t size; // of them
-    // Those of this process, and their places among the members.
-    size_t n, places[RT_CUDA_MOST];
+    // Those of this process, and their positions among the members.
+    size_t n, positions[RT_CUDA_MOST];
     struct cuda_device *devices[RT_CUDA_MOST];
     bool has_nccl, is_none; // none: a process has no NCCL
     ncclComm_t comms[RT_CUDA_MOST];
@@ -87,7 +87,7 @@ static jot_status make_comm(size_t size, jot_device *const *members, struct comm
     m->size = size;
     for (size_t i = 0; i < size; i++)
         if (!rt_is_elsewhere(members[i])) {
-            m->places[m->n] = i;
+            m->positions[m->n] = i;
             m->devices[m->n++] = cuda_device_of(members[i]);
         }
     pthread_mutex_lock(&lock);
@@ -203,7 +203,7 @@ static jot_status meet(struct comm *m)
         if (status != JOT_OK)
             break;
         status = nccl_status(cuda.nccl.ncclCommInitRankConfig(&m->comms[i], (int)m->size, id,
-                                                              (int)m->places[i], &config),
+                                                              (int)m->positions[i], &config),
                              "bringing GPUs together");
         cuda_leave();
     }
@@ -374,7 +374,7 @@ struct turn {
     const struct collective *c;
     struct comm *m;
     struct cuda_device *d;
-    size_t number, place; // among those of this process, and of the group
+    size_t number, position; // among those of this process, and of the group
     const char *from;
     char *to;
     uint64_t from_bytes, to_bytes;
@@ -404,15 +404,15 @@ static ncclResult_t exchange(const struct turn *t)
     return result;
 }
 
-// A block may go to several places.
+// A block may go to several devices.
 static ncclResult_t permute(const struct turn *t)
 {
     ncclResult_t result = ncclSuccess;
     for (size_t k = 0; k < t->m->size && result == ncclSuccess; k++)
-        if (t->c->sources[k] == (int64_t)t->place)
+        if (t->c->sources[k] == (int64_t)t->position)
             result = send(t, t->from, t->from_bytes, k);
-    if (result == ncclSuccess && t->c->sources[t->place] >= 0)
-        result = receive(t, t->to, t->to_bytes, (size_t)t->c->sources[t->place]);
+    if (result == ncclSuccess && t->c->sources[t->position] >= 0)
+        result = receive(t, t->to, t->to_bytes, (size_t)t->c->sources[t->position]);
     return result;
 }
 
@@ -459,11 +459,12 @@ static jot_status hand_over_group(const struct collective *c, jot_device *const 
     JOT_TRY(get_comm(n, devices, &m));
     for (size_t i = 0; i < m->n; i++) {
         struct cuda_device *d = m->devices[i];
-        size_t place = m->places[i];
-        struct turn t = {c, m, d, i, place, b->from[place], b->to[place], from_bytes, to_bytes};
+        size_t position = m->positions[i];
+        struct turn t = {
+            c, m, d, i, position, b->from[position], b->to[position], from_bytes, to_bytes};
         JOT_TRY(fail_aborted(m, d));
-        if (c->kind == COLLECTIVE_PERMUTE && c->sources[place] < 0)
-            JOT_TRY(cuda_clear(&d->base, b->to[place], to_bytes));
+        if (c->kind == COLLECTIVE_PERMUTE && c->sources[position] < 0)
+            JOT_TRY(cuda_clear(&d->base, b->to[position], to_bytes));
         JOT_TRY(cuda_enter(d));
         ncclResult_t result = hand_over(&t);
         cuda_leave();

@@ -78,7 +78,7 @@ struct cuda_device {
     char why_given_up[700];
 };
 
-// Places for products to work in, at most, so that as many may run at once.
+// Workspaces of products, at most, so that as many may run at once.
 #define CUDA_WORKSPACES 4
 
 // What a program has of the device.

@@ -55,19 +55,20 @@ jot_status cuda_gram_bind(struct cuda_device *d, const struct rt_gemm *g, uint32
 jot_status cuda_gram(struct cuda_device *d, const struct rt_gemm *g,
                      const struct cuda_gram *gram, void *const *operands, void *workspace)
 {
-    uint64_t parts = cuda_place(workspace), tiles = (uint64_t)gram->tiles;
+    uint64_t parts = cuda_address(workspace), tiles = (uint64_t)gram->tiles;
     uint64_t cuts = (uint64_t)gram->cuts, n = (uint64_t)g->n;
     JOT_TRY(cuda_start(
-        d, &(struct cuda_start){.kernel = gram->kernels[0],
-                                .blocks = tiles * cuts,
-                                .block = GRAM_THREADS,
-                                .parameters = {cuda_place(operands[0]), cuda_place(operands[1]),
-                                               parts, n, (uint64_t)g->k, (uint64_t)g->lda,
-                                               (uint64_t)g->ldb, tiles, cuts}}));
+        d,
+        &(struct cuda_start){.kernel = gram->kernels[0],
+                             .blocks = tiles * cuts,
+                             .block = GRAM_THREADS,
+                             .parameters = {cuda_address(operands[0]),
+                                            cuda_address(operands[1]), parts, n, (uint64_t)g->k,
+                                            (uint64_t)g->lda, (uint64_t)g->ldb, tiles, cuts}}));
     return cuda_start(
         d, &(struct cuda_start){.kernel = gram->kernels[1],
                                 .blocks = tiles * (GRAM_TILE / 32) * (GRAM_TILE / 32),
                                 .block = 256,
-                                .parameters = {parts, cuda_place(operands[2]), n,
+                                .parameters = {parts, cuda_address(operands[2]), n,
                                                (uint64_t)g->ldc, tiles, cuts}});
 }

@@ -201,7 +201,7 @@ static void leave_as_after(const struct rt_program *p, struct rt_instance *insta
 
 static _Atomic uint64_t last_together;
 
-// The places of the addresses of all devices; false when some have not been seen before.
+// The numbers of the addresses of all devices; false when some have not been seen before.
 static jot_status find_all(const struct rt_together *t, struct kept **out, bool *out_found)
 {
     *out_found = true;

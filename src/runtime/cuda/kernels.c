@@ -26,7 +26,7 @@ static const char language[] =
     "#define ALIGNED __align__(16)\n"
     // The address that another GPU's memory has here, and numbers that others wait for in it, until one
     // says that they are not to.
-    "#define PLACE(x) (x)\n"
+    "#define ADDRESS(x) (x)\n"
     "#define SYSTEM_FENCE() __threadfence_system()\n"
     "DEVICE void SEND(unsigned *at, unsigned x) { asm volatile("
     "\"st.release.sys.u32 [%0], %1;\" :: \"l\"(at), \"r\"(x) : \"memory\"); }\n"
@@ -39,35 +39,35 @@ static const char language[] =
     "#define CLUSTER_SYNC() asm volatile("
     "\"barrier.cluster.arrive.release.aligned;"
     "barrier.cluster.wait.acquire.aligned;\" ::: \"memory\")\n"
-    "DEVICE unsigned shared_place(const void *at)\n"
+    "DEVICE unsigned shared_address(const void *at)\n"
     "{ return (unsigned)__cvta_generic_to_shared(at); }\n"
     // 16 bytes to shared memory: so many of them, 0 or 16, and zeros;
     // they are there for the thread once it has waited.
     "DEVICE void COPY(void *to, const void *from, int bytes)\n"
     "{ asm volatile(\"cp.async.cg.shared.global [%0], [%1], 16, %2;\" :: "
-    "\"r\"(shared_place(to)), \"l\"(from), \"r\"(bytes) : \"memory\"); }\n"
+    "\"r\"(shared_address(to)), \"l\"(from), \"r\"(bytes) : \"memory\"); }\n"
     "#define COPY_WAIT() asm volatile(\"cp.async.wait_all;\" ::: \"memory\")\n"
     // Words from other blocks of it come with a barrier, which opens
     // when those that are expected are there.
     "DEVICE void MESSAGE_OPEN(const void *bar)\n"
     "{ asm volatile(\"mbarrier.init.shared.b64 [%0], 1;\" :: "
-    "\"r\"(shared_place(bar)) : \"memory\"); }\n"
+    "\"r\"(shared_address(bar)) : \"memory\"); }\n"
     "DEVICE void MESSAGE_EXPECT(const void *bar, unsigned bytes)\n"
     "{ asm volatile(\"mbarrier.arrive.expect_tx.shared.b64 _, [%0], %1;\" :: "
-    "\"r\"(shared_place(bar)), \"r\"(bytes) : \"memory\"); }\n"
+    "\"r\"(shared_address(bar)), \"r\"(bytes) : \"memory\"); }\n"
     "DEVICE void MESSAGE_SEND(const void *to, const unsigned *from, "
     "unsigned block, const void *bar)\n"
     "{ uint4 x = *(const uint4 *)from; asm volatile("
     "\"{.reg .u32 to, bar; mapa.shared::cluster.u32 to, %0, %2; "
     "mapa.shared::cluster.u32 bar, %1, %2; "
     "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v4.b32 "
-    "[to], {%3, %4, %5, %6}, [bar];}\" :: \"r\"(shared_place(to)), "
-    "\"r\"(shared_place(bar)), \"r\"(block), \"r\"(x.x), \"r\"(x.y), "
+    "[to], {%3, %4, %5, %6}, [bar];}\" :: \"r\"(shared_address(to)), "
+    "\"r\"(shared_address(bar)), \"r\"(block), \"r\"(x.x), \"r\"(x.y), "
     "\"r\"(x.z), \"r\"(x.w) : \"memory\"); }\n"
     "DEVICE void MESSAGE_WAIT(const void *bar, unsigned phase)\n"
     "{ asm volatile(\"{.reg .pred is; again: "
     "mbarrier.try_wait.parity.shared.b64 is, [%0], %1; "
-    "@!is bra again;}\" :: \"r\"(shared_place(bar)), \"r\"(phase) : "
+    "@!is bra again;}\" :: \"r\"(shared_address(bar)), \"r\"(phase) : "
     "\"memory\"); }\n";
 
 struct cuda_module {

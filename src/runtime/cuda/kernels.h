@@ -35,6 +35,6 @@ jot_status cuda_start_cluster(struct cuda_device *d, const struct cuda_start *st
 // Blocks of 256 threads for n elements, where the kernel goes on by the size of the grid.
 uint64_t cuda_blocks(const struct cuda_device *d, int64_t n);
 
-static inline uint64_t cuda_place(const void *at) { return (uint64_t)(uintptr_t)at; }
+static inline uint64_t cuda_address(const void *at) { return (uint64_t)(uintptr_t)at; }
 
 #endif

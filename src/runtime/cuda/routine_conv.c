@@ -282,12 +282,12 @@ jot_status cuda_conv_bind(struct cuda_device *d, const struct rt_routine_call *c
 static bool pays(const struct conv_call *c)
 {
     const int64_t *w = c->dims[CONV_W], *y = c->dims[CONV_Y];
-    double kernel = 1, places = 1;
+    double kernel = 1, positions = 1;
     for (int i = 0; i < c->n; i++) {
         kernel *= (double)w[conv_spatial(c->layout, CONV_W) + i];
-        places *= (double)y[conv_spatial(c->layout, CONV_Y) + i];
+        positions *= (double)y[conv_spatial(c->layout, CONV_Y) + i];
     }
-    double windows = (double)y[0] * places * kernel *
+    double windows = (double)y[0] * positions * kernel *
                      (double)c->dims[CONV_X][conv_features(c->layout, c->n, CONV_X)];
     double work =
         windows / (double)c->groups * (double)y[conv_features(c->layout, c->n, CONV_Y)];

@@ -124,7 +124,7 @@ static jot_status run(struct cuda_device *d, const struct cuda_routine *r,
         d, &(struct cuda_start){f->scale,
                                 cuda_blocks(d, f->count),
                                 256,
-                                {cuda_place(operands[1]), (uint64_t)f->count, factor}});
+                                {cuda_address(operands[1]), (uint64_t)f->count, factor}});
 }
 
 // ---- Binding

@@ -13,10 +13,10 @@
 
 // ---- Cholesky
 
-enum { SYMMETRIZE, JUDGE, CHOLESKY_END, PLACES };
+enum { SYMMETRIZE, JUDGE, CHOLESKY_END, ADDRESSES };
 
 typedef cusolverStatus_t potrf_batched(cusolverDnHandle_t handle, cublasFillMode_t triangle,
-                                       int n, void *places, int lda, int *info, int batch);
+                                       int n, void *addresses, int lda, int *info, int batch);
 
 static potrf_batched *potrf_batched_of(jot_dtype d)
 {
@@ -29,12 +29,13 @@ static potrf_batched *potrf_batched_of(jot_dtype d)
 static jot_status factor_all(struct cuda_device *d, const struct cuda_solve *s,
                              void *const *operands, char *workspace)
 {
-    JOT_TRY(cuda_solve_place(d, s, s->kernels[PLACES], 0, operands[1], s->n * s->n, workspace));
+    JOT_TRY(cuda_solve_write_addresses(d, s, s->kernels[ADDRESSES], 0, operands[1], s->n * s->n,
+                                       workspace));
     JOT_TRY(cuda_solver_enter(d, workspace));
     jot_status status = cuda_solver_status(
         d, "cholesky",
         potrf_batched_of(s->dtype)(d->solver, CUBLAS_FILL_MODE_LOWER, (int)s->n,
-                                   cuda_solve_places(s, 0, workspace), (int)s->n,
+                                   cuda_solve_addresses(s, 0, workspace), (int)s->n,
                                    (int *)(void *)(workspace + s->info), (int)s->batch));
     cuda_solver_leave(d);
     return status;
@@ -56,12 +57,12 @@ static jot_status run_cholesky(struct cuda_device *d, const struct cuda_routine 
 {
     const struct cuda_solve *s = (const struct cuda_solve *)r;
     uint64_t n = (uint64_t)s->n, batch = (uint64_t)s->batch, across = (n + 31) / 32;
-    uint64_t l = cuda_place(operands[1]), info = cuda_place(workspace + s->info);
+    uint64_t l = cuda_address(operands[1]), info = cuda_address(workspace + s->info);
     JOT_TRY(cuda_solve_clear(d, s, workspace));
     JOT_TRY(cuda_start(d, &(struct cuda_start){s->kernels[SYMMETRIZE],
                                                across * across * batch,
                                                256,
-                                               {cuda_place(operands[0]), l, n}}));
+                                               {cuda_address(operands[0]), l, n}}));
     JOT_TRY(s->is_batched ? factor_all(d, s, operands, workspace)
                           : cuda_solve_each(d, s, operands, workspace, factor));
     JOT_TRY(cuda_start(
@@ -88,8 +89,8 @@ jot_status cuda_cholesky_bind(struct cuda_device *d, const struct rt_routine_cal
                               struct cuda_routine **out)
 {
     struct cuda_solve *s;
-    JOT_TRY(cuda_solve_make(d, call, sizeof *s, "symmetrize cholesky_judge cholesky_end places",
-                            &s));
+    JOT_TRY(cuda_solve_make(d, call, sizeof *s,
+                            "symmetrize cholesky_judge cholesky_end addresses", &s));
     if (!s)
         return JOT_OK;
     jot_status status = ask_cholesky(d, s);
@@ -183,16 +184,18 @@ static jot_status solve_all(struct cuda_device *d, const struct cuda_solve *s,
                             void *const *operands, char *workspace)
 {
     struct system t = system_of(s);
-    CUfunction places = s->kernels[0];
-    JOT_TRY(cuda_solve_place(d, s, places, 0, operands[0], t.order * t.order, workspace));
-    JOT_TRY(cuda_solve_place(d, s, places, 1, operands[2], s->m * s->n, workspace));
+    CUfunction addresses = s->kernels[0];
+    JOT_TRY(cuda_solve_write_addresses(d, s, addresses, 0, operands[0], t.order * t.order,
+                                       workspace));
+    JOT_TRY(
+        cuda_solve_write_addresses(d, s, addresses, 1, operands[2], s->m * s->n, workspace));
     JOT_TRY(cuda_solver_enter(d, workspace));
     jot_status status = cuda_blas_status(
         d, "triangular_solve",
         trsm_batched_of(s->dtype)(
             d->blas_routines, t.side, t.triangle, t.operation, t.diagonal, (int)s->n, (int)s->m,
-            one_of(s), cuda_solve_places(s, 0, workspace), t.order,
-            cuda_solve_places(s, 1, workspace), (int)s->n, (int)s->batch));
+            one_of(s), cuda_solve_addresses(s, 0, workspace), t.order,
+            cuda_solve_addresses(s, 1, workspace), (int)s->n, (int)s->batch));
     cuda_solver_leave(d);
     return status;
 }
@@ -214,7 +217,7 @@ jot_status cuda_triangular_solve_bind(struct cuda_device *d, const struct rt_rou
     // cuBLAS conjugates no matrix that it does not transpose.
     if (p[7] && !p[6] && dtype_is_complex((jot_dtype)p[0]))
         return JOT_OK;
-    JOT_TRY(cuda_solve_make(d, call, sizeof *s, "places", &s));
+    JOT_TRY(cuda_solve_make(d, call, sizeof *s, "addresses", &s));
     if (!s)
         return JOT_OK;
     s->k = p[4] ? s->m : s->n;

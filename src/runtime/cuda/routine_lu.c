@@ -8,7 +8,7 @@
 #include "base/memory.h"
 #include "base/status.h"
 
-enum { TURN, ORDER, PLACES, PANEL, APPLY };
+enum { TURN, ORDER, ADDRESSES, PANEL, APPLY };
 #define NUMBER(word, value) word = value,
 enum { LU_NUMBERS(NUMBER) };
 #undef NUMBER
@@ -39,7 +39,7 @@ static jot_status factor(const struct cuda_matrix *c)
                                        s->device_work, NULL, 0, cuda_matrix_info(c)));
 }
 
-typedef cublasStatus_t getrf_batched(cublasHandle_t handle, int n, void *places, int lda,
+typedef cublasStatus_t getrf_batched(cublasHandle_t handle, int n, void *addresses, int lda,
                                      int *pivots, int *info, int batch);
 
 static getrf_batched *getrf_batched_of(jot_dtype d)
@@ -53,13 +53,13 @@ static getrf_batched *getrf_batched_of(jot_dtype d)
 static jot_status factor_all(struct cuda_device *d, const struct lu *lu, char *workspace)
 {
     const struct cuda_solve *s = &lu->base;
-    JOT_TRY(cuda_solve_place(d, s, s->kernels[PLACES], 0, workspace + lu->copy, s->n * s->n,
-                             workspace));
+    JOT_TRY(cuda_solve_write_addresses(d, s, s->kernels[ADDRESSES], 0, workspace + lu->copy,
+                                       s->n * s->n, workspace));
     JOT_TRY(cuda_solver_enter(d, workspace));
     jot_status status =
         cuda_blas_status(d, "lu",
                          getrf_batched_of(s->dtype)(
-                             d->blas_routines, (int)s->n, cuda_solve_places(s, 0, workspace),
+                             d->blas_routines, (int)s->n, cuda_solve_addresses(s, 0, workspace),
                              (int)s->n, (int *)(void *)(workspace + lu->pivots),
                              (int *)(void *)(workspace + s->info), (int)s->batch));
     cuda_solver_leave(d);
@@ -101,9 +101,9 @@ static jot_status run_lu(struct cuda_device *d, const struct cuda_routine *r,
         d, &(struct cuda_start){s->kernels[ORDER],
                                 (uint64_t)s->batch,
                                 256,
-                                {cuda_place(workspace + lu->pivots), cuda_place(operands[2]),
-                                 cuda_place(operands[3]), (uint64_t)s->k, (uint64_t)s->m,
-                                 s->is_batched ? 1 : 2}});
+                                {cuda_address(workspace + lu->pivots),
+                                 cuda_address(operands[2]), cuda_address(operands[3]),
+                                 (uint64_t)s->k, (uint64_t)s->m, s->is_batched ? 1 : 2}});
 }
 
 // ---- By panels
@@ -116,11 +116,11 @@ static jot_status factor_panel(const struct cuda_matrix *c, int64_t first, int64
     const struct cuda_solve *s = c->s;
     uint64_t n = (uint64_t)s->n, at = (uint64_t)first, left = (uint64_t)done;
     uint64_t rows = (uint64_t)(s->m - first), columns = (uint64_t)width;
-    uint64_t a = cuda_place(cuda_matrix_operand(c, 1)) + at * (n + 1) * s->element;
-    uint64_t pivots = cuda_place(cuda_matrix_operand(c, 2)) + at * sizeof(int);
-    uint64_t order = cuda_place(cuda_matrix_operand(c, 3)) + at * sizeof(int);
-    uint64_t moves = cuda_place(cuda_matrix_at(c, lu->moves));
-    uint64_t lower = cuda_place(cuda_matrix_at(c, lu->lower));
+    uint64_t a = cuda_address(cuda_matrix_operand(c, 1)) + at * (n + 1) * s->element;
+    uint64_t pivots = cuda_address(cuda_matrix_operand(c, 2)) + at * sizeof(int);
+    uint64_t order = cuda_address(cuda_matrix_operand(c, 3)) + at * sizeof(int);
+    uint64_t moves = cuda_matrix_address(c, lu->moves);
+    uint64_t lower = cuda_matrix_address(c, lu->lower);
     // Messages are for clusters of two blocks at least; one of them may have no rows.
     uint64_t blocks = (rows + LU_THREADS - 1) / LU_THREADS, least = c->d->has_clusters ? 2 : 1;
     struct cuda_start panel = {s->kernels[PANEL],
@@ -247,7 +247,7 @@ jot_status cuda_lu_bind(struct cuda_device *d, const struct rt_routine_call *cal
                         struct cuda_routine **out)
 {
     struct cuda_solve *s;
-    JOT_TRY(cuda_solve_make(d, call, sizeof(struct lu), "turn order_rows places", &s));
+    JOT_TRY(cuda_solve_make(d, call, sizeof(struct lu), "turn order_rows addresses", &s));
     if (!s)
         return JOT_OK;
     struct lu *lu = (struct lu *)s;

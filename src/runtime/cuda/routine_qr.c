@@ -38,11 +38,6 @@ static int *flag(const struct cuda_matrix *c, int which)
     return (int *)(void *)cuda_matrix_at(c, qr_of(c)->flags) + which;
 }
 
-static uint64_t place(const struct cuda_matrix *c, size_t at)
-{
-    return cuda_place(cuda_matrix_at(c, at));
-}
-
 static jot_status factor(const struct cuda_matrix *c)
 {
     const struct qr *q = qr_of(c);
@@ -51,7 +46,7 @@ static jot_status factor(const struct cuda_matrix *c)
     const double one[2] = {1, 0};
     JOT_TRY(cuda_wide_product(c, s->n, s->n, s->m, 1, t, cuda_conjugated(t), q->l));
     JOT_TRY(cuda_wide_over(c, CUDA_WIDE_lower, s->n * s->n,
-                           CUDA_NUMBERS(place(c, q->l), (uint64_t)s->n)));
+                           CUDA_NUMBERS(cuda_matrix_address(c, q->l), (uint64_t)s->n)));
     JOT_TRY(cuda_solver_status(c->d, "qr",
                                cuda.cusolver.cusolverDnXpotrf(
                                    c->d->solver, c->d->solver_params, CUBLAS_FILL_MODE_LOWER,
@@ -75,15 +70,17 @@ static jot_status correct(const struct cuda_matrix *c)
     struct cuda_factor p = {CUBLAS_OP_N, q->t, s->n}, l = {CUBLAS_OP_N, q->l, s->n},
                        w = {CUBLAS_OP_N, q->e, s->n};
     JOT_TRY(cuda_wide_product(c, s->n, s->n, s->m, 1, p, cuda_conjugated(p), q->e));
-    JOT_TRY(cuda_wide_blocks(c, CUDA_WIDE_unravel, s->n,
-                             CUDA_NUMBERS(place(c, q->e), n, cuda_place(flag(c, IS_OFF)))));
+    JOT_TRY(cuda_wide_blocks(
+        c, CUDA_WIDE_unravel, s->n,
+        CUDA_NUMBERS(cuda_matrix_address(c, q->e), n, cuda_address(flag(c, IS_OFF)))));
     JOT_TRY(cuda_wide_product(c, s->n, s->m, s->n, 1, w, p, q->p));
     JOT_TRY(cuda_wide_write(c, q->p, s->m * s->n, cuda_matrix_operand(c, 1), false));
     // l (1 + h) = 2 l - l w
     JOT_TRY(cuda_wide_product(c, s->n, s->n, s->n, -1, l, w, q->p));
     return cuda_wide_over(c, CUDA_WIDE_narrow_lower, s->n * s->n,
-                          CUDA_NUMBERS(place(c, q->p), place(c, q->l),
-                                       cuda_place(cuda_matrix_operand(c, 2)), count, n));
+                          CUDA_NUMBERS(cuda_matrix_address(c, q->p),
+                                       cuda_matrix_address(c, q->l),
+                                       cuda_address(cuda_matrix_operand(c, 2)), count, n));
 }
 
 // JOT_ERR_LIBRARY where there are not enough independent columns.
@@ -197,7 +194,7 @@ static jot_status ask_qr(struct cuda_device *d, struct qr *q)
     return JOT_OK;
 }
 
-static void take_places(struct qr *q)
+static void take_workspace(struct qr *q)
 {
     struct cuda_solve *s = &q->wide.base;
     size_t *used = &s->base.workspace;
@@ -242,6 +239,6 @@ jot_status cuda_qr_bind(struct cuda_device *d, const struct rt_routine_call *cal
         status = ask_qr(d, q);
         cuda_solver_leave(d);
     }
-    take_places(q);
+    take_workspace(q);
     return cuda_solve_finish(s, status, cuda_solve_is_few(s), out);
 }

@@ -32,8 +32,8 @@ static jot_status run(struct cuda_device *d, const struct cuda_routine *r,
                           .kernel = q->kernel,
                           .blocks = (uint64_t)((q->batch + matrices - 1) / matrices),
                           .block = 128,
-                          .parameters = {cuda_place(operands[0]), cuda_place(operands[1]),
-                                         cuda_place(u), cuda_place(vh), (uint64_t)q->m,
+                          .parameters = {cuda_address(operands[0]), cuda_address(operands[1]),
+                                         cuda_address(u), cuda_address(vh), (uint64_t)q->m,
                                          (uint64_t)q->n, (uint64_t)q->batch, q->has_vectors}});
 }
 
@@ -71,12 +71,13 @@ static jot_status run_qr(struct cuda_device *d, const struct cuda_routine *r,
     const struct small *q = (const struct small *)r;
     int64_t columns = r->call.params[4] || q->m < q->n ? q->m : q->n;
     (void)workspace;
-    return cuda_start(d, &(struct cuda_start){q->kernel,
-                                              (uint64_t)q->batch,
-                                              q->side == 32 ? 32 : 128,
-                                              {cuda_place(operands[0]), cuda_place(operands[1]),
-                                               cuda_place(operands[2]), (uint64_t)q->m,
-                                               (uint64_t)q->n, (uint64_t)columns}});
+    return cuda_start(
+        d, &(struct cuda_start){q->kernel,
+                                (uint64_t)q->batch,
+                                q->side == 32 ? 32 : 128,
+                                {cuda_address(operands[0]), cuda_address(operands[1]),
+                                 cuda_address(operands[2]), (uint64_t)q->m, (uint64_t)q->n,
+                                 (uint64_t)columns}});
 }
 
 jot_status cuda_small_qr_bind(struct cuda_device *d, const struct rt_routine_call *call,

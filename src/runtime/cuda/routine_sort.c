@@ -2,7 +2,7 @@
 // The routines sort and top_k, by the kernels of sort_kernels.inc.
 //
 // One row of numbers alone is sorted as it is.  A few of the greatest numbers of up to 32 bits are chosen: of parts of
-// each row, then of what these give.  Otherwise what is sorted are places: by the row, then by
+// each row, then of what these give.  Otherwise what is sorted are indices: by the row, then by
 // the parts of each key, as many at once as fit 64 bits, the last ones first; results are gathered.
 #include "runtime/cuda/kernels.h"
 #include "runtime/cuda/routine.h"
@@ -35,11 +35,11 @@ struct part {
     bool is_signed;
 };
 
-// Of one row of numbers, and of places.
+// Of one row of numbers, and of indices.
 enum { COUNT, PASS, RESTORE, ROWS = RESTORE, PART, GATHER, KERNEL_COUNT };
 static const char names_alone[] = "sort_count sort_pass sort_restore";
 static const char names_choice[] = "sort_top";
-static const char names_places[] = "sort_count sort_pass sort_rows sort_part sort_gather";
+static const char names_indices[] = "sort_count sort_pass sort_rows sort_part sort_gather";
 
 struct sort {
     struct cuda_routine base;
@@ -84,7 +84,7 @@ static jot_status count_digits(struct cuda_device *d, const struct sort *s, uint
         d, &(struct cuda_start){s->kernels[COUNT],
                                 blocks < most ? blocks : most,
                                 256,
-                                {from, cuda_place(workspace + s->state), (uint64_t)s->count,
+                                {from, cuda_address(workspace + s->state), (uint64_t)s->count,
                                  (uint64_t)kind, (uint64_t)passes}});
 }
 
@@ -94,14 +94,14 @@ static jot_status sort_digit(struct cuda_device *d, const struct sort *s,
 {
     char *told =
         workspace + s->told + (size_t)pass * (size_t)s->tiles * SORT_DIGITS * sizeof(uint32_t);
-    return cuda_start(d,
-                      &(struct cuda_start){s->kernels[PASS],
-                                           (uint64_t)s->tiles,
-                                           SORT_THREADS,
-                                           {b->from, b->to, b->tags_from, b->tags_to,
-                                            cuda_place(workspace + s->state), cuda_place(told),
-                                            (uint64_t)s->count, (uint64_t)pass,
-                                            (uint64_t)first_kind, (uint64_t)last_kind}});
+    return cuda_start(
+        d, &(struct cuda_start){s->kernels[PASS],
+                                (uint64_t)s->tiles,
+                                SORT_THREADS,
+                                {b->from, b->to, b->tags_from, b->tags_to,
+                                 cuda_address(workspace + s->state), cuda_address(told),
+                                 (uint64_t)s->count, (uint64_t)pass, (uint64_t)first_kind,
+                                 (uint64_t)last_kind}});
 }
 
 // ---- One row of numbers
@@ -111,8 +111,8 @@ static jot_status run_alone(struct cuda_device *d, const struct cuda_routine *r,
 {
     const struct sort *s = (const struct sort *)r;
     int passes = s->key_bytes;
-    uint64_t in = cuda_place(operands[0]), out = cuda_place(operands[1]),
-             spare = cuda_place(workspace + s->keys[0]);
+    uint64_t in = cuda_address(operands[0]), out = cuda_address(operands[1]),
+             spare = cuda_address(workspace + s->keys[0]);
     JOT_TRY(count_digits(d, s, in, s->kind, passes, workspace));
     struct buffers b = {.from = in};
     for (int pass = 0; pass < passes; pass++) {
@@ -124,81 +124,82 @@ static jot_status run_alone(struct cuda_device *d, const struct cuda_routine *r,
     }
     if (s->kind < 2)
         return JOT_OK;
-    return cuda_start(d, &(struct cuda_start){
-                             s->kernels[RESTORE],
-                             1,
-                             1024,
-                             {in, out, cuda_place(workspace + s->state), (uint64_t)s->count}});
+    return cuda_start(d, &(struct cuda_start){s->kernels[RESTORE],
+                                              1,
+                                              1024,
+                                              {in, out, cuda_address(workspace + s->state),
+                                               (uint64_t)s->count}});
 }
 
-// ---- Places
+// ---- Indices
 
 // The part is the first one, or what is there moves up.
 static jot_status add_part(struct cuda_device *d, const struct sort *s, const struct part *p,
-                           bool is_first, uint64_t keys, uint64_t place, void *const *operands)
+                           bool is_first, uint64_t keys, uint64_t indices,
+                           void *const *operands)
 {
     struct cuda_start start = {s->kernels[ROWS],
                                cuda_blocks(d, s->count),
                                256,
-                               {keys, place, (uint64_t)s->count, (uint64_t)s->length}};
+                               {keys, indices, (uint64_t)s->count, (uint64_t)s->length}};
     if (p->operand >= 0)
         start = (struct cuda_start){s->kernels[PART],
                                     start.blocks,
                                     256,
-                                    {keys, cuda_place(operands[p->operand]) + p->offset, place,
-                                     (uint64_t)s->count, (uint64_t)p->size, (uint64_t)p->step,
-                                     p->is_signed, p->infinite, s->is_turned,
+                                    {keys, cuda_address(operands[p->operand]) + p->offset,
+                                     indices, (uint64_t)s->count, (uint64_t)p->size,
+                                     (uint64_t)p->step, p->is_signed, p->infinite, s->is_turned,
                                      is_first ? 0 : (uint64_t)p->bits}};
     return cuda_start(d, &start);
 }
 
-// Sorts places by parts first, ..., end - 1; which buffers of keys and places are in use changes.
+// Sorts indices by parts first, ..., end - 1; which buffers of keys and indices are in use changes.
 static jot_status sort_by(struct cuda_device *d, const struct sort *s, int first, int end,
-                          uint64_t *place, void *const *operands, char *workspace)
+                          uint64_t *indices, void *const *operands, char *workspace)
 {
     uint64_t keys[2], tags[2];
     int bits = 0, now = 0;
     for (int i = 0; i < 2; i++) {
-        keys[i] = cuda_place(workspace + s->keys[i]);
-        tags[i] = cuda_place(workspace + s->tags[i]);
+        keys[i] = cuda_address(workspace + s->keys[i]);
+        tags[i] = cuda_address(workspace + s->tags[i]);
     }
     for (int i = first; i < end; i++) {
-        JOT_TRY(add_part(d, s, &s->parts[i], i == first, keys[0], *place, operands));
+        JOT_TRY(add_part(d, s, &s->parts[i], i == first, keys[0], *indices, operands));
         bits += s->parts[i].bits;
     }
     int passes = (bits + 7) / 8;
     JOT_TRY(count_digits(d, s, keys[0], 0, passes, workspace));
     for (int pass = 0; pass < passes; pass++, now = !now) {
-        struct buffers b = {keys[now], keys[!now], *place, tags[*place == tags[0]]};
+        struct buffers b = {keys[now], keys[!now], *indices, tags[*indices == tags[0]]};
         JOT_TRY(sort_digit(d, s, &b, pass, 0, 0, workspace));
-        *place = b.tags_to;
+        *indices = b.tags_to;
     }
     return JOT_OK;
 }
 
-static jot_status sort_places(struct cuda_device *d, const struct sort *s,
-                              void *const *operands, char *workspace, uint64_t *place)
+static jot_status sort_indices(struct cuda_device *d, const struct sort *s,
+                               void *const *operands, char *workspace, uint64_t *indices)
 {
-    *place = 0;
+    *indices = 0;
     for (int end = s->n_parts, first; end > 0; end = first) {
         int bits = s->parts[end - 1].bits;
         for (first = end - 1; first > 0 && bits + s->parts[first - 1].bits <= 64; first--)
             bits += s->parts[first - 1].bits;
-        JOT_TRY(sort_by(d, s, first, end, place, operands, workspace));
+        JOT_TRY(sort_by(d, s, first, end, indices, operands, workspace));
     }
     return JOT_OK;
 }
 
 // The first k of each row; without `from` where they were.
 static jot_status gather(struct cuda_device *d, const struct sort *s, const void *from,
-                         void *to, uint64_t place, int64_t k, int size)
+                         void *to, uint64_t indices, int64_t k, int size)
 {
     int64_t count = s->rows * k;
     return cuda_start(d,
                       &(struct cuda_start){s->kernels[GATHER],
                                            cuda_blocks(d, count),
                                            256,
-                                           {cuda_place(from), cuda_place(to), place,
+                                           {cuda_address(from), cuda_address(to), indices,
                                             (uint64_t)count, (uint64_t)k, (uint64_t)s->length,
                                             (uint64_t)size, (uint64_t)(size / 8)}});
 }
@@ -208,10 +209,10 @@ static jot_status run_sort(struct cuda_device *d, const struct cuda_routine *r,
 {
     const struct sort *s = (const struct sort *)r;
     uint32_t n = r->call.read_count;
-    uint64_t place;
-    JOT_TRY(sort_places(d, s, operands, workspace, &place));
+    uint64_t indices;
+    JOT_TRY(sort_indices(d, s, operands, workspace, &indices));
     for (uint32_t i = 0; i < n; i++)
-        JOT_TRY(gather(d, s, operands[i], operands[n + i], place, s->length,
+        JOT_TRY(gather(d, s, operands[i], operands[n + i], indices, s->length,
                        (int)dtype_get((jot_dtype)r->call.params[4 + i])->bytes));
     return JOT_OK;
 }
@@ -221,11 +222,12 @@ static jot_status run_top_k(struct cuda_device *d, const struct cuda_routine *r,
 {
     const struct sort *s = (const struct sort *)r;
     const int64_t *p = r->call.params;
-    uint64_t place;
-    JOT_TRY(sort_places(d, s, operands, workspace, &place));
-    JOT_TRY(gather(d, s, operands[0], operands[1], place, p[3],
+    uint64_t indices;
+    JOT_TRY(sort_indices(d, s, operands, workspace, &indices));
+    JOT_TRY(gather(d, s, operands[0], operands[1], indices, p[3],
                    (int)dtype_get((jot_dtype)p[0])->bytes));
-    return gather(d, s, NULL, operands[2], place, p[3], (int)dtype_get((jot_dtype)p[4])->bytes);
+    return gather(d, s, NULL, operands[2], indices, p[3],
+                  (int)dtype_get((jot_dtype)p[4])->bytes);
 }
 
 // ---- Choice
@@ -250,16 +252,16 @@ static jot_status run_choice(struct cuda_device *d, const struct cuda_routine *r
     for (int turn = 0;; turn = !turn) {
         bool is_last = length <= SORT_CHOICE;
         int64_t warps = s->rows * ((length + SORT_CHOICE - 1) / SORT_CHOICE);
-        uint64_t kept = is_last ? 0 : cuda_place(workspace + s->keys[turn]);
+        uint64_t kept = is_last ? 0 : cuda_address(workspace + s->keys[turn]);
         JOT_TRY(cuda_start(
-            d,
-            &(struct cuda_start){s->kernels[0],
-                                 (uint64_t)(warps + 7) / 8,
-                                 256,
-                                 {cuda_place(operands[0]), given, kept, cuda_place(operands[1]),
-                                  cuda_place(operands[2]), (uint64_t)s->rows, (uint64_t)length,
-                                  (uint64_t)s->length, (uint64_t)k, (uint64_t)p->size,
-                                  p->is_signed, p->infinite, size}}));
+            d, &(struct cuda_start){s->kernels[0],
+                                    (uint64_t)(warps + 7) / 8,
+                                    256,
+                                    {cuda_address(operands[0]), given, kept,
+                                     cuda_address(operands[1]), cuda_address(operands[2]),
+                                     (uint64_t)s->rows, (uint64_t)length, (uint64_t)s->length,
+                                     (uint64_t)k, (uint64_t)p->size, p->is_signed, p->infinite,
+                                     size}}));
         if (is_last)
             return JOT_OK;
         given = kept;
@@ -306,7 +308,7 @@ static jot_status get_kernels(struct cuda_device *d, struct sort *s)
              "#define TAGGED %d\n",
              numbers, suffix, is_wide ? "unsigned long long" : "unsigned",
              is_wide ? "0x7ff0000000000000ull" : "0x7f800000u", !s->is_alone);
-    const char *of = s->is_alone ? names_alone : s->is_choice ? names_choice : names_places;
+    const char *of = s->is_alone ? names_alone : s->is_choice ? names_choice : names_indices;
     return cuda_kernels_get(d, words, source, of, suffix, s->kernels);
 }
 

@@ -42,11 +42,6 @@ static const struct svd *svd_of(const struct cuda_matrix *c)
     return (const struct svd *)c->s;
 }
 
-static uint64_t place(const struct cuda_matrix *c, size_t at)
-{
-    return cuda_place(cuda_matrix_at(c, at));
-}
-
 static int *flag(const struct cuda_matrix *c, int which)
 {
     return (int *)(void *)cuda_matrix_at(c, svd_of(c)->flags) + which;
@@ -85,17 +80,19 @@ static jot_status find_u(const struct cuda_matrix *c)
     struct cuda_factor v = {CUBLAS_OP_N, q->v, k}, b = {CUBLAS_OP_N, q->b, q->rows},
                        w = {CUBLAS_OP_N, q->p, k};
     JOT_TRY(cuda_wide_product(c, k, k, k, 1, cuda_conjugated(v), v, q->p));
-    JOT_TRY(cuda_wide_blocks(
-        c, CUDA_WIDE_compare, k,
-        CUDA_NUMBERS(place(c, q->p), (uint64_t)k, CUDA_SINGLE, cuda_place(flag(c, V_IS_OFF)))));
+    JOT_TRY(cuda_wide_blocks(c, CUDA_WIDE_compare, k,
+                             CUDA_NUMBERS(cuda_matrix_address(c, q->p), (uint64_t)k,
+                                          CUDA_SINGLE, cuda_address(flag(c, V_IS_OFF)))));
     JOT_TRY(cuda_wide_product(c, q->rows, k, k, 1, given(q), v, q->b));
     JOT_TRY(cuda_wide_product(c, k, k, q->rows, 1, cuda_conjugated(b), b, q->p));
     JOT_TRY(cuda_wide_over(c, CUDA_WIDE_roots, k,
-                           CUDA_NUMBERS(place(c, q->p), place(c, q->lengths), (uint64_t)k,
+                           CUDA_NUMBERS(cuda_matrix_address(c, q->p),
+                                        cuda_matrix_address(c, q->lengths), (uint64_t)k,
                                         (uint64_t)next, false)));
     JOT_TRY(cuda_wide_blocks(c, CUDA_WIDE_weigh, k,
-                             CUDA_NUMBERS(place(c, q->p), place(c, q->lengths), (uint64_t)k,
-                                          cuda_place(flag(c, U_IS_OFF)))));
+                             CUDA_NUMBERS(cuda_matrix_address(c, q->p),
+                                          cuda_matrix_address(c, q->lengths), (uint64_t)k,
+                                          cuda_address(flag(c, U_IS_OFF)))));
     return cuda_wide_product(c, q->rows, k, k, 1, b, w, q->t);
 }
 
@@ -107,16 +104,17 @@ static jot_status find_u_by_reflectors(const struct cuda_matrix *c)
     uint64_t rows = (uint64_t)q->rows, k = (uint64_t)s->k;
     char *b = cuda_matrix_at(c, q->b), *tau = cuda_matrix_at(c, q->tau);
     JOT_TRY(cuda_reflectors_find(c, &q->reflectors, b, tau, flag(c, INFO)));
-    JOT_TRY(
-        cuda_wide_blocks(c, CUDA_WIDE_settle, s->k,
-                         CUDA_NUMBERS(cuda_place(b), place(c, q->lengths), place(c, q->phases),
-                                      k, rows, cuda_place(flag(c, R_IS_OFF)))));
+    JOT_TRY(cuda_wide_blocks(c, CUDA_WIDE_settle, s->k,
+                             CUDA_NUMBERS(cuda_address(b), cuda_matrix_address(c, q->lengths),
+                                          cuda_matrix_address(c, q->phases), k, rows,
+                                          cuda_address(flag(c, R_IS_OFF)))));
     JOT_TRY(cuda_reflectors_form(c, &q->reflectors, b, tau, flag(c, INFO)));
-    return cuda_wide_over(c, CUDA_WIDE_multiply, q->rows * s->k,
-                          CUDA_NUMBERS(cuda_place(b), place(c, q->phases), rows, k));
+    return cuda_wide_over(
+        c, CUDA_WIDE_multiply, q->rows * s->k,
+        CUDA_NUMBERS(cuda_address(b), cuda_matrix_address(c, q->phases), rows, k));
 }
 
-// With u in one place and another one free.  Of a matrix that is not wide t is its conjugate, and u too;
+// With u in one memory and another one free.  Of a matrix that is not wide t is its conjugate, and u too;
 // of a wide one it is v that has the rows of its u.
 static jot_status put_vectors(const struct cuda_matrix *c, size_t u, size_t other)
 {
@@ -163,9 +161,10 @@ static jot_status find_values(const struct cuda_matrix *c)
     const struct svd *q = svd_of(c);
     int flags[FLAGS];
     JOT_TRY(look(c, flags));
-    return cuda_wide_over(
-        c, CUDA_WIDE_roots, c->s->k,
-        CUDA_NUMBERS(place(c, q->values), place(c, q->lengths), (uint64_t)c->s->k, 1, true));
+    return cuda_wide_over(c, CUDA_WIDE_roots, c->s->k,
+                          CUDA_NUMBERS(cuda_matrix_address(c, q->values),
+                                       cuda_matrix_address(c, q->lengths), (uint64_t)c->s->k, 1,
+                                       true));
 }
 
 static jot_status decompose(const struct cuda_matrix *c)
@@ -176,8 +175,8 @@ static jot_status decompose(const struct cuda_matrix *c)
     JOT_TRY(diagonalize(c));
     JOT_TRY(q->has_vectors ? find_vectors(c) : find_values(c));
     return cuda_wide_over(c, CUDA_WIDE_descend, c->s->k,
-                          CUDA_NUMBERS(place(c, q->lengths),
-                                       cuda_place(cuda_matrix_operand(c, 1)),
+                          CUDA_NUMBERS(cuda_matrix_address(c, q->lengths),
+                                       cuda_address(cuda_matrix_operand(c, 1)),
                                        (uint64_t)c->s->k));
 }
 
@@ -315,7 +314,7 @@ static jot_status ask_svd(struct cuda_device *d, struct svd *q)
     return q->has_vectors ? cuda_reflectors_ask(d, &q->reflectors, s) : JOT_OK;
 }
 
-static void take_places(struct svd *q)
+static void take_workspace(struct svd *q)
 {
     struct cuda_solve *s = &q->wide.base;
     size_t *used = &s->base.workspace;
@@ -363,6 +362,6 @@ jot_status cuda_svd_bind(struct cuda_device *d, const struct rt_routine_call *ca
         status = ask_svd(d, q);
         cuda_solver_leave(d);
     }
-    take_places(q);
+    take_workspace(q);
     return cuda_solve_finish(s, status, cuda_solve_is_few(s), out);
 }

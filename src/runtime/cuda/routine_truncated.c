@@ -32,7 +32,7 @@ enum { EXTRA_LEAST = 96, EXTRA = 2 };
 
 struct truncated {
     struct cuda_wide wide;
-    struct cuda_routine *whole; // its results and workspace are places of this one's workspace
+    struct cuda_routine *whole; // its results and workspace are parts of this one's workspace
     size_t s, u, vh, cut, rest;
     int64_t params[5]; // of that
     bool is_wide, is_random;
@@ -47,11 +47,6 @@ struct truncated {
 static const struct truncated *truncated_of(const struct cuda_matrix *c)
 {
     return (const struct truncated *)c->s;
-}
-
-static uint64_t place(const struct cuda_matrix *c, size_t at)
-{
-    return cuda_place(cuda_matrix_at(c, at));
 }
 
 static int *flag(const struct cuda_matrix *c, int which)
@@ -134,7 +129,7 @@ static jot_status read_matrix(const struct cuda_matrix *c)
     return turn_one(c, q->turn_wide, s->n, s->m, columns, given, NULL);
 }
 
-// Column by column at a place, as numbers of the call.
+// Column by column at an offset, as numbers of the call.
 static jot_status write_numbers(const struct cuda_matrix *c, size_t from, int64_t count,
                                 void *to)
 {
@@ -172,8 +167,8 @@ static jot_status check_orthonormal(const struct cuda_matrix *c, size_t at, int6
     JOT_TRY(
         cuda_wide_product(c, q->first, q->first, rows, 1, cuda_conjugated(x), x, q->product));
     return cuda_wide_blocks(c, CUDA_WIDE_compare, q->first,
-                            CUDA_NUMBERS(place(c, q->product), (uint64_t)q->first, tolerance(c),
-                                         cuda_place(flag(c, OFF))));
+                            CUDA_NUMBERS(cuda_matrix_address(c, q->product), (uint64_t)q->first,
+                                         tolerance(c), cuda_address(flag(c, OFF))));
 }
 
 // t as a factor: what is left of the matrix is its transpose.
@@ -191,9 +186,10 @@ static jot_status check_mapping(const struct cuda_matrix *c, struct cuda_factor 
     JOT_TRY(cuda_wide_product(c, rows, q->first, inner, 1, t,
                               (struct cuda_factor){CUBLAS_OP_N, from, inner}, q->product));
     return cuda_wide_blocks(c, CUDA_WIDE_stretched, q->first,
-                            CUDA_NUMBERS(place(c, q->product), place(c, to),
-                                         place(c, q->values), (uint64_t)rows, tolerance(c),
-                                         cuda_place(flag(c, OFF))));
+                            CUDA_NUMBERS(cuda_matrix_address(c, q->product),
+                                         cuda_matrix_address(c, to),
+                                         cuda_matrix_address(c, q->values), (uint64_t)rows,
+                                         tolerance(c), cuda_address(flag(c, OFF))));
 }
 
 // Takes from the columns of x what is in the space of the vectors.
@@ -205,9 +201,10 @@ static jot_status leave_space(const struct cuda_matrix *c, size_t vectors, int64
                        inside = {CUBLAS_OP_N, q->small, q->first};
     JOT_TRY(cuda_wide_product(c, q->first, PROBES, rows, 1, cuda_conjugated(v), g, q->small));
     JOT_TRY(cuda_wide_product(c, rows, PROBES, q->first, 1, v, inside, q->product));
-    return cuda_wide_over(
-        c, CUDA_WIDE_subtract, rows * PROBES,
-        CUDA_NUMBERS(place(c, x), place(c, q->product), (uint64_t)(rows * PROBES)));
+    return cuda_wide_over(c, CUDA_WIDE_subtract, rows * PROBES,
+                          CUDA_NUMBERS(cuda_matrix_address(c, x),
+                                       cuda_matrix_address(c, q->product),
+                                       (uint64_t)(rows * PROBES)));
 }
 
 // Nothing beside the vectors is stretched further.
@@ -217,8 +214,9 @@ static jot_status check_rest(const struct cuda_matrix *c)
     int64_t k = c->s->k, rows = q->rows;
     struct cuda_factor t = t_of(q), probe = {CUBLAS_OP_N, q->probe, k},
                        image = {CUBLAS_OP_N, q->image, rows};
-    JOT_TRY(cuda_wide_over(c, CUDA_WIDE_scatter, k * PROBES,
-                           CUDA_NUMBERS(place(c, q->probe), (uint64_t)(k * PROBES))));
+    JOT_TRY(
+        cuda_wide_over(c, CUDA_WIDE_scatter, k * PROBES,
+                       CUDA_NUMBERS(cuda_matrix_address(c, q->probe), (uint64_t)(k * PROBES))));
     JOT_TRY(leave_space(c, q->r, k, q->probe));
     for (int step = 0; step < PROBE_STEPS; step++) {
         if (step > 0)
@@ -230,9 +228,10 @@ static jot_status check_rest(const struct cuda_matrix *c)
         JOT_TRY(leave_space(c, q->r, k, q->next));
     }
     return cuda_wide_blocks(c, CUDA_WIDE_grown, PROBES,
-                            CUDA_NUMBERS(place(c, q->next), place(c, q->probe),
-                                         place(c, q->values), (uint64_t)k, (uint64_t)q->first,
-                                         cuda_place(flag(c, OFF))));
+                            CUDA_NUMBERS(cuda_matrix_address(c, q->next),
+                                         cuda_matrix_address(c, q->probe),
+                                         cuda_matrix_address(c, q->values), (uint64_t)k,
+                                         (uint64_t)q->first, cuda_address(flag(c, OFF))));
 }
 
 static jot_status find_first(const struct cuda_matrix *c)
@@ -317,7 +316,7 @@ static jot_status ask_gesvdr(struct cuda_device *d, struct truncated *q)
     return status;
 }
 
-static void take_places(struct truncated *q)
+static void take_workspace(struct truncated *q)
 {
     struct cuda_solve *s = &q->wide.base;
     size_t *used = &s->base.workspace;
@@ -379,7 +378,7 @@ jot_status cuda_truncated_svd_bind(struct cuda_device *d, const struct rt_routin
         status = JOT_OK;
     }
     if (status == JOT_OK && q->whole) {
-        take_places(q);
+        take_workspace(q);
         s->base.part = q->whole;
         *out = &s->base;
         return JOT_OK;

@@ -125,7 +125,7 @@ void cuda_solve_take(struct cuda_solve *s)
     s->info = cuda_take(used, (uint64_t)s->batch * 2 * sizeof(int));
     s->bad = s->info + (size_t)s->batch * sizeof(int);
     s->work = cuda_take(used, s->device_work);
-    s->places = cuda_take(used, s->is_batched ? (uint64_t)s->batch * 2 * sizeof(void *) : 0);
+    s->addresses = cuda_take(used, s->is_batched ? (uint64_t)s->batch * 2 * sizeof(void *) : 0);
 }
 
 jot_status cuda_solve_each(struct cuda_device *d, const struct cuda_solve *s,
@@ -184,17 +184,17 @@ jot_status cuda_solve_finish(struct cuda_solve *s, jot_status status, bool is_wa
     return status;
 }
 
-jot_status cuda_solve_place(struct cuda_device *d, const struct cuda_solve *s,
-                            CUfunction kernel, int part, const void *first, int64_t elements,
-                            char *workspace)
+jot_status cuda_solve_write_addresses(struct cuda_device *d, const struct cuda_solve *s,
+                                      CUfunction kernel, int part, const void *first,
+                                      int64_t elements, char *workspace)
 {
-    uint64_t to = cuda_place(cuda_solve_places(s, part, workspace));
+    uint64_t to = cuda_address(cuda_solve_addresses(s, part, workspace));
     return cuda_start(
         d, &(struct cuda_start){
                kernel,
                cuda_blocks(d, s->batch),
                256,
-               {to, cuda_place(first), (uint64_t)elements * s->element, (uint64_t)s->batch}});
+               {to, cuda_address(first), (uint64_t)elements * s->element, (uint64_t)s->batch}});
 }
 
 jot_status cuda_solve_clear(struct cuda_device *d, const struct cuda_solve *s, char *workspace)
@@ -210,10 +210,10 @@ jot_status cuda_turn(struct cuda_device *d, CUfunction kernel, int64_t batch,
         d, &(struct cuda_start){kernel,
                                 tiles * (uint64_t)batch,
                                 256,
-                                {cuda_place(t->from), cuda_place(t->to), (uint64_t)t->rows,
+                                {cuda_address(t->from), cuda_address(t->to), (uint64_t)t->rows,
                                  (uint64_t)t->columns, (uint64_t)t->from_row,
                                  (uint64_t)t->to_row, (uint64_t)t->from_matrix,
-                                 (uint64_t)t->to_matrix, t->is_lower, cuda_place(t->bad)}});
+                                 (uint64_t)t->to_matrix, t->is_lower, cuda_address(t->bad)}});
 }
 
 jot_status cuda_spoil(struct cuda_device *d, CUfunction kernel, const struct cuda_solve *s,
@@ -226,9 +226,9 @@ jot_status cuda_spoil(struct cuda_device *d, CUfunction kernel, const struct cud
             d, &(struct cuda_start){kernel,
                                     cuda_blocks(d, (int64_t)parts),
                                     256,
-                                    {cuda_place(operands[i]), parts / (uint64_t)s->batch,
-                                     (uint64_t)s->batch, cuda_place(workspace + s->info),
-                                     cuda_place(workspace + s->bad)}}));
+                                    {cuda_address(operands[i]), parts / (uint64_t)s->batch,
+                                     (uint64_t)s->batch, cuda_address(workspace + s->info),
+                                     cuda_address(workspace + s->bad)}}));
     }
     return JOT_OK;
 }

@@ -7,6 +7,7 @@
 #define RUNTIME_CUDA_SOLVER_H
 
 #include "base/dtype.h"
+#include "runtime/cuda/kernels.h"
 #include "runtime/cuda/matrix.h"
 #include "runtime/cuda/routine.h"
 
@@ -18,8 +19,8 @@ struct cuda_solve {
     size_t element, part;          // bytes of an element and of a real number
     int64_t batch, m, n, k;        // k is the smaller of m and n
     size_t device_work, host_work; // bytes that a call of the library wants
-    bool is_batched; // one call of the library for all matrices, which are small and many
-    size_t places;   // in the workspace: their addresses, of operands that calls write and read
+    bool is_batched;  // one call of the library for all matrices, which are small and many
+    size_t addresses; // in the workspace, of operands that calls write and read
     // In the workspace; info, of a library, and bad, from what is not finite, are of each matrix.
     size_t work, info, bad;
     CUfunction kernels[8];
@@ -32,7 +33,7 @@ jot_status cuda_solve_make(struct cuda_device *d, const struct rt_routine_call *
                            size_t bytes, const char *kernels, struct cuda_solve **out);
 // Makes its work at least so many bytes.
 void cuda_solve_want(struct cuda_solve *s, size_t device_work, size_t host_work);
-// The places of what all have, once device_work is known.
+// The memory of what all have, once device_work is known.
 void cuda_solve_take(struct cuda_solve *s);
 
 // The libraries for what this thread does next, on its stream.
@@ -56,12 +57,16 @@ struct cuda_matrix {
 jot_status cuda_solve_each(struct cuda_device *d, const struct cuda_solve *s,
                            void *const *operands, char *workspace,
                            jot_status (*one)(const struct cuda_matrix *c));
-// Its part of operand `which`, its info, and a place in the workspace that is none of its own.
+// Its part of operand `which`, its info, and memory in the workspace that is none of its own.
 char *cuda_matrix_operand(const struct cuda_matrix *c, int which);
 int *cuda_matrix_info(const struct cuda_matrix *c);
-static inline char *cuda_matrix_at(const struct cuda_matrix *c, size_t place)
+static inline char *cuda_matrix_at(const struct cuda_matrix *c, size_t offset)
 {
-    return c->workspace + place;
+    return c->workspace + offset;
+}
+static inline uint64_t cuda_matrix_address(const struct cuda_matrix *c, size_t offset)
+{
+    return cuda_address(cuda_matrix_at(c, offset));
 }
 
 // Whether the library is given all matrices of the order at once.
@@ -89,7 +94,7 @@ jot_status cuda_reflectors_ask(struct cuda_device *d, struct cuda_reflectors *r,
 // r, and what q is formed of, in the place of a; tau has the smaller of m and n elements.
 jot_status cuda_reflectors_find(const struct cuda_matrix *c, const struct cuda_reflectors *r,
                                 char *a, char *tau, int *info);
-// q in that place.
+// q there.
 jot_status cuda_reflectors_form(const struct cuda_matrix *c, const struct cuda_reflectors *r,
                                 char *a, char *tau, int *info);
 
@@ -99,14 +104,14 @@ typedef cublasStatus_t cuda_trsm(cublasHandle_t handle, int side, int triangle, 
                                  int lda, void *b, int ldb);
 cuda_trsm *cuda_trsm_of(jot_dtype d);
 
-// The addresses of matrices of so many elements from there on, as part 0 or 1 of the places.  The kernel
-// is places.
-jot_status cuda_solve_place(struct cuda_device *d, const struct cuda_solve *s,
-                            CUfunction kernel, int part, const void *first, int64_t elements,
-                            char *workspace);
-static inline void *cuda_solve_places(const struct cuda_solve *s, int part, char *workspace)
+// The addresses of matrices of so many elements from there on, as part 0 or 1 of the addresses.  The
+// kernel is addresses.
+jot_status cuda_solve_write_addresses(struct cuda_device *d, const struct cuda_solve *s,
+                                      CUfunction kernel, int part, const void *first,
+                                      int64_t elements, char *workspace);
+static inline void *cuda_solve_addresses(const struct cuda_solve *s, int part, char *workspace)
 {
-    return workspace + s->places + (size_t)(part * s->batch) * sizeof(void *);
+    return workspace + s->addresses + (size_t)(part * s->batch) * sizeof(void *);
 }
 
 // Sets info and bad to 0.

@@ -3,7 +3,7 @@
 #ifndef RUNTIME_CUDA_SORT_KERNELS_H
 #define RUNTIME_CUDA_SORT_KERNELS_H
 
-// SORT_DONE and what follows are places in the state behind the counts of 8 passes: blocks that
+// SORT_DONE and what follows are indices in the state behind the counts of 8 passes: blocks that
 // have counted, whether a float is -0 or NaN, and for each pass the tiles that are taken.  A
 // tile tells of a digit SORT_OWN and how many it has, then SORT_ALL and how many it and all
 // before it have; so many tiles before it are looked at at once.  A warp chooses at most SORT_MOST_CHOSEN of

@@ -87,8 +87,8 @@ static jot_status fill_table(const struct cuda_together *t, int channel, size_t 
 {
     uint64_t table[TOGETHER_GPUS + 1] = {0};
     for (size_t i = 0; i < n; i++)
-        table[i] = cuda_place(channel_of(t, channel, i));
-    table[TOGETHER_GPUS] = cuda_place(t->stop);
+        table[i] = cuda_address(channel_of(t, channel, i));
+    table[TOGETHER_GPUS] = cuda_address(t->stop);
     for (size_t i = 0; i < n; i++) {
         char *at = channel_of(t, channel, i);
         JOT_TRY(cuda_clear(&devices[i]->base, at, TOGETHER_ALL));
@@ -206,9 +206,9 @@ jot_status cuda_together_run(struct cuda_together *t, struct cuda_device *const 
             .kernel = t->kernels[i][row],
             .blocks = (part + TOGETHER_BLOCK_BYTES - 1) / TOGETHER_BLOCK_BYTES,
             .block = TOGETHER_THREADS,
-            .parameters = {cuda_place(channel_of(t, channel, i) + TOGETHER_ALL),
-                           cuda_place(b->from[i]), cuda_place(b->to[i]), k, i, n, skips ? k : 0,
-                           spreads ? k : 0, takes, gives}};
+            .parameters = {cuda_address(channel_of(t, channel, i) + TOGETHER_ALL),
+                           cuda_address(b->from[i]), cuda_address(b->to[i]), k, i, n,
+                           skips ? k : 0, spreads ? k : 0, takes, gives}};
         JOT_TRY(cuda_enter(devices[i]));
         jot_status status = cuda_start(devices[i], &start);
         cuda_leave();

@@ -60,7 +60,7 @@ static char *segment_of(struct cuda_ring *r, int segment)
     return r->memory + (size_t)segment * CUDA_SEGMENT_BYTES;
 }
 
-// A place for so many bytes, at most a segment, that no transfer uses any more.
+// Memory for so many bytes, at most a segment, that no transfer uses any more.
 static jot_status take(struct cuda_device *d, struct cuda_ring *r, size_t bytes, char **out)
 {
     if (r->used + bytes > CUDA_SEGMENT_BYTES) {

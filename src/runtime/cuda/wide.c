@@ -46,9 +46,9 @@ jot_status cuda_wide_read(const struct cuda_matrix *c, size_t to)
     uint64_t count = c->s->base.call.bytes[0] / (uint64_t)c->s->batch / sizeof(float);
     size_t bad = c->s->bad + (size_t)c->i * sizeof(int);
     return cuda_wide_over(c, CUDA_WIDE_widen, (int64_t)count,
-                          CUDA_NUMBERS(cuda_place(cuda_matrix_operand(c, 0)),
-                                       cuda_place(cuda_matrix_at(c, to)), count,
-                                       cuda_place(cuda_matrix_at(c, bad))));
+                          CUDA_NUMBERS(cuda_address(cuda_matrix_operand(c, 0)),
+                                       cuda_matrix_address(c, to), count,
+                                       cuda_matrix_address(c, bad)));
 }
 
 jot_status cuda_wide_write(const struct cuda_matrix *c, size_t from, int64_t count, void *to,
@@ -57,7 +57,7 @@ jot_status cuda_wide_write(const struct cuda_matrix *c, size_t from, int64_t cou
     uint64_t n = (uint64_t)count * (wide_of(c)->element / sizeof(double));
     return cuda_wide_over(
         c, CUDA_WIDE_narrow, (int64_t)n,
-        CUDA_NUMBERS(cuda_place(cuda_matrix_at(c, from)), cuda_place(to), n, is_conjugated));
+        CUDA_NUMBERS(cuda_matrix_address(c, from), cuda_address(to), n, is_conjugated));
 }
 
 jot_status cuda_wide_product(const struct cuda_matrix *c, int64_t m, int64_t n, int64_t inner,

@@ -54,13 +54,13 @@ jot_status cuda_wide_over(const struct cuda_matrix *c, enum cuda_wide_kernel ker
 jot_status cuda_wide_blocks(const struct cuda_matrix *c, enum cuda_wide_kernel kernel,
                             int64_t n, struct cuda_start start);
 
-// The matrix's operand 0 at a place of the workspace; bad is set for what is not finite.
+// The matrix's operand 0 at an offset of the workspace; bad is set for what is not finite.
 jot_status cuda_wide_read(const struct cuda_matrix *c, size_t to);
-// So many elements from a place of it, or their conjugates.
+// So many elements from an offset of it, or their conjugates.
 jot_status cuda_wide_write(const struct cuda_matrix *c, size_t from, int64_t count, void *to,
                            bool is_conjugated);
 
-// At a place of it: c = alpha a b, of m rows and n columns, summed over `inner`.
+// At an offset of it: c = alpha a b, of m rows and n columns, summed over `inner`.
 struct cuda_factor {
     cublasOperation_t op;
     size_t at;

@@ -42,7 +42,7 @@ static int64_t count_own(const struct work *w)
 }
 
 // Which of this process's members it is.
-static int64_t own_place(const struct work *w, int64_t member)
+static int64_t own_index(const struct work *w, int64_t member)
 {
     int64_t n = 0;
     for (int64_t i = 0; i < member; i++)
@@ -236,7 +236,7 @@ jot_status rt_distributed_permute(const struct rt_group *g, const char *what, si
                 memset(there, 0, bytes);
             continue;
         }
-        const char *at = is_own(&w, i) ? from[own_place(&w, i)] : NULL;
+        const char *at = is_own(&w, i) ? from[own_index(&w, i)] : NULL;
         if (at && there)
             memcpy(there, at, bytes);
         else if (at)
@@ -252,7 +252,7 @@ jot_status rt_distributed_broadcast(const struct rt_group *g, const char *what, 
 {
     struct work w;
     JOT_TRY(begin(&w, g, "broadcast", what));
-    int64_t n = count_own(&w), of_root = is_own(&w, root) ? own_place(&w, root) : -1;
+    int64_t n = count_own(&w), of_root = is_own(&w, root) ? own_index(&w, root) : -1;
     char *at = n ? blocks[of_root < 0 ? 0 : of_root] : NULL;
     if (of_root >= 0) {
         send_to_others(&w, at, bytes);

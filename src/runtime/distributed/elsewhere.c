@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Devices of other processes, as places of meshes: nothing is here of what is on them.
+// Devices of other processes, as devices of meshes: nothing is here of what is on them.
 #include "runtime/device.h"
 
 #include "base/memory.h"
@@ -94,13 +94,13 @@ static void identity(jot_device *device, char *buffer, size_t size)
 }
 
 // Programs are loaded where they run.
-#define PLACE                                                                                  \
+#define COMMON                                                                                 \
     .check = check, .allocate = allocate, .release = release, .trim = trim, .memory = memory,  \
     .upload = upload, .download = download, .copy = copy, .clear = clear, .wait = check,       \
     .target = target, .identity = identity
 static const struct rt_device_type types[] = {
-    [JOT_HOST] = {.kind = JOT_HOST, PLACE},
-    [JOT_CUDA] = {.kind = JOT_CUDA, PLACE},
+    [JOT_HOST] = {.kind = JOT_HOST, COMMON},
+    [JOT_CUDA] = {.kind = JOT_CUDA, COMMON},
 };
 
 static jot_device *find(int process, jot_device_kind kind, int index)

@@ -81,7 +81,7 @@ static void store(jot_dtype d, void *at, int64_t i, double x)
     }
 }
 
-static int64_t place(const struct part *p, const int64_t *index)
+static int64_t offset_of(const struct part *p, const int64_t *index)
 {
     int64_t at = 0;
     for (int i = 0; i < 2 + AXES; i++)
@@ -125,7 +125,8 @@ static double product(const struct job *j, const int64_t *a, const int64_t *b, d
 {
     const struct part *p = &j->parts[conv_operand(j->part, 0)],
                       *q = &j->parts[conv_operand(j->part, 1)];
-    return fma(load(j->dtype, p->at, place(p, a)), load(j->dtype, q->at, place(q, b)), sum);
+    return fma(load(j->dtype, p->at, offset_of(p, a)), load(j->dtype, q->at, offset_of(q, b)),
+               sum);
 }
 
 static double sum_of_x(const struct job *j, const int64_t *x)
@@ -162,7 +163,7 @@ static double sum_of_w(const struct job *j, const int64_t *w)
 static double sum_of_y(const struct job *j, const int64_t *y)
 {
     int64_t x[2 + AXES] = {y[0]}, w[2 + AXES] = {y[1]};
-    const int64_t *dims = j->parts[CONV_W].dims + 1; // features of x, places
+    const int64_t *dims = j->parts[CONV_W].dims + 1; // features of x, positions
     double sum = 0;
     do {
         x[1] = y[1] / j->out * j->in + w[1];
@@ -186,7 +187,7 @@ static void run_chunk(void *ctx, int64_t chunk, int worker)
         double sum = j->part == CONV_X   ? sum_of_x(j, index)
                      : j->part == CONV_W ? sum_of_w(j, index)
                                          : sum_of_y(j, index);
-        store(j->dtype, j->to, place(p, index), sum);
+        store(j->dtype, j->to, offset_of(p, index), sum);
     }
 }
 

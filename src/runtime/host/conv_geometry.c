@@ -6,7 +6,7 @@
 
 static int64_t divide_down(int64_t a, int64_t b) { return a / b - (a % b < 0); }
 
-// What places of x see of y that have the remainder r: p + padding = stride u + r, and elements k of the
+// What positions of x see of y that have the remainder r: p + padding = stride u + r, and elements k of the
 // kernel with k dilation = r modulo the stride.
 static struct conv_line line_of_x(const struct conv_call *c, int axis, int64_t r, int64_t size)
 {
@@ -66,30 +66,30 @@ static void find_bounds(struct conv_geometry *g, const struct conv_call *c, int 
 // no more than makes a task worth while.
 static void choose_block(struct conv_geometry *g, bool keeps_y)
 {
-    int64_t all = g->end[0] - g->first[0], row = g->in * g->groups, places = 1;
+    int64_t all = g->end[0] - g->first[0], row = g->in * g->groups, positions = 1;
     int64_t room = (keeps_y ? 2 : 1) * CONV_BLOCK_BYTES / g->element,
             features = g->out * g->groups;
     for (int i = 1; i < g->n; i++) {
         row *= conv_seen(g, i, g->end[i] - g->first[i]);
-        places *= g->end[i] - g->first[i];
+        positions *= g->end[i] - g->first[i];
     }
-    int64_t each = row * g->from_step[0] + (keeps_y ? places * features : 0);
+    int64_t each = row * g->from_step[0] + (keeps_y ? positions * features : 0);
     int64_t around = row * (conv_seen(g, 0, 1) - g->from_step[0]);
     int64_t rows = conv_most(1, (room - around) / each);
     if (keeps_y)
-        rows = conv_least(rows, conv_most(1, CONV_BLOCK_TERMS / places));
+        rows = conv_least(rows, conv_most(1, CONV_BLOCK_TERMS / positions));
     g->rows =
         conv_divide_up(all, conv_divide_up(all, rows)); // all blocks of about the same size
     g->images = 1;
     if (g->rows < all)
         return;
-    double work = (double)places * (double)all * (double)(g->kernel * g->in * features);
-    int64_t wanted =
-        conv_most(1 + (int64_t)(CONV_TASK_WORK / work), CONV_BLOCK_PLACES / (places * all));
+    double work = (double)positions * (double)all * (double)(g->kernel * g->in * features);
+    int64_t wanted = conv_most(1 + (int64_t)(CONV_TASK_WORK / work),
+                               CONV_BLOCK_POSITIONS / (positions * all));
     g->images =
         conv_most(1, conv_least(conv_least(wanted, g->batch), room / (around + each * all)));
     if (keeps_y)
-        g->images = conv_most(1, conv_least(g->images, CONV_BLOCK_TERMS / (places * all)));
+        g->images = conv_most(1, conv_least(g->images, CONV_BLOCK_TERMS / (positions * all)));
 }
 
 static void choose_memory(struct conv_geometry *g)
@@ -149,12 +149,12 @@ int64_t conv_blocks(const struct conv_geometry *g)
     return conv_divide_up(g->batch, g->images) * conv_row_blocks(g);
 }
 
-int64_t conv_places(const struct conv_geometry *g)
+int64_t conv_positions(const struct conv_geometry *g)
 {
-    int64_t places = g->rows;
+    int64_t positions = g->rows;
     for (int i = 1; i < g->n; i++)
-        places *= g->end[i] - g->first[i];
-    return places;
+        positions *= g->end[i] - g->first[i];
+    return positions;
 }
 
 int64_t conv_elements(const struct conv_geometry *g, const struct conv_line *l,

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a convolution reads and writes, seen as sums over windows of one array, the image, for places of
-// another one: windows of x for y, windows of y for x; and for w those of x, with places of y.  Features
+// Where a convolution reads and writes, seen as sums over windows of one array, the image, for positions of
+// another one: windows of x for y, windows of y for x; and for w those of x, with positions of y.  Features
 // are the last axis.
 //
-// Places are as many kinds as strides have remainders where x is the result, else one: places
+// Positions are as many kinds as strides have remainders where x is the result, else one: positions
 // of one kind have the same elements of the kernel in their sums.
 #ifndef RUNTIME_HOST_CONV_GEOMETRY_H
 #define RUNTIME_HOST_CONV_GEOMETRY_H
@@ -12,11 +12,11 @@
 #include "runtime/host/conv_code.h"
 
 #define CONV_BLOCK_BYTES (192 << 10) // that a task keeps in the second cache
-#define CONV_BLOCK_PLACES 192        // that make a panel of columns worth reading
+#define CONV_BLOCK_POSITIONS 192     // that make a panel of columns worth reading
 #define CONV_BLOCK_TERMS 1024        // added one after the other
 #define CONV_TASK_WORK 2e6           // multiplications that are worth a task
 
-// Along an axis, place u of a kind is at to_step u + to, for u from first on, and sees the elements of
+// Along an axis, position u of a kind is at to_step u + to, for u from first on, and sees the elements of
 // the image at from_step u + from, ... + from_apart, ..., of which each meets the element of the kernel
 // at k, k + k_apart, ...
 struct conv_line {
@@ -42,13 +42,13 @@ struct conv_geometry {
 };
 struct conv_geometry conv_geometry_of(const struct conv_call *c);
 
-// Of a kind of places, by axis.
+// Of a kind of positions, by axis.
 void conv_lines_of(const struct conv_geometry *g, const struct conv_call *c, int64_t kind,
                    struct conv_line *out);
 
 int64_t conv_blocks(const struct conv_geometry *g);
 int64_t conv_row_blocks(const struct conv_geometry *g); // of an image
-int64_t conv_places(const struct conv_geometry *g);     // of a block in an image, at most
+int64_t conv_positions(const struct conv_geometry *g);  // of a block in an image, at most
 
 struct conv_block {
     int64_t image, images, row, end;
@@ -65,15 +65,15 @@ int64_t conv_image_apart(const struct conv_geometry *g); // from one image to th
 // they are dense in rows, these.
 int64_t conv_find_runs(const struct conv_geometry *g, const struct conv_line *l, bool by_row,
                        int64_t *runs);
-// The places of a kind in a block, as many as there are: where their windows begin, and where they are
+// The positions of a kind in a block, as many as there are: where their windows begin, and where they are
 // behind those of the first image.
-int64_t conv_find_places(const struct conv_geometry *g, const struct conv_line *l,
-                         const struct conv_block *b, int64_t *from, int64_t *to);
-// The rows of places of a block, from which w has its terms: runs of a length and a step.
+int64_t conv_find_positions(const struct conv_geometry *g, const struct conv_line *l,
+                            const struct conv_block *b, int64_t *from, int64_t *to);
+// The rows of positions of a block, from which w has its terms: runs of a length and a step.
 struct conv_rows conv_find_rows(const struct conv_geometry *g, const struct conv_block *b,
                                 int64_t *from);
 
-// How many elements of the kernel a kind of places has, also along each axis.
+// How many elements of the kernel a kind of positions has, also along each axis.
 int64_t conv_elements(const struct conv_geometry *g, const struct conv_line *l,
                       int64_t *out_counts);
 

@@ -17,9 +17,9 @@
 #define MOST_OF_SUMS 0x1p19   // the same where w is the result
 #define TASKS 32              // that are enough for all threads
 #define PARTS_BYTES (8 << 20) // of the parts of a gradient in w
-#define MOST_KINDS 4096       // of places, all of which a task goes through
+#define MOST_KINDS 4096       // of positions, all of which a task goes through
 
-// What a worker has of a block.  Indices are of elements: by place, by place, by element of the kernel.
+// What a worker has of a block.  Indices are of elements: by position, by position, by element of the kernel.
 struct memory {
     char *image, *columns, *rows;
     int64_t *from, *to, *runs;
@@ -52,7 +52,7 @@ static char *panel_of(const struct job *j, char *packed, int64_t panel, int64_t 
     return packed + panel * terms * j->code->columns * j->g.element;
 }
 
-// The panels of a group, of one kind of places behind those of another.
+// The panels of a group, of one kind of positions behind those of another.
 static char *kernel_of(const struct job *j, int64_t group)
 {
     return panel_of(j, j->packed, group * j->panels, j->g.kernel * j->g.in);
@@ -104,8 +104,9 @@ static void *take(char *memory, size_t *used, int64_t bytes)
 static size_t divide_memory(const struct job *j, char *at, struct memory *out)
 {
     const struct conv_geometry *g = &j->g;
-    int64_t places = g->images * conv_places(g), indices = places * (int64_t)sizeof(int64_t);
-    int64_t terms = j->c.part == CONV_W ? places * j->g.element : 0;
+    int64_t positions = g->images * conv_positions(g),
+            indices = positions * (int64_t)sizeof(int64_t);
+    int64_t terms = j->c.part == CONV_W ? positions * j->g.element : 0;
     size_t used = 0;
     out->image =
         take(at, &used, g->copies ? g->images * conv_image_apart(g) * j->g.element : 0);
@@ -126,7 +127,7 @@ static struct memory memory_of(const struct job *j, int worker)
 
 static double work_of_block(const struct job *j)
 {
-    return (double)(j->g.images * conv_places(&j->g)) * (double)(j->g.kernel * j->g.in) *
+    return (double)(j->g.images * conv_positions(&j->g)) * (double)(j->g.kernel * j->g.in) *
            (double)j->features;
 }
 
@@ -136,17 +137,17 @@ static int64_t splits_of(double work, int64_t tasks)
     return conv_least(conv_divide_up(TASKS, tasks), 1 + (int64_t)(work / CONV_TASK_WORK));
 }
 
-// ---- x and y: tiles of places by features
+// ---- x and y: tiles of positions by features
 
 // Of one group and panel.
-static void add_up_places(const struct job *j, const struct memory *m, struct conv_tile *t,
-                          int64_t places, const char *image, char *to)
+static void add_up_positions(const struct job *j, const struct memory *m, struct conv_tile *t,
+                             int64_t positions, const char *image, char *to)
 {
-    for (int64_t place = 0; place < places; place += t->rows) {
-        t->rows = (int)conv_least(j->code->rows, places - place);
+    for (int64_t position = 0; position < positions; position += t->rows) {
+        t->rows = (int)conv_least(j->code->rows, positions - position);
         for (int i = 0; i < t->rows; i++) {
-            t->from[i] = image + m->from[place + i] * j->g.element;
-            t->to[i] = to + m->to[place + i] * j->g.element;
+            t->from[i] = image + m->from[position + i] * j->g.element;
+            t->to[i] = to + m->to[position + i] * j->g.element;
         }
         for (int i = t->rows; i < j->code->rows; i++)
             t->from[i] = t->from[0];
@@ -154,7 +155,7 @@ static void add_up_places(const struct job *j, const struct memory *m, struct co
     }
 }
 
-static void run_places(void *ctx, int64_t chunk, int worker)
+static void run_positions(void *ctx, int64_t chunk, int worker)
 {
     const struct job *j = ctx;
     const struct conv_geometry *g = &j->g;
@@ -171,7 +172,7 @@ static void run_places(void *ctx, int64_t chunk, int worker)
         conv_lines_of(g, &j->c, kind, l);
         bool by_row = g->groups == 1 && l[g->n - 1].from_apart == 1;
         int64_t terms = conv_elements(g, l, counts) * g->in;
-        int64_t places = conv_find_places(g, l, &b, m.from, m.to);
+        int64_t positions = conv_find_positions(g, l, &b, m.from, m.to);
         struct conv_tile t = {.runs = m.runs,
                               .n_runs = conv_find_runs(g, l, by_row, m.runs),
                               .length = by_row ? counts[g->n - 1] * g->in : g->in,
@@ -181,8 +182,8 @@ static void run_places(void *ctx, int64_t chunk, int worker)
                 int64_t column = group * g->out + panel * j->code->columns;
                 t.width = width_of(j, panel);
                 t.columns = panel_of(j, kernel_of(j, group) + behind, panel, terms);
-                add_up_places(j, &m, &t, places, images + group * g->in * j->g.element,
-                              result + column * j->g.element);
+                add_up_positions(j, &m, &t, positions, images + group * g->in * j->g.element,
+                                 result + column * j->g.element);
             }
         behind += j->panels * terms * j->code->columns * j->g.element;
     }
@@ -198,25 +199,25 @@ static jot_status convolve(struct job *j, struct rt_pool *pool)
         return status_fail(JOT_ERR_MEMORY, "out of memory: %zu bytes for a kernel", bytes);
     j->splits = conv_least(j->panels, splits_of(work_of_block(j), blocks));
     rt_pool_run(pool, j->call->workers, pack_kernel, j, panels);
-    rt_pool_run(pool, j->call->workers, run_places, j, blocks * j->splits);
+    rt_pool_run(pool, j->call->workers, run_positions, j, blocks * j->splits);
     rt_block_release(j->packed, bytes);
     return JOT_OK;
 }
 
-// ---- w: tiles of elements of windows by features, whose terms are places
+// ---- w: tiles of elements of windows by features, whose terms are positions
 
-// The y of a group at the places of a block, as panels.
-static void pack_places(const struct job *j, const struct memory *m, const struct conv_block *b,
-                        int64_t group, int64_t places)
+// The y of a group at the positions of a block, as panels.
+static void pack_positions(const struct job *j, const struct memory *m,
+                           const struct conv_block *b, int64_t group, int64_t positions)
 {
     const struct conv_geometry *g = &j->g;
     int64_t row = conv_product(g->n - 1, g->result + 1),
             first = b->image * g->result[0] + b->row;
     for (int64_t panel = 0; panel < j->panels; panel++) {
         int64_t column = group * g->out + panel * j->code->columns;
-        j->code->pack(places, width_of(j, panel),
+        j->code->pack(positions, width_of(j, panel),
                       j->other + (first * row * j->features + column) * j->g.element,
-                      j->features, 1, panel_of(j, m->columns, panel, places));
+                      j->features, 1, panel_of(j, m->columns, panel, positions));
     }
 }
 
@@ -227,7 +228,7 @@ static void add_up_rows(const struct job *j, const struct memory *m, struct conv
 {
     static const int64_t none = 0;
     const struct conv_geometry *g = &j->g;
-    int64_t places = rows->n_runs * rows->length, n = j->code->rows;
+    int64_t positions = rows->n_runs * rows->length, n = j->code->rows;
     rows->tiles = (int)conv_least(CONV_TILES_MOST, conv_divide_up(end - row, n));
     for (int64_t i = 0; i < rows->tiles * n; i++) {
         int64_t k = conv_least(row + i, end - 1);
@@ -237,16 +238,16 @@ static void add_up_rows(const struct job *j, const struct memory *m, struct conv
     for (int64_t panel = 0; panel < j->panels; panel++)
         for (int64_t k = row; k < row + rows->tiles * n; k += n) {
             int64_t column = group * g->out + panel * j->code->columns;
-            struct conv_tile t = {.columns = panel_of(j, m->columns, panel, places),
+            struct conv_tile t = {.columns = panel_of(j, m->columns, panel, positions),
                                   .runs = &none,
                                   .n_runs = 1,
-                                  .length = places,
+                                  .length = positions,
                                   .step = n,
                                   .rows = (int)conv_least(n, end - k),
                                   .width = width_of(j, panel),
                                   .adds = adds};
             for (int i = 0; i < n; i++)
-                t.from[i] = m->rows + ((k - row) * places + i) * j->g.element;
+                t.from[i] = m->rows + ((k - row) * positions + i) * j->g.element;
             for (int i = 0; i < t.rows; i++)
                 t.to[i] = to + ((k + i) * j->features + column) * j->g.element;
             j->code->add_up(&t);
@@ -272,7 +273,7 @@ static void run_part(void *ctx, int64_t chunk, int worker)
         const char *images = conv_images_of(g, j->image, &b, m.image);
         struct conv_rows block = conv_find_rows(g, &b, m.from);
         for (int64_t group = 0; group < g->groups; group++) {
-            pack_places(j, &m, &b, group, block.n_runs * block.length);
+            pack_positions(j, &m, &b, group, block.n_runs * block.length);
             for (int64_t k = row; k < end; k += CONV_TILES_MOST * j->code->rows)
                 add_up_rows(j, &m, &block, group, k, end, i > first, images, to);
         }
@@ -296,7 +297,7 @@ static void add_parts(void *ctx, int64_t row, int worker)
     }
 }
 
-static jot_status sum_places(struct job *j, struct rt_pool *pool)
+static jot_status sum_positions(struct job *j, struct rt_pool *pool)
 {
     const struct conv_geometry *g = &j->g;
     int64_t rows = g->kernel * g->in, size = rows * j->features * j->g.element;
@@ -352,15 +353,15 @@ bool host_takes_convolution(jot_device *device, const int64_t *params, uint32_t 
     if (!conv_call_read(params, count, &c) || !conv_has_tiles(&c))
         return false;
     int64_t in = c.dims[CONV_W][c.n], out = c.dims[CONV_W][c.n + 1];
-    double w = (double)in * (double)out, places = (double)c.dims[CONV_Y][0];
+    double w = (double)in * (double)out, positions = (double)c.dims[CONV_Y][0];
     bool overlap = false;
     for (int i = 0; i < c.n; i++) {
         w *= (double)c.dims[CONV_W][i];
-        places *= (double)c.dims[CONV_Y][1 + i];
+        positions *= (double)c.dims[CONV_Y][1 + i];
         overlap |=
             (c.dims[CONV_W][i] - 1) * c.lists[CONV_DILATION][i] >= c.lists[CONV_STRIDES][i];
     }
-    return overlap && w * places >= LEAST_WORK &&
+    return overlap && w * positions >= LEAST_WORK &&
            w <= (c.part == CONV_W ? MOST_OF_SUMS : MOST_OF_W) &&
            (c.part == CONV_X ? in : out / c.groups) >= LEAST_FEATURES;
 }
@@ -379,6 +380,6 @@ jot_status conv_by_tiles(const struct rt_routine_call *call, const struct conv_c
     j.image = call->operands[c->part == CONV_X ? 1 : 0];
     j.other = call->operands[c->part == CONV_X ? 0 : 1];
     j.result = call->operands[2];
-    return c->part == CONV_W ? sum_places(&j, rt_pool_default())
+    return c->part == CONV_W ? sum_positions(&j, rt_pool_default())
                              : convolve(&j, rt_pool_default());
 }

@@ -3,9 +3,9 @@
 // they lie.
 //
 // A task copies what its windows see of an image, with zeros around, where they reach beyond
-// it, and adds up tiles of some places by some features (conv_code.h).  The gradient in x is
-// such a convolution of y, one for each remainder of places by strides; that in w has the
-// places as its terms.  What a task adds up depends on the shapes alone.
+// it, and adds up tiles of some positions by some features (conv_code.h).  The gradient in x is
+// such a convolution of y, one for each remainder of positions by strides; that in w has the
+// positions as its terms.  What a task adds up depends on the shapes alone.
 #ifndef RUNTIME_HOST_CONV_TILES_H
 #define RUNTIME_HOST_CONV_TILES_H
 

@@ -88,8 +88,8 @@ static int64_t for_images(int64_t images, int64_t apart, int64_t n, int64_t *at)
     return images * n;
 }
 
-int64_t conv_find_places(const struct conv_geometry *g, const struct conv_line *l,
-                         const struct conv_block *b, int64_t *from, int64_t *to)
+int64_t conv_find_positions(const struct conv_geometry *g, const struct conv_line *l,
+                            const struct conv_block *b, int64_t *from, int64_t *to)
 {
     int64_t counts[CONV_AXES_MOST], from_apart[CONV_AXES_MOST], to_apart[CONV_AXES_MOST],
         index[CONV_AXES_MOST] = {0};

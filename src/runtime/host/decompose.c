@@ -33,15 +33,15 @@ static bool is_finite_where_read(const struct job *j, const char *a)
     return true;
 }
 
-struct place {
+struct matrices {
     const char *a;
     char *out[3];
 };
 
-static struct place place_of(const struct job *j, int64_t i)
+static struct matrices matrices_of(const struct job *j, int64_t i)
 {
     size_t matrix = (size_t)j->m * (size_t)j->n * j->element;
-    struct place at = {.a = (const char *)j->call->operands[0] + (size_t)i * matrix};
+    struct matrices at = {.a = (const char *)j->call->operands[0] + (size_t)i * matrix};
     for (int k = 0; k < j->n_out; k++)
         at.out[k] = (char *)j->call->operands[k + 1] + (size_t)i * j->out_bytes[k];
     return at;
@@ -49,7 +49,7 @@ static struct place place_of(const struct job *j, int64_t i)
 
 static void run_one(struct job *j, int64_t i, char *scratch)
 {
-    struct place at = place_of(j, i);
+    struct matrices at = matrices_of(j, i);
     struct room room = {.base = scratch};
     if (is_finite_where_read(j, at.a) && j->one(j, &room, at.a, at.out) == 0)
         return;
@@ -75,7 +75,7 @@ static void run_chunk(void *ctx, int64_t chunk, int worker)
     int step = j->lanes ? j->lanes->lanes : 1;
     for (int64_t i = chunk * j->a_chunk; i < end; i += step) {
         int count = end - i < step ? (int)(end - i) : step;
-        struct place at = place_of(j, i);
+        struct matrices at = matrices_of(j, i);
         uint32_t left = 1;
         if (j->lanes)
             left = j->lanes->run[j->lanes_op](&s, count, (const void *const *)&at.a,

@@ -18,7 +18,7 @@
 // What a plan transforms.  A panel is of lines side by side, as many as a vector of FFT_VECTOR
 // bytes has: for each element the real parts and then the imaginary parts of fft_own_lanes
 // lines, then those of the next.  An even number of reals are half as many elements of a panel:
-// those of even places are real parts, the others imaginary ones.  An odd number are real parts.
+// those of even indices are real parts, the others imaginary ones.  An odd number are real parts.
 #define FFT_VECTOR 64
 enum fft_form {
     FFT_PANEL,        // by own passes

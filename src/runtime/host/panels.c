@@ -95,7 +95,7 @@ static void run_steps(struct factorization *f)
 
 // ---- LU
 
-// Numbers between columns of a panel's copy, which would else meet in the same places of a cache.
+// Numbers between columns of a panel's copy, which would else meet in the same sets of a cache.
 enum { APART = 16 };
 
 // Of rows: element [row, column] is that of `at` with the two in the other order.

@@ -26,7 +26,7 @@ void radix_run(const struct radix *r, rt_pool_body *body, void *ctx)
         body(ctx, 0, 0);
 }
 
-// Counts become places: those of a digit behind those of smaller ones, and of a chunk behind those
+// Counts become positions: those of a digit behind those of smaller ones, and of a chunk behind those
 // of the chunks before.  False if all elements have one digit.
 static bool radix_spread(const struct radix *r)
 {
@@ -34,8 +34,8 @@ static bool radix_spread(const struct radix *r)
     for (int64_t d = 0; d < INT64_C(1) << r->digit; d++) {
         int64_t before = sum;
         for (int64_t c = 0; c < r->chunks; c++) {
-            uint32_t *place = &r->counts[(c << r->digit) + d], count = *place;
-            *place = (uint32_t)sum;
+            uint32_t *position = &r->counts[(c << r->digit) + d], count = *position;
+            *position = (uint32_t)sum;
             sum += count;
         }
         if (sum - before == r->n)

@@ -80,7 +80,7 @@ struct row {
     int64_t start;       // its first element in the operands
     struct sort_key key; // of the row
     void *x, *spare;
-    uint32_t *place; // where elements come from so far; NULL at first
+    uint32_t *indices; // where elements come from so far; NULL at first
 };
 
 static size_t operand_bytes(const struct rt_sort *s, int i)
@@ -117,11 +117,11 @@ static void fill(void *ctx, int64_t chunk, int worker)
     }
     for (int64_t i = start; i < end; i += SORT_BLOCK) {
         int n = end - i < SORT_BLOCK ? (int)(end - i) : SORT_BLOCK;
-        sort_encode(&w->key, w->place, i, n, keys);
+        sort_encode(&w->key, w->indices, i, n, keys);
         if (w->j->carry == CARRY_VALUE)
             memcpy(tags, (const uint32_t *)in_row(w, 1) + i, (size_t)n * sizeof *tags);
         for (int k = 0; k < n && w->j->carry == CARRY_INDEX; k++)
-            tags[k] = w->place ? w->place[i + k] : (uint32_t)(i + k);
+            tags[k] = w->indices ? w->indices[i + k] : (uint32_t)(i + k);
         radix_pack(w->r.kind, keys, tags, i, n, w->x);
     }
 }
@@ -145,7 +145,7 @@ static void drain(void *ctx, int64_t chunk, int worker)
         radix_unpack(w->r.kind, w->x, i, n, keys, tags);
         if (w->j->carry != CARRY_INDEX)
             sort_decode(w->j->s->dtype[0], keys, n, (char *)out_row(w, 0) + (size_t)i * bytes);
-        uint32_t *to = w->j->carry == CARRY_VALUE ? out_row(w, 1) : w->place;
+        uint32_t *to = w->j->carry == CARRY_VALUE ? out_row(w, 1) : w->indices;
         if (w->j->carry != CARRY_NOTHING)
             memcpy(to + i, tags, (size_t)n * sizeof *tags);
     }
@@ -157,7 +157,7 @@ struct sixteen {
 
 #define GATHER(T)                                                                              \
     for (int64_t k = first; k < end; k++)                                                      \
-        ((T *)to)[k] = ((const T *)from)[w->place[k]];
+        ((T *)to)[k] = ((const T *)from)[w->indices[k]];
 
 static void gather(void *ctx, int64_t chunk, int worker)
 {
@@ -201,7 +201,7 @@ static void sort_row(const struct job *j, int64_t number, char *memory)
     int64_t n = j->s->length;
     size_t bytes = round_up((size_t)n * radix_element_bytes(j->kind));
     struct row w = {.j = j, .start = number * n, .x = memory, .spare = memory + bytes};
-    uint32_t *place = (uint32_t *)(memory + 2 * bytes);
+    uint32_t *indices = (uint32_t *)(memory + 2 * bytes);
     for (int i = j->n_keys; i-- > 0;) {
         w.key = j->key[i];
         for (int k = 0; k < w.key.n; k++) {
@@ -214,7 +214,7 @@ static void sort_row(const struct job *j, int64_t number, char *memory)
         void *sorted = radix_sort(&w.r, w.x, w.spare);
         w.spare = sorted == w.x ? w.spare : w.x;
         w.x = sorted;
-        w.place = place;
+        w.indices = indices;
         radix_run(&w.r, drain, &w);
     }
     if (j->carry == CARRY_INDEX)

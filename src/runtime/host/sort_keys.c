@@ -35,7 +35,7 @@ static struct map map_of(jot_dtype d)
         const T *x = p->at, sign = (T)m.sign, infinity = (T)m.infinity;                        \
         int shift = i ? (int)sizeof(T) * 8 : 0;                                                \
         for (int k = 0; k < n; k++) {                                                          \
-            T u = x[(place ? place[first + k] : first + k) * p->step];                         \
+            T u = x[(indices ? indices[first + k] : first + k) * p->step];                     \
             if (infinity) {                                                                    \
                 T size = u & (T)(sign - 1);                                                    \
                 if (!p->is_total)                                                              \
@@ -48,7 +48,7 @@ static struct map map_of(jot_dtype d)
         }                                                                                      \
     } while (0)
 
-void sort_encode(const struct sort_key *key, const uint32_t *place, int64_t first, int n,
+void sort_encode(const struct sort_key *key, const uint32_t *indices, int64_t first, int n,
                  uint64_t *out)
 {
     assert(n <= SORT_BLOCK);

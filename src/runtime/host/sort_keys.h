@@ -31,8 +31,8 @@ struct sort_key {
 enum { SORT_BLOCK = 256 };
 
 // The keys of elements first, ..., first + n - 1 as numbers of key->bits bits; with an order of
-// elements `place`, of those numbered place[first], ....  n is at most SORT_BLOCK.
-void sort_encode(const struct sort_key *key, const uint32_t *place, int64_t first, int n,
+// elements `indices`, of those numbered indices[first], ....  n is at most SORT_BLOCK.
+void sort_encode(const struct sort_key *key, const uint32_t *indices, int64_t first, int n,
                  uint64_t *out);
 
 // The n elements that have the keys, but for zeros, which are all 0, and NaN, which are all alike.

@@ -177,7 +177,7 @@ static struct outline outline_of(struct join *j)
     return o;
 }
 
-// The function of what is inside.  Functions in it are put in their places.
+// The function of what is inside.  Functions in it are put in the place of their calls.
 static uint32_t make_function(struct join *j, const struct outline *o)
 {
     const struct ir_graph *g = j->s.g;

@@ -157,7 +157,7 @@ static int blocks_of(const struct ir_node *n, struct lane_graph **bodies)
 }
 
 // Whether the result of an update or loop has the local of operand i (write/in_place.c).
-static bool takes_place(const struct survey *u, const struct lane_graph *f,
+static bool takes_local(const struct survey *u, const struct lane_graph *f,
                         const struct ir_node *n, uint32_t i)
 {
     ir_id x = ir_operand(u->g, n, i);
@@ -202,7 +202,7 @@ static struct parameters parameters_of(const struct survey *u, const struct lane
         p.kept[i - first] = is_carry
                                 ? is_kept(u->g, n, i - carry)
                                 : is_inside && i < carry && u->of.kept[ir_operand(u->g, n, i)];
-        p.own[i - first] = is_carry || (is_inside && is_once && takes_place(u, f, n, i));
+        p.own[i - first] = is_carry || (is_inside && is_once && takes_local(u, f, n, i));
     }
     return p;
 }
@@ -320,8 +320,8 @@ static void survey_node(struct survey *u, const struct lane_graph *f, const stru
         if (is_held)
             add(&u->held, count);
         bool stays = is_held && is_kept(u->g, n, v - n->out);
-        int made = op_class == IR_CLASS_UPDATE ? !takes_place(u, f, n, 0)
-                   : stays ? !takes_place(u, f, n, first_carry(n) + (v - n->out))
+        int made = op_class == IR_CLASS_UPDATE ? !takes_local(u, f, n, 0)
+                   : stays ? !takes_local(u, f, n, first_carry(n) + (v - n->out))
                            : !node_is_index(n);
         made += is_moved(u->g, n, v - n->out);
         if (op == IR_param)
@@ -383,7 +383,7 @@ static void survey_graph(struct survey *u, const struct lane_graph *f,
     u->of = outer;
 }
 
-// What a step makes of a carry by updates takes its place; other things are made beside it.
+// What a step makes of a carry by updates takes its local; other things are made beside it.
 static int locals_of_carry(const struct lanes *l, const struct ir_node *n, uint32_t k)
 {
     if (n->op == IR_cond)

@@ -4,8 +4,8 @@
 // Values are visited from the last to the first, so that everybody who wants a value is known: a
 // demand says which group wants it and at which coordinates (axes.c).  Changes of index and cheap
 // values are computed wherever they are wanted, their demands go on to their operands.  Any other
-// value joins the group that wants it if all demands are at one place and the loops of the group
-// allow it (frame.c); groups that want it at the same place are merged first.  What fits nowhere
+// value joins the group that wants it if all demands are at the same coordinates and the loops of the group
+// allow it (frame.c); groups that want it at the same coordinates are merged first.  What fits nowhere
 // gets memory and a group of its own.
 //
 // Groups have ranks, larger for those whose results others read.  A group is merged or gets a
@@ -113,7 +113,7 @@ static bool merge_groups(struct schedule *s, const struct demand *x, const struc
     return true;
 }
 
-// One group that wants a value at two places may want it at one: loops of folds that are done one
+// One group that wants a value at two coordinates may want it at one: loops of folds that are done one
 // after the other are made the same.
 static bool unite_in_group(struct schedule *s, const struct demand *x, const struct demand *y)
 {
@@ -197,8 +197,8 @@ static bool has_distinct_axes(struct schedule *s, struct view v)
     return true;
 }
 
-// The same place by all demands: one group, one view.
-static bool are_one_place(struct schedule *s, const demand_list *l)
+// The same coordinates by all demands: one group, one view.
+static bool have_one_view(struct schedule *s, const demand_list *l)
 {
     for (uint32_t i = 1; i < l->count; i++)
         if (l->at[i].group != l->at[0].group ||
@@ -242,7 +242,7 @@ static bool join_group(struct schedule *s, ir_id v, const demand_list *l, uint32
     for (uint32_t i = 0; i < n_same; i++)
         if (dot_rereads_matrix(s, v, &l->at[i]))
             return false;
-    *reason = "read at other places than it is written";
+    *reason = "read at other coordinates than it is written";
     if (as_root && !has_distinct_axes(s, l->at[0].view))
         return false;
     bool folds = node_is_folding(n);
@@ -297,7 +297,7 @@ static bool join_group(struct schedule *s, ir_id v, const demand_list *l, uint32
     return true;
 }
 
-// Demands of one group first, at one place; returns how many, 0 when the group has several places.
+// Demands of one group first, at one view; returns how many, 0 when the group has several views.
 static uint32_t sort_out(struct schedule *s, demand_list *l, uint32_t g)
 {
     uint32_t n = 0;
@@ -419,7 +419,7 @@ static void repeat(struct schedule *s, ir_id v, const demand_list *l)
     }
 }
 
-// Computes a dear value at every place where it is wanted, if the groups allow it at each.
+// Computes a dear value at all coordinates where it is wanted, if the groups allow it at each.
 static bool repeat_expanded(struct schedule *s, ir_id v, const demand_list *l)
 {
     const struct ir_node *n = ir_node_of(s->g, v);
@@ -518,7 +518,7 @@ static void decide_value(struct schedule *s, ir_id v)
         return;
     }
     demand_list l = gather(s, v, false);
-    if (group_has_few_terms(s, v, &l) && are_one_place(s, &l) &&
+    if (group_has_few_terms(s, v, &l) && have_one_view(s, &l) &&
         join_group(s, v, &l, l.count, false, &reason))
         return;
     if (group_store_library(s, v, &l))
@@ -540,7 +540,7 @@ static void decide_value(struct schedule *s, ir_id v)
         return;
     }
     if (l.count && !s->options->separate) {
-        if (are_one_place(s, &l) && join_group(s, v, &l, l.count, stored, &reason))
+        if (have_one_view(s, &l) && join_group(s, v, &l, l.count, stored, &reason))
             return;
         if (!stored && l.count > 1 && may_repeat(s, v, &l)) {
             repeat(s, v, &l);
@@ -548,8 +548,8 @@ static void decide_value(struct schedule *s, ir_id v)
         }
         if (!stored && l.count > 1 && repeat_expanded(s, v, &l))
             return;
-        if (!are_one_place(s, &l)) {
-            reason = "wanted at several places";
+        if (!have_one_view(s, &l)) {
+            reason = "wanted at several coordinates";
             if (l.count <= COST_DEMANDS && join_and_store(s, v, &l, &reason))
                 return;
         }

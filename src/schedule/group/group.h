@@ -5,7 +5,7 @@
 
 #include "schedule/internal.h"
 
-// The demands on a value, those of one group at one place only once.
+// The demands on a value, those of one group at the same coordinates only once.
 typedef VEC(struct demand) demand_list;
 
 static inline struct group *group_at(struct schedule *s, uint32_t g)
@@ -57,7 +57,7 @@ double group_price_of_order(struct schedule *s, int64_t block);
 bool group_find_apart(struct schedule *s);
 
 // group/narrow.c
-// Whether v is made with little arithmetic of values that have fewer bytes, which get memory in its place.
+// Whether v is made with little arithmetic of values that have fewer bytes, which get memory instead.
 bool group_find_narrow(struct schedule *s, ir_id v);
 
 // group/order.c

@@ -5,7 +5,7 @@
 //     %v = mul %w, sub %x[i], %x[j] : f32[n, n, 3]
 //     reduce_sum over i of %v, reduce_sum over j of %v
 //
-// Kernels that want the wide value at different places make it each for itself, and what goes through memory is %w.
+// Kernels that want the wide value at different coordinates make it each for itself, and what goes through memory is %w.
 #include "schedule/group/group.h"
 
 #include "base/count.h"

@@ -365,7 +365,7 @@ static bool find_steps(struct gradient *t)
     return false;
 }
 
-// Whether one kernel at the place of the second rows may do all of it.
+// Whether one kernel at the step of the second rows may do all of it.
 static bool may_move(const struct gradient *t)
 {
     const struct nest_program *p = t->p;

@@ -32,7 +32,7 @@ static bool have_same_extents(const struct nest *n, const struct nest_statement 
     return same;
 }
 
-// The place with the axes of one loop in place of another's.
+// The index with the axes of one loop in place of another's.
 static struct nest_index renamed(const struct nest *n, const struct nest_index *x,
                                  const struct nest_statement *from,
                                  const struct nest_statement *to)

@@ -78,7 +78,7 @@ static void cover_loops(struct planner *q, const struct life *loops)
         }
 }
 
-// What a collective reads is needed as long as steps run beside it, where its result cannot take its place.
+// What a collective reads is needed as long as steps run beside it, where its result cannot take its memory.
 static void cover_beside(struct planner *q, const struct life *loops)
 {
     struct nest_program *p = q->p;
@@ -190,7 +190,7 @@ static void give_room(struct planner *q, uint64_t offset, uint64_t bytes)
     q->gaps.count = kept;
 }
 
-// An operand that ends with the step and whose place the result m may take.
+// An operand that ends with the step and whose memory the result m may take.
 static uint32_t find_dying(struct planner *q, uint32_t step, uint32_t result)
 {
     const struct nest_step *t = &q->p->steps.at[step];

@@ -104,7 +104,7 @@ bool write_can_wait(struct writer *w, ir_id v, ir_id from)
 {
     struct frame *f = w->frame;
     const struct ir_graph *g = f->s.g;
-    bool is_shared = false; // otherwise every update takes the place at once
+    bool is_shared = false; // otherwise every update takes the memory at once
     ir_id x = v;
     for (const struct ir_node *n; n = ir_node_of(g, x), node_is_update(n);
          x = ir_operand(g, n, 0)) {

@@ -102,7 +102,7 @@ void write_read_rows(struct writer *w, struct writer *again)
             add_row(again, w->rows.at[i].v);
 }
 
-// Whether the loop walks the same coordinates of the value at both places.
+// Whether the loop walks the same coordinates of the value in both loops.
 static bool walks_alike(const struct writer *w, ir_id v, const form_id *a, const form_id *b,
                         const struct nest_statement *loop)
 {
@@ -114,7 +114,7 @@ static bool walks_alike(const struct writer *w, ir_id v, const form_id *a, const
     return true;
 }
 
-// The row of the value, if the loop that fills it runs before the current place: of loops around
+// The row of the value, if the loop that fills it runs before the current loop: of loops around
 // both, one trip has filled only what it walks over.
 struct row *write_filled_row(struct writer *w, ir_id v, const form_id *at)
 {

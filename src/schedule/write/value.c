@@ -7,7 +7,7 @@
 // ---- Elementwise ops
 
 // Which of two loads comes first, whatever the loops around are called that both are in: by what
-// differs in their places.
+// differs in their coordinates.
 static bool is_load_before(const struct nest_statement *x, const struct nest_statement *y)
 {
     if (x->buffer != y->buffer)

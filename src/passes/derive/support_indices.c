@@ -5,7 +5,7 @@
 #include "ir/number.h"
 #include "passes/derive/support_rules.h"
 
-// -- Places -----------------------------------------------------------------------------------
+// -- Indices -----------------------------------------------------------------------------------
 
 // The elements of one operand in another order or shape.
 void support_reorder(struct support *s, const struct ir_node *n)
@@ -27,7 +27,7 @@ static bool makes_zeros(const struct ir_graph *g, const struct ir_node *n)
            (n->op == IR_gather && ir_gather_of(n->attrs).mode == IR_MODE_DROP);
 }
 
-// The elements of several operands at places: the supports go to the same.
+// The elements of several operands at indices: the supports go to the same.
 void support_move(struct support *s, const struct ir_node *n)
 {
     ir_id *in = pass_no_values(s->b->module, n->n_in),
@@ -55,7 +55,7 @@ void support_move(struct support *s, const struct ir_node *n)
     give(s, n, support, ir_rebuild(s->b, s->g, n, in), true);
 }
 
-// Elements of one operand in another order, or of several operands, or zeros, at places.
+// Elements of one operand in another order, or of several operands, or zeros, at indices.
 void support_index(struct support *s, const struct ir_node *n)
 {
     if (n->n_in > 1 || ir_index_has_zeros(s->g, n))
@@ -74,8 +74,8 @@ static bool is_filled(const struct ir_graph *g, ir_id v)
 }
 
 // Where x is, and where updates that are stand.
-static ir_id add_places(struct support *s, const struct ir_node *n, const struct supported *x,
-                        const struct supported *u, ir_id indices)
+static ir_id add_indices(struct support *s, const struct ir_node *n, const struct supported *x,
+                         const struct supported *u, ir_id indices)
 {
     struct ir_builder *b = s->b;
     struct ir_type updates = ir_type_of(s->g, ir_operand(s->g, n, 2));
@@ -92,7 +92,7 @@ static ir_id add_places(struct support *s, const struct ir_node *n, const struct
     return ir_convert(b, ir_build(b, IR_scatter_max, 3, at, n->attrs), JOT_BOOL);
 }
 
-void support_add_at_places(struct support *s, const struct ir_node *n)
+void support_add_at_indices(struct support *s, const struct ir_node *n)
 {
     struct ir_builder *b = s->b;
     const struct supported *x = operand(s, n, 0), *u = operand(s, n, 2);
@@ -102,7 +102,7 @@ void support_add_at_places(struct support *s, const struct ir_node *n)
     if (x->kind == NONE && is_filled(b->graph, in[2]))
         support = support_partial(s, n, ir_ne(b, y, ir_scalar_like(b, y, 0)));
     else if (x->kind != ALL && u->kind != NONE)
-        support = support_partial(s, n, add_places(s, n, x, u, in[1]));
+        support = support_partial(s, n, add_indices(s, n, x, u, in[1]));
     give(s, n, support, y, true);
 }
 
