@@ -53,7 +53,7 @@ START_TEST(lane_left_alone)
 END_TEST
 
 // With rows: short ones and long ones, of complex numbers, and such as only the loop knows; with
-// loops over them, over time and inside of others, branches, and places that data choose.
+// loops over them, over time and inside of others, branches, and indices that data choose.
 static const char rows[] =
     "kernel rows(n: i32[%B], x: %d[%B], w: %d[%P], z: c64[%B], y: out %d[%P], v: out "
     "%d[%B],"

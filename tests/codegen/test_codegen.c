@@ -126,7 +126,7 @@ START_TEST(access)
         nest_id t = nest_buffer(&b, "t", d, 3 * n, NEST_OUT);
         nest_id i = nest_axis(&b, "i", n);
         nest_open(&b, NEST_PAR, 1, &i);
-        struct nest_index from[] = {
+        struct nest_index forms[] = {
             form(&b, n - 1, 1, (struct nest_term[]){AXIS(i, -1)}),
             form(&b, 1, 1, (struct nest_term[]){AXIS(i, 3)}),
             form(&b, 7, 0, NULL),
@@ -139,9 +139,9 @@ START_TEST(access)
         nest_id guard = NEST_NONE;
         struct nest_index at = from[pattern];
         if (pattern == 3 || pattern >= 6) { // where i is below 100
-            nest_id place = nest_index_value(&b, from[3], JOT_I32);
+            nest_id index = nest_index_value(&b, from[3], JOT_I32);
             nest_id limit = nest_const(&b, JOT_I32, &(int32_t){100});
-            guard = nest_op(&b, IR_lt, JOT_BOOL, 2, (nest_id[]){place, limit}, NULL);
+            guard = nest_op(&b, IR_lt, JOT_BOOL, 2, (nest_id[]){index, limit}, NULL);
         }
         if (pattern == 3) { // x[which[i]]
             nest_id w = nest_load(&b, which, from[3], NEST_NONE);
@@ -375,15 +375,15 @@ START_TEST(borders)
         nest_id r = nest_axis(&b, "r", ROWS), c = nest_axis(&b, "c", N);
         nest_open(&b, NEST_PAR, 2, (nest_id[]){r, c});
         struct nest_index at = form(&b, 0, 2, (struct nest_term[]){AXIS(r, N), AXIS(c, 1)});
-        struct nest_index places[] = {form(&b, 3, 1, (struct nest_term[]){AXIS(c, 1)}),
+        struct nest_index forms[] = {form(&b, 3, 1, (struct nest_term[]){AXIS(c, 1)}),
                                       form(&b, N - 1, 1, (struct nest_term[]){AXIS(c, -1)}),
                                       form(&b, 0, 1, (struct nest_term[]){AXIS(r, 1)})};
         int64_t low = edge, high = (kind == 2 ? ROWS : N) - edge;
-        nest_id place = nest_index_value(&b, places[kind], JOT_I64);
+        nest_id index = nest_index_value(&b, forms[kind], JOT_I64);
         nest_id p = nest_op(&b, op, JOT_BOOL, 2,
-                            (nest_id[]){place, nest_const(&b, JOT_I64, &low)}, NULL);
+                            (nest_id[]){index, nest_const(&b, JOT_I64, &low)}, NULL);
         nest_id q = nest_op(&b, op, JOT_BOOL, 2,
-                            (nest_id[]){place, nest_const(&b, JOT_I64, &high)}, NULL);
+                            (nest_id[]){index, nest_const(&b, JOT_I64, &high)}, NULL);
         nest_id v = nest_load(&b, x, at, p), w = nest_load(&b, x, at, q);
         nest_id either = nest_op(&b, IR_or, JOT_BOOL, 2, (nest_id[]){p, q}, NULL);
         nest_id sum = nest_op(&b, IR_sub, JOT_F32, 2, (nest_id[]){v, w}, NULL);

@@ -86,7 +86,7 @@ START_TEST(second_folds_of_few_points)
 }
 END_TEST
 
-// What is compared with the place of a point, behind the folds or between them, changes no vector of theirs.
+// What is compared with the index of a point, behind the folds or between them, changes no vector of theirs.
 START_TEST(folds_of_compared_points)
 {
     static const char *const between[] = {

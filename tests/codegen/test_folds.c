@@ -187,9 +187,9 @@ static void check_many_folds(jot_dtype d, int64_t n, int count)
         struct nest_index from = form(&b, n * k, 1, (struct nest_term[]){AXIS(i, 1)});
         nest_id v = is_shared ? before : nest_load(&b, x, from, NEST_NONE);
         if (nest_check_random() % 4 == 0) {
-            nest_id place =
+            nest_id index =
                 nest_index_value(&b, form(&b, k, 1, (struct nest_term[]){AXIS(i, 1)}), JOT_I32);
-            nest_id number = nest_op(&b, IR_convert, d, 1, &place, NULL);
+            nest_id number = nest_op(&b, IR_convert, d, 1, &index, NULL);
             v = nest_op(&b, IR_mul, d, 2, (nest_id[]){v, number}, NULL);
         }
         before = v;
@@ -236,7 +236,7 @@ START_TEST(numbers_of_rows)
     nest_id fold = nest_open(&b, NEST_FOLD, 1, &i);
     nest_id number =
         nest_index_value(&b, form(&b, 0, 1, (struct nest_term[]){AXIS(i, 1)}), JOT_I32);
-    nest_id place = nest_op(&b, IR_convert, d, 1, &number, NULL);
+    nest_id index = nest_op(&b, IR_convert, d, 1, &number, NULL);
     nest_open(&b, NEST_FOLD, 1, &j);
     nest_id u = nest_load(
         &b, x, form(&b, 0, 2, (struct nest_term[]){AXIS(i, columns), AXIS(j, 1)}), NEST_NONE);
@@ -246,7 +246,7 @@ START_TEST(numbers_of_rows)
                                .order = nest_fold_order(IR_reduce_sum, d),
                                .value = {u}};
     nest_id s = nest_close(&b, 1, &sum);
-    nest_id is_low = nest_op(&b, IR_lt, JOT_BOOL, 2, (nest_id[]){s, place}, NULL);
+    nest_id is_low = nest_op(&b, IR_lt, JOT_BOOL, 2, (nest_id[]){s, index}, NULL);
     nest_id e = nest_op(&b, IR_tanh, d, 1, &s, NULL);
     nest_id g = nest_op(&b, IR_select, d, 3, (nest_id[]){is_low, e, s}, NULL);
     nest_open(&b, NEST_MAP, 1, &k);
@@ -348,10 +348,10 @@ START_TEST(networks)
 }
 END_TEST
 
-// Sums of a point that lie far apart in memory, by the places of their axes: those of k, m and both.
+// Sums of a point that lie far apart in memory, by the steps of their axes: those of k, m and both.
 START_TEST(sums_far_apart)
 {
-    static const char *const places[] = {"i + 37*k", "i - 37*k + 148", "i + 37*k + 185*m",
+    static const char *const indices[] = {"i + 37*k", "i - 37*k + 148", "i + 37*k + 185*m",
                                          "i + 37*m + 185*k"};
     static const int lengths[] = {1, 19, 70, 5000};
     const char *dtype = _i ? "f64" : "f32";
@@ -365,7 +365,7 @@ START_TEST(sums_far_apart)
                 "        %%1 = load x[i + 2*k + m] : %s\n        put y[%s] fma= %%0, %%1 in @j "
                 "sum64\n      }\n    }\n  }\n}\n",
                 dtype, 37 * lengths[n] + 12, dtype, at < 2 ? 185 : 925, lengths[n], dtype,
-                at < 2 ? 1 : 5, dtype, places[at]);
+                at < 2 ? 1 : 5, dtype, indices[at]);
             nest_check_text(text);
         }
     nest_check_end();
@@ -512,7 +512,7 @@ END_TEST
 // y accumulates over i: rows, columns, from the end.
 static const struct {
     int j, k;
-    const char *place;
+    const char *index;
 } accumulated[] = {
     {10, 10, "10*j + k"}, {7, 33, "j + 7*k"}, {3, 20, "20*j - k + 19"}, {5, 70, "70*j + k"}};
 #define ACCUMULATED ((int)(sizeof accumulated / sizeof *accumulated))
@@ -526,7 +526,7 @@ static const char *accumulated_text(int which, int terms)
                   "  fold i < %d {\n    map j < %d, k < %d {\n"
                   "      %%0 = load x[%d*i + j] : f32\n      %%1 = load w[%d*i + k] : f32\n"
                   "      put y[%s] fma= %%0, %%1 in @i sum64\n    }\n  }\n}\n",
-                  terms * j, terms * k, j * k, terms, j, k, j, k, accumulated[which].place);
+                  terms * j, terms * k, j * k, terms, j, k, j, k, accumulated[which].index);
     return s.text;
 }
 

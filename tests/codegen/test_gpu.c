@@ -63,7 +63,7 @@ START_TEST(small_products_share_a_matrix)
 }
 END_TEST
 
-// A window at a place that is data lies anywhere.
+// A window at an index that is data lies anywhere.
 START_TEST(windows_go_by_elements)
 {
     static const char *const types[] = {"bool", "u8", "i8", "i16", "f16", "i32", "f64"};
@@ -181,7 +181,7 @@ START_TEST(scans_of_words_are_one_pass)
 }
 END_TEST
 
-START_TEST(updates_are_sorted_by_place)
+START_TEST(updates_are_sorted_by_index)
 {
     const char *ptx =
         ptx_of("kernel updates(i: i32[65536], u: f32[65536], y: inout f32[100]) {\n"
@@ -504,7 +504,7 @@ static void add_tests(TCase *c)
     tcase_add_test(c, negative_zeros_are_chosen_by_bits);
     tcase_add_test(c, long_scans_go_by_warps);
     tcase_add_test(c, scans_of_words_are_one_pass);
-    tcase_add_test(c, updates_are_sorted_by_place);
+    tcase_add_test(c, updates_are_sorted_by_index);
     tcase_add_test(c, transposes_go_through_shared_memory);
     tcase_add_test(c, large_transposes_have_wide_tiles);
     tcase_add_test(c, large_maps_read_two_vectors);

@@ -62,7 +62,7 @@ END_TEST
     "    %0 = load x[k] : f32\n    put y[k] = %0\n  }\n  map l < 1024 {\n"                     \
     "    %1 = load x[l] : f32\n    %2 = add %1, %1 : f32\n    put y[" at "] = %2\n  }\n}\n"
 
-// Threads of a group wait where one of them puts what another one has put, and not where places differ.
+// Threads of a group wait where one of them puts what another one has put, and not where elements differ.
 START_TEST(threads_wait_for_what_others_put)
 {
     ck_assert_int_eq(count(ptx_of(TWO_PUTS("-l + 1023")), "bar.sync"), 2);

@@ -418,7 +418,7 @@ START_TEST(rows_before_time)
 }
 END_TEST
 
-// State vectors in locals of a point: constant places, places that data choose, guarded puts.
+// State vectors in locals of a point: constant indices, indices that data choose, guarded puts.
 static const char locals[] =
     "kernel locals(x: %d[%B], n: i32[%B], y: out %d[%B], z: out %d[%B]) {"
     "  local s: %d[3]"

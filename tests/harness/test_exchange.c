@@ -201,7 +201,7 @@ static struct ir_type lanes_of(const struct program *p, struct ir_type t)
     return t;
 }
 
-// By device: the arguments of each, and its place.
+// By device: the arguments of each, and its coordinates.
 enum { PLAIN, SEPARATE, PACKED, EARLY, LARGE, WAYS };
 
 static void run_on_devices(const struct program *p, uint32_t f, const struct ir_tensor *in,
@@ -212,13 +212,13 @@ static void run_on_devices(const struct program *p, uint32_t f, const struct ir_
     int64_t axes[2] = {0, 1};
     const void **inputs = arena_array(module->arena, const void *, n *n_in);
     for (uint32_t d = 0; d < n; d++) {
-        int32_t *place = arena_array(module->arena, int32_t, 2);
-        place[0] = (int32_t)(p->rank == 1 ? d : d / p->mesh[1]);
-        place[1] = (int32_t)(p->rank == 1 ? 0 : d % p->mesh[1]);
+        int32_t *coordinates = arena_array(module->arena, int32_t, 2);
+        coordinates[0] = (int32_t)(p->rank == 1 ? d : d / p->mesh[1]);
+        coordinates[1] = (int32_t)(p->rank == 1 ? 0 : d % p->mesh[1]);
         for (uint32_t i = 0; i < g->n_params; i++)
             inputs[d * n_in + i] =
                 ir_type_of(g, i).varies ? block(in[i], ir_type_of(g, i), d) : in[i].data;
-        inputs[d * n_in + g->n_params] = place;
+        inputs[d * n_in + g->n_params] = coordinates;
     }
     require(pass_exchange(module, f, p->rank, axes, &made));
     ck_assert_int_eq(graph(made)->names, 0);

@@ -432,7 +432,7 @@ static const char *const large[] = {
     "  %4 = broadcast_in_dim %3 {dims=[90, 70, 3], axes=[0, 1]} : f32[90,70,3]\n"
     "  %5 = div %0, %4 : f32[90,70,3]\n"
     "  %6 = reduce_sum %3 {axes=[0, 1]} : f32[]\n  return %5, %6\n}\n",
-    // Means of what rows give: of their own sums, and of places of the largest of these.
+    // Means of what rows give: of their own sums, and of indices of the largest of these.
     "jot ir 1\nfunction @0 nested(%0: f32[300,130]) {\n  %1 = exp %0 : f32[300,130]\n"
     "  %2 = reduce_sum %1 {axes=[1]} : f32[300]\n  %3 = log %2 : f32[300]\n"
     "  %4 = reduce_sum %3 {axes=[0]} : f32[]\n"

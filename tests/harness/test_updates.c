@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Updates at places that are numbers of an operand: machine code, which takes 16 at once and makes
+// Updates at indices that are numbers of an operand: machine code, which takes 16 at once and makes
 // those by themselves that are not all inside, against the evaluator, bit for bit.
 #include "harness/native.h"
 #include "passes/pass_support.h"
@@ -24,7 +24,7 @@ static void end(void)
 
 // Numbers of which some sixteens are inside, others not: 5 and 9 have the ends, 20 to 29 and 58,
 // near the last, what is beyond them, and the rest is drawn.
-static int64_t place(int i, uint64_t *state)
+static int64_t draw_index(int i, uint64_t *state)
 {
     static const int64_t ends[] = {0, ELEMENTS - 1};
     static const int64_t beyond[] = {-1, ELEMENTS, -ELEMENTS, -ELEMENTS - 1, 2 * ELEMENTS, 127};
@@ -37,14 +37,14 @@ static int64_t place(int i, uint64_t *state)
     return has_beyond && i % 16 == turn % 16 ? beyond[drawn % 6] : (int64_t)(drawn % ELEMENTS);
 }
 
-static struct ir_tensor places(jot_dtype d, int components, uint64_t *state)
+static struct ir_tensor draw_indices(jot_dtype d, int components, uint64_t *state)
 {
     int64_t dims[] = {COUNT, components};
     struct ir_tensor t = {ir_type_make(module, d, 2, dims), NULL};
     int bytes = dtype_get(d)->bytes;
     char *data = arena_allocate(module->arena, (size_t)(COUNT * components * bytes));
     for (int i = 0; i < COUNT * components; i++) {
-        int64_t x = place(i / components, state);
+        int64_t x = draw_index(i / components, state);
         x = components > 1 && x < ELEMENTS && x >= 0 ? x % 7 : x;
         memcpy(data + i * bytes, &x, (size_t)bytes); // the low ones come first
     }
@@ -52,17 +52,17 @@ static struct ir_tensor places(jot_dtype d, int components, uint64_t *state)
     return t;
 }
 
-// A negative place counts from the end, as jot_at_add has it.
+// A negative index counts from the end, as jot_at_add has it.
 static const char wraps[] = "  %%z = const {data=0} : %s[]\n"
                             "  %%m = const {data=41} : %s[]\n"
                             "  %%l = lt %%i, %%z : bool[1003,1]\n"
                             "  %%a = add %%i, %%m : %s[1003,1]\n"
                             "  %%j = select %%l, %%a, %%i : %s[1003,1]\n";
 
-static uint32_t one_axis(jot_dtype places, jot_dtype d, const char *op, int mode, bool wrap)
+static uint32_t one_axis(jot_dtype indices, jot_dtype d, const char *op, int mode, bool wrap)
 {
     char text[2000], chain[600] = "";
-    const char *p = dtype_get(places)->name, *n = dtype_get(d)->name;
+    const char *p = dtype_get(indices)->name, *n = dtype_get(d)->name;
     if (wrap)
         snprintf(chain, sizeof chain, wraps, p, p, p, p);
     snprintf(text, sizeof text,
@@ -78,7 +78,7 @@ static uint32_t one_axis(jot_dtype places, jot_dtype d, const char *op, int mode
 
 static const char *const ops[] = {"scatter", "scatter_add", "scatter_mul", "scatter_min",
                                   "scatter_max"};
-static const jot_dtype dtypes_of_places[] = {JOT_I32, JOT_I64, JOT_I8, JOT_U8, JOT_U32};
+static const jot_dtype dtypes_of_indices[] = {JOT_I32, JOT_I64, JOT_I8, JOT_U8, JOT_U32};
 static const jot_dtype numbers[] = {JOT_F32, JOT_F64, JOT_I32, JOT_C64, JOT_F16, JOT_BOOL};
 
 static void add(uint32_t f, struct ir_tensor at, uint64_t *state)
@@ -88,22 +88,22 @@ static void add(uint32_t f, struct ir_tensor at, uint64_t *state)
     native_add(&run, graph(f)->name, f, in, &(struct native_how){.interpret = true});
 }
 
-START_TEST(at_one_place)
+START_TEST(at_one_index)
 {
     uint64_t state = seed + (uint64_t)_i;
     for (int p = 0; p < 5; p++)
         for (int way = 0; way < 4; way++) {
-            jot_dtype at = dtypes_of_places[p], d = numbers[(_i + p + way) % 6];
+            jot_dtype at = dtypes_of_indices[p], d = numbers[(_i + p + way) % 6];
             bool wrap = way % 2 && dtype_is_signed(at);
             if ((d != JOT_C64 || _i <= 2) && (d != JOT_BOOL || _i == 0))
-                add(one_axis(at, d, ops[_i], way / 2 ? 3 : 0, wrap), places(at, 1, &state),
+                add(one_axis(at, d, ops[_i], way / 2 ? 3 : 0, wrap), draw_indices(at, 1, &state),
                     &state);
         }
     end();
 }
 END_TEST
 
-START_TEST(at_two_places)
+START_TEST(at_two_indices)
 {
     uint64_t state = seed;
     for (int mode = 0; mode <= 3; mode += 3) {
@@ -114,22 +114,22 @@ START_TEST(at_two_places)
             "  %%1 = scatter_add %%x, %%i, %%u {collapsed_dims=[0, 1], index_map=[0, 1], "
             "mode=%d} : f32[7,41]\n  return %%1\n}\n",
             mode);
-        add(parse(text), places(JOT_I32, 2, &state), &state);
+        add(parse(text), draw_indices(JOT_I32, 2, &state), &state);
     }
     end();
 }
 END_TEST
 
-// Places that are themselves read at places.
-START_TEST(places_of_places)
+// Indices that are themselves read at indices.
+START_TEST(indices_of_indices)
 {
     uint64_t state = seed;
     for (int i = 0; i < 4; i++) {
         char text[1000];
-        const char *d = dtype_get(dtypes_of_places[i])->name;
+        const char *d = dtype_get(dtypes_of_indices[i])->name;
         snprintf(
             text, sizeof text,
-            "jot ir 1\nfunction @0 places(%%x: f32[41], %%i: %s[1003,1], %%u: f32[1003], "
+            "jot ir 1\nfunction @0 draw_indices(%%x: f32[41], %%i: %s[1003,1], %%u: f32[1003], "
             "%%p: i32[1003,1]) {\n"
             "  %%j = gather %%i, %%p {collapsed_dims=[0], index_map=[0], mode=0, "
             "offset_dims=[1], sizes=[1, 1]} : %s[1003,1]\n"
@@ -138,8 +138,8 @@ START_TEST(places_of_places)
             d, d);
         uint32_t f = parse(text);
         struct ir_tensor in[4] = {
-            draw(ir_type_of(graph(f), 0), &state), places(dtypes_of_places[i], 1, &state),
-            draw(ir_type_of(graph(f), 2), &state), places(JOT_I32, 1, &state)};
+            draw(ir_type_of(graph(f), 0), &state), draw_indices(dtypes_of_indices[i], 1, &state),
+            draw(ir_type_of(graph(f), 2), &state), draw_indices(JOT_I32, 1, &state)};
         native_add(&run, graph(f)->name, f, in, &(struct native_how){.interpret = true});
     }
     end();
@@ -155,17 +155,17 @@ START_TEST(beyond_signed)
               "  %j = max %i, %l : u64[1003,1]\n"
               "  %1 = scatter_add %x, %j, %u {collapsed_dims=[0], index_map=[0], mode=3} : "
               "f32[41]\n  return %1\n}\n"),
-        places(JOT_U64, 1, &state), &state);
+        draw_indices(JOT_U64, 1, &state), &state);
     end();
 }
 END_TEST
 
-// Chunks of updates that a GPU sorts by place, some places with many of them, others with none.
+// Chunks of updates that a GPU sorts by index, some indices with many of them, others with none.
 START_TEST(of_many_chunks)
 {
     uint64_t state = seed;
     uint32_t f = parse(
-        "jot ir 1\nfunction @0 places(%0: f32[150001]) {\n"
+        "jot ir 1\nfunction @0 draw_indices(%0: f32[150001]) {\n"
         "  %1 = iota {dtype=i32, dims=[150001], axis=0} : i32[150001]\n"
         "  %2 = const {data=7919} : i32[]\n  %3 = const {data=1602} : i32[]\n"
         "  %4 = const {data=1500} : i32[]\n  %5 = const {data=1} : i32[]\n"
@@ -191,8 +191,8 @@ START_TEST(of_many_chunks)
 }
 END_TEST
 
-// Many updates of few places, a half of them one after the other at the same place; and of so many that most have none.
-// A GPU sorts what the updates take.  Places of two axes in each of some points, some of them outside.
+// Many updates of few indices, a half of them one after the other at the same index; and of so many that most have none.
+// A GPU sorts what the updates take.  Indices of two axes in each of some points, some of them outside.
 static const struct {
     const char *op, *type;
     int points, rows, columns, turns;
@@ -232,7 +232,7 @@ static uint32_t in_bins(int i, bool is_one)
     return parse(text);
 }
 
-START_TEST(of_few_and_many_places)
+START_TEST(of_few_and_many_indices)
 {
     uint64_t state = seed + (uint64_t)_i;
     for (int is_one = 0; is_one < 2; is_one++) {
@@ -246,9 +246,9 @@ START_TEST(of_few_and_many_places)
 }
 END_TEST
 
-// Updates of rows, at places of two axes, some of them outside: a GPU sorts them once for all of a
+// Updates of rows, at indices of two axes, some of them outside: a GPU sorts them once for all of a
 // row.
-static uint32_t rows(const char *op, jot_dtype d, int width, int places, int mode)
+static uint32_t rows(const char *op, jot_dtype d, int width, int indices, int mode)
 {
     char text[2000];
     const char *n = dtype_get(d)->name;
@@ -261,7 +261,7 @@ static uint32_t rows(const char *op, jot_dtype d, int width, int places, int mod
              "  %%8 = reshape %%7 {dims=[70, 60, 1]} : i32[70,60,1]\n"
              "  %%9 = %s %%x, %%8, %%u {offset_dims=[2], collapsed_dims=[0], index_map=[0], "
              "mode=%d} : %s[%d,%d]\n  return %%9\n}\n",
-             op, n, places, width, n, width, places + 2, op, mode, n, places, width);
+             op, n, indices, width, n, width, indices + 2, op, mode, n, indices, width);
     return parse(text);
 }
 
@@ -324,7 +324,7 @@ END_TEST
 
 // Windows that may meet: few, of which a GPU's threads each have an element of the operand, and many, which it sorts.
 static const struct {
-    const char *operand, *places, *updates, *how;
+    const char *operand, *indices, *updates, *how;
     int count;
 } windows[] = {
     {"[4000]", "[7,1]", "[7,3000]", "offset_dims=[1], collapsed_dims=[], index_map=[0]", 1100},
@@ -344,7 +344,7 @@ START_TEST(of_windows)
     for (int op = 0; op < 5; op++) {
         char text[1000];
         const char *d = dtype_get(numbers[(_i + op) % 5])->name, *in = windows[_i].operand;
-        const char *at = windows[_i].places;
+        const char *at = windows[_i].indices;
         if (numbers[(_i + op) % 5] == JOT_C64 && op > 2)
             continue;
         snprintf(text, sizeof text,
@@ -373,12 +373,12 @@ static void add_tests(TCase *t)
     tcase_add_loop_test(t, of_rows, 0, 5);
     tcase_add_test(t, of_short_rows);
     tcase_add_test(t, of_many_rows);
-    tcase_add_loop_test(t, at_one_place, 0, 5);
-    tcase_add_test(t, at_two_places);
-    tcase_add_test(t, places_of_places);
+    tcase_add_loop_test(t, at_one_index, 0, 5);
+    tcase_add_test(t, at_two_indices);
+    tcase_add_test(t, indices_of_indices);
     tcase_add_test(t, beyond_signed);
     tcase_add_test(t, of_many_chunks);
-    tcase_add_loop_test(t, of_few_and_many_places, 0, sizeof of_bins / sizeof *of_bins);
+    tcase_add_loop_test(t, of_few_and_many_indices, 0, sizeof of_bins / sizeof *of_bins);
     tcase_add_loop_test(t, of_windows, 0, sizeof windows / sizeof *windows);
 }
 

@@ -38,7 +38,7 @@ static bool is_letter(unsigned char c)
            c == '_' || c == '.' || c == '%' || c == '@' || c == '#';
 }
 
-// The word, line or byte at a place or before it.
+// The word, line or byte at an offset or before it.
 static size_t find_piece(const unsigned char *bytes, size_t n, size_t *at)
 {
     size_t start = *at, end = *at;

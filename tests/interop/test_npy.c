@@ -513,8 +513,8 @@ static void open_stored(void)
     free(bytes);
 }
 
-// The n-th place of these four bytes.
-static size_t place_of(const char *four, int n)
+// The offset of the n-th of these four bytes.
+static size_t offset_of(const char *four, int n)
 {
     for (size_t i = 0; i + 4 <= archive_size; i++)
         if (!memcmp(archive + i, four, 4) && n-- == 0)
@@ -538,7 +538,7 @@ static void refuses_archive(const char *part)
 START_TEST(says_what_is_wrong_with_an_archive)
 {
     open_stored();
-    size_t entry = place_of("PK\1\2", 0), end = place_of("PK\5\6", 0);
+    size_t entry = offset_of("PK\1\2", 0), end = offset_of("PK\5\6", 0);
     archive_size--;
     refuses_archive("this is no archive");
     archive_size = 0;

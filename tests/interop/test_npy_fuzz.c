@@ -19,8 +19,8 @@ static struct {
 } work;
 static int64_t blocks; // before the first
 
-// A place of the file; of every other one near its begin or end, where the structure is.
-static size_t place(void)
+// An offset in the file; of every other one near its begin or end, where the structure is.
+static size_t offset(void)
 {
     uint64_t how = fuzz_below(4), near = work.n < 200 ? work.n : 200;
     return (size_t)(how == 0   ? fuzz_below(near)
@@ -37,7 +37,7 @@ static void change(void)
                                        0x7f,       0xff,       0xffff,
                                        0x7fffffff, 0xffffffff, UINT64_C(0x7fffffffffffffff),
                                        UINT64_MAX};
-    size_t at = place(), left = work.n - at;
+    size_t at = offset(), left = work.n - at;
     const struct fuzz_file *other = fuzz_any_file();
     const char *word = words[fuzz_below(sizeof words / sizeof *words)];
     uint64_t number = numbers[fuzz_below(sizeof numbers / sizeof *numbers)];

@@ -160,7 +160,7 @@ END_TEST
 
 // ---- artefacts of jax.export ----
 
-// rows = softmax(tanh(x w) + places), sum = sum(x), of x[n, 8], an argument that is not used, and w[8, 5].
+// rows = softmax(tanh(x w) + numbers), sum = sum(x), of x[n, 8], an argument that is not used, and w[8, 5].
 static void run_model(jot_executable *f, int64_t n)
 {
     jot_array *x = jot_array_full(JOT_F32, 0.5, n, 8), *w = jot_array_full(JOT_F32, 0.25, 8, 5);
@@ -463,8 +463,8 @@ START_TEST(random_bits_are_found)
 }
 END_TEST
 
-// The bodies of JAX's argmax and argmin, which of two NaN take the first argument, whatever its place.
-START_TEST(places_are_found)
+// The bodies of JAX's argmax and argmin, which of two NaN take the first argument, whatever its index.
+START_TEST(indices_are_found)
 {
     static const char form[] =
         "func.func @main(%%x: tensor<2x5xf32>) -> tensor<2xi32> {\n"
@@ -499,8 +499,8 @@ START_TEST(places_are_found)
     float at[] = {-2, 4, -2, 5, 5, 1, NAN, 7, NAN, -9};
     jot_array *x = jot_array_from(at, 2, 5), *y;
     ck_assert_msg(jot_call(f, JOT_IN(x), JOT_OUT(y)) == JOT_OK, "%s", jot_error_message());
-    const int32_t *place = jot_array_data(y);
-    ck_assert(place[0] == cases[_i].first && place[1] == 1);
+    const int32_t *index = jot_array_data(y);
+    ck_assert(index[0] == cases[_i].first && index[1] == 1);
     const char *graph = jot_executable_text(f, "trace");
     ck_assert_msg(graph && strstr(graph, cases[_i].op), "%s", graph);
     jot_array_release(x), jot_array_release(y);
@@ -619,7 +619,7 @@ static void add(TCase *t)
     tcase_add_test(t, artefacts_are_of_the_host);
     tcase_add_test(t, artefacts_are_written_as_text_that_is_read);
     tcase_add_loop_test(t, random_bits_are_found, 0, 4);
-    tcase_add_loop_test(t, places_are_found, 0, 2);
+    tcase_add_loop_test(t, indices_are_found, 0, 2);
     tcase_add_test(t, chlo_is_written_as_functions);
     tcase_add_test(t, chlo_of_unknown_extents_is_not_written);
     tcase_add_test(t, arguments_of_other_types_are_refused);

@@ -94,8 +94,8 @@ START_TEST(test_layout)
 }
 END_TEST
 
-// The places of numbers of a vector.
-static const struct ir_attrs *vector_places(int mode)
+// The indices of numbers of a vector.
+static const struct ir_attrs *vector_indices(int mode)
 {
     static const int64_t zero = 0, one = 1;
     return ir_attrs(module, IR_INTS(collapsed_dims, 1, &zero), IR_INTS(index_map, 1, &zero),
@@ -113,9 +113,9 @@ START_TEST(test_gather_modes)
                                {11, 0, 0, 13, 0}};
     for (int mode = 0; mode < 4; mode++)
         ck_assert_mem_eq(
-            run(IR_gather, vector_places(mode), 2, (struct ir_tensor[]){t, at}).data,
+            run(IR_gather, vector_indices(mode), 2, (struct ir_tensor[]){t, at}).data,
             want[mode], sizeof want[mode]);
-    const int32_t *r = run(IR_gather, vector_places(0), 2,
+    const int32_t *r = run(IR_gather, vector_indices(0), 2,
                            (struct ir_tensor[]){t, tensor(JOT_U64, DIMS(2, 1), far)})
                            .data;
     ck_assert_mem_eq(r, ((int32_t[]){12, 13}), 8);
@@ -134,8 +134,8 @@ START_TEST(test_scatter_order)
     struct ir_tensor in[] = {tensor(JOT_I32, DIMS(4), x), tensor(JOT_I32, DIMS(5, 1), i),
                              tensor(JOT_I32, DIMS(5), u)};
     for (int k = 0; k < 5; k++) {
-        ck_assert_mem_eq(run(ops[k], vector_places(3), 3, in).data, drop[k], 16);
-        ck_assert_mem_eq(run(ops[k], vector_places(0), 3, in).data, clip[k], 16);
+        ck_assert_mem_eq(run(ops[k], vector_indices(3), 3, in).data, drop[k], 16);
+        ck_assert_mem_eq(run(ops[k], vector_indices(0), 3, in).data, clip[k], 16);
     }
 }
 END_TEST

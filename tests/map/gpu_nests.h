@@ -41,8 +41,8 @@
     KERNEL("  par " points " {\n    scan " loop " {\n      %0 = load x[" at "] : f32\n"        \
            "      yield reduce_sum %0 serial -> %1 : f32\n      put y[" at                     \
            "] = %1\n    }\n  }\n")
-#define MAP(points, place, to)                                                                 \
-    "  par " points " {\n    %10 = load x[" place "] : f32\n    %11 = exp %10 : f32\n"         \
+#define MAP(points, index, to)                                                                 \
+    "  par " points " {\n    %10 = load x[" index "] : f32\n    %11 = exp %10 : f32\n"         \
     "    put y[" to "] = %11\n  }\n"
 
 static const struct gpu_nest {
@@ -260,7 +260,7 @@ static const struct gpu_nest {
      SCANS("j < 40000", "i < 20", "20*j + i"),
      false,
      {") block 256 price ", "par @thread j < 40000 {", "scan @serial i < 20 {"}},
-    {"updates at places that are data: places",
+    {"updates at indices that are data: indices",
      UPDATES("  seq j < 1000000 {\n" UPDATE("j") "  }\n"),
      false,
      {"block 256 price ", "seq @owner j < 1000000 {"}},

@@ -260,8 +260,8 @@ START_TEST(trips_of_a_launch)
 END_TEST
 
 // Of a kernel that makes u of t, and of a phase that does so where a loop makes t of u again: what it reads is written
-// by no one else where memories have places of their own, as they have before these are planned.
-START_TEST(places_are_asked_before_they_are_planned)
+// by no one else where memories have offsets of their own, as they have before these are planned.
+START_TEST(offsets_are_asked_before_they_are_planned)
 {
     static const char *const steps[] = {"  step kernel 0 (0, 1)\n",
                                         "  step loop 0 trips 4 () \n  step kernel 0 (0, 1)\n  "
@@ -348,8 +348,8 @@ static const struct {
     {"those of neighbouring", "i < 1100", "i < 1100 @vector 4",
      "a thread has no 4 elements of it"},
     {"one that reads rows", "par @thread", "par @grid", "do not share it by @serial"},
-    {"updates at places", "block 256", "block 128", "elements are those of blocks of 256"},
-    {"updates at places", "j < 1000000", "j < 10", "threads do not have its elements"},
+    {"updates at indices", "block 256", "block 128", "elements are those of blocks of 256"},
+    {"updates at indices", "j < 1000000", "j < 10", "threads do not have its elements"},
     {"a row of a group", "map @row j < 1024 @vector 4", "map @row j < 1024 @vector 2",
      "go through it in another order"},
     {"a small product", " @rows 2", " @rows 2 @vector 2", "2 axes have lanes"},
@@ -417,7 +417,7 @@ START_TEST(scratch_of_threads)
     } rows[] = {
         {KERNEL(MAP("i < 1048576", "i", "i")), false, 0},
         {KERNEL(SUM("k < 1000", "x[k]", "%1") "    put y[0] = %1\n"), false, 0},
-        // 245 blocks of 4,096 terms, two of them a block of threads; with places of 8 bytes.
+        // 245 blocks of 4,096 terms, two of them a block of threads; with indices of 8 bytes.
         {KERNEL(SUM("k < 1000000", "x[k]", "%1") "    put y[0] = %1\n"), false, 512},
         {ARGMAX("1000000"), false, 512 + 1024},
         // In any order 1,024 blocks of 1,024 elements, four of them a block of threads.
@@ -521,7 +521,7 @@ static void add_tests(TCase *t)
     tcase_add_test(t, trips_of_a_launch);
     tcase_add_test(t, scratch_of_threads);
     tcase_add_test(t, scratch_is_planned);
-    tcase_add_test(t, places_are_asked_before_they_are_planned);
+    tcase_add_test(t, offsets_are_asked_before_they_are_planned);
     tcase_add_loop_test(t, what_has_no_code_is_refused, 0, (int)(sizeof wrong / sizeof *wrong));
     tcase_add_test(t, a_price_sees_who_works);
     tcase_add_test(t, axes_are_numbered_in_their_order);

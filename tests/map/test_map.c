@@ -22,8 +22,8 @@ static void teardown(void) { arena_release(arena); }
     "  par i < " n " {\n    %0 = load x[i] : f32\n    %1 = exp %0 : f32\n"                     \
     "    put y[i] = %1\n  }\n"
 
-#define ROWS_AT(place, rest)                                                                   \
-    "  par i < 4096 {\n    %0 = load " place " : i32\n    fold k < 8 {\n"                      \
+#define ROWS_AT(index, rest)                                                                   \
+    "  par i < 4096 {\n    %0 = load " index " : i32\n    fold k < 8 {\n"                      \
     "      %1 = load x[k + 8*%0] : f32\n      %2 = mul %1, %1 : f32\n"                         \
     "      yield reduce_sum %2 sum64\n    } -> %3 : f32\n    put y[i + 32768] = %3\n" rest     \
     "  }\n"
@@ -103,24 +103,24 @@ static const struct {
      "    yield reduce_sum %0 sum64\n  } -> %1 : f32\n  put y[0] = %1\n",
      {64, MAP_WRITTEN_OUT},
      {"fold i < 256, k < 72 @vector 16 {"}},
-    {"rows whose places are data: their elements lie together",
+    {"rows whose indices are data: their elements lie together",
      ROWS_AT("n[i]", "    map m < 8 {\n      %4 = load x[m + 8*%0] : f32\n"
                      "      put y[8*i + m] = %4\n    }\n"),
      {64, MAP_WRITTEN_OUT},
      {"fold k < 8 @vector 8 {", "map m < 8 @vector 8 {"}},
-    {"the same where a place is made of what a loop carries",
+    {"the same where an index is made of what a loop carries",
      ROWS_AT("n[i]", "    seq t < 9 carry %4 = %0 {\n      %5 = load n[i + %4] : i32\n"
                      "      yield %5\n    } -> %6\n    map m < 8 {\n"
                      "      %7 = load x[m + 8*%6] : f32\n      put y[8*i + m] = %7\n    }\n"),
      {64, MAP_WRITTEN_OUT},
      {"map m < 8 @vector 8 {"}},
-    {"elements whose places differ along the row: all points at once",
+    {"elements whose indices differ along the row: all points at once",
      "  par i < 4096 {\n    fold k < 8 {\n      %0 = load n[8*i + k] : i32\n"
      "      %1 = load x[k + 8*%0] : f32\n      yield reduce_sum %1 sum64\n    } -> %2 : f32\n"
      "    put y[i] = %2\n  }\n",
      {64, MAP_WRITTEN_OUT},
      {"par i < 4096 @vector"}},
-    {"the place of the largest in short rows: halving a vector to one takes longer than the "
+    {"the index of the largest in short rows: halving a vector to one takes longer than the "
      "row",
      "  par i < 2048 {\n    fold k < 19 {\n      %0 = load x[19*i + k] : f32\n"
      "      yield argmax %0 free\n    } -> %1 : f32, %2 : i64\n    put y[i] = %1\n  }\n",
@@ -200,8 +200,8 @@ START_TEST(lanes_have_an_end)
 }
 END_TEST
 
-// What the place alone decides is decided once for a range of places: it costs nothing.
-START_TEST(guards_by_place_are_free)
+// What the index alone decides is decided once for a range of indices: it costs nothing.
+START_TEST(guards_by_index_are_free)
 {
     static const char head[] = "kernel k(x: f32[4096], y: out f32[4096]) {\n"
                                "  par i < 64, j < 64 {\n    %0 = load x[64*i + j] : f32\n";
@@ -248,7 +248,7 @@ START_TEST(rows_of_lanes_are_tiles)
 }
 END_TEST
 
-// Lines that are a power of two apart have few places in the nearest cache.
+// Lines that are a power of two apart have few indices in the nearest cache.
 START_TEST(conflicts_are_dear)
 {
     static const int64_t strides[] = {1000, 1024, 1040};
@@ -531,7 +531,7 @@ static void add_tests(TCase *t)
     tcase_add_loop_test(t, elements_go_side_by_side, 0, (int)(sizeof jams / sizeof *jams));
     tcase_add_loop_test(t, rows_are_staged, 0, (int)(sizeof stages / sizeof *stages));
     tcase_add_test(t, lanes_have_an_end);
-    tcase_add_test(t, guards_by_place_are_free);
+    tcase_add_test(t, guards_by_index_are_free);
     tcase_add_test(t, traffic_is_of_lines);
     tcase_add_test(t, threads_have_parts);
     tcase_add_test(t, rows_of_lanes_are_tiles);

@@ -147,7 +147,7 @@ END_TEST
          "    yield reduce_max %0 free -> %1 : f32\n    put y[" to "] = %1\n  }\n}\n"
 
 // The right one, the wrong one, and what is said of it; NULL: the bits differ.  What the verifier says of it, which
-// knows no places that are data.
+// knows no indices that are data.
 static const struct {
     const char *what, *right, *wrong, *says, *verifier;
 } mutants[] = {
@@ -179,7 +179,7 @@ static const struct {
           "    %2 = load n[k] : i32\n    %0 = load x[k] : f32\n    put y[k] = %0\n"
           "    %1 = load y[%2] : f32\n    put y[k + 64] = %1\n  }\n}\n",
      "is written while another point or thread reads it", NULL},
-    {"two threads of a group with one place",
+    {"two threads of a group with one element",
      HEAD "block 1 group 1 grid 1 price 1 {\n  map @serial k < 64 {\n"
           "    %0 = load x[k] : f32\n    %2 = load n[k] : i32\n    put y[%2] = %0\n  }\n}\n",
      HEAD "block 32 group 32 grid 1 price 1 {\n  map @thread k < 64 {\n"
@@ -202,7 +202,7 @@ static const struct {
           "      put t[k] = %0\n    }\n" READ("-l + 63") "  }\n}\n",
      "is read by a thread that has not put it",
      "t is put by blocks of threads that do not wait for one another"},
-    {"updates, of which each is its place's own, or reads another one",
+    {"updates, of which each is its element's own, or reads another one",
      UPDATES_OF("@owner ", "%0"), UPDATES_OF("@owner ", "0"),
      "is written while another point or thread reads it", NULL},
     {"a tape that is made again of what has changed meanwhile",

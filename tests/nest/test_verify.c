@@ -400,7 +400,7 @@ START_TEST(built_faults)
     ck_assert_int_gt(nest_verify(n, &s), 0);
     *load = saved;
     check_faultless(arena, n);
-    // A statement in two places.
+    // A statement in two blocks.
     vec_push(arena, &n->blocks.at[0].statements, (nest_id)(load - n->statements.at));
     ck_assert_int_gt(nest_verify(n, &s), 0);
 }

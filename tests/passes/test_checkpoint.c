@@ -75,7 +75,7 @@ static const struct {
      "n_carry=3%1$s, functions=[@2]} : f64[], f64[], f64[]\n"
      "  return %%1, %%3\n"
      "}\n"},
-    {"a long const that is read whole and at a place",
+    {"a long const that is read whole and at an index",
      "jot ir 1\n"
      "function @0(%%a: f64[1100], %%x: f64[], %%n: i32[]) {\n"
      "  %%b = sin %%a : f64[1100]\n"

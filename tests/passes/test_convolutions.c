@@ -142,7 +142,7 @@ START_TEST(are_left_to_products)
 }
 END_TEST
 
-// The derivative in x alone, of n images of 8 places.
+// The derivative in x alone, of n images of 8 positions.
 static uint32_t derivative_in_x(int n, int features, int stride)
 {
     char text[512];

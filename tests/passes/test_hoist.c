@@ -80,17 +80,17 @@ END_TEST
 // Elements that are taken of an array move where no cache has it near and they lie apart in it.
 START_TEST(elements_that_lie_apart_move)
 {
-#define TAKEN(n, places, window)                                                               \
-    "jot ir 1\nfunction @0(%t: f64[" n "], %i: i32[" places "], %s: f64[" places "," window    \
+#define TAKEN(n, count, window)                                                               \
+    "jot ir 1\nfunction @0(%t: f64[" n "], %i: i32[" count "], %s: f64[" count "," window    \
     "]) {\n"                                                                                   \
-    "  %p = reshape %i {dims=[" places ",1]} : i32[" places ",1]\n"                            \
+    "  %p = reshape %i {dims=[" count ",1]} : i32[" count ",1]\n"                            \
     "  %x = gather %t, %p {offset_dims=[1], collapsed_dims=[], operand_batch=[], "             \
-    "index_batch=[], index_map=[0], sizes=[" window "], mode=0} : f64[" places "," window      \
+    "index_batch=[], index_map=[0], sizes=[" window "], mode=0} : f64[" count "," window      \
     "]\n"                                                                                      \
-    "  %r = add %s, %x : f64[" places "," window "]\n  return %r\n}\n"                         \
-    "function @1 f(%t: f64[" n "], %i: i32[" places "], %s: f64[" places "," window "]) {\n"   \
+    "  %r = add %s, %x : f64[" count "," window "]\n  return %r\n}\n"                         \
+    "function @1 f(%t: f64[" n "], %i: i32[" count "], %s: f64[" count "," window "]) {\n"   \
     "  %r = scan %t, %i, %s {reverse=0, length=3, n_consts=2, n_carry=1, functions=[@0]} : "   \
-    "f64[" places "," window "]\n  return %r\n}\n"
+    "f64[" count "," window "]\n  return %r\n}\n"
     check_moved(TAKEN("8192", "8", "1"), IR_gather, 1);
     check_moved(TAKEN("4096", "8", "1"), IR_gather, 0);
     check_moved(TAKEN("8192", "8", "16"), IR_gather, 0);
@@ -177,7 +177,7 @@ START_TEST(sums_of_parts)
 }
 END_TEST
 
-// Three trips of a loop that takes 16 elements of t: f64[n], at places that it carries.
+// Three trips of a loop that takes 16 elements of t: f64[n], at indices that it carries.
 #define TAKES(n, mode, body)                                                                   \
     "jot ir 1\nfunction @0(%t: f64[" n "], %p: i32[16]) {\n"                                   \
     "  %i = reshape %p {dims=[16,1]} : i32[16,1]\n"                                            \

@@ -109,7 +109,7 @@ START_TEST(rewrites_keep_bits)
 }
 END_TEST
 
-// Places i32[6,2] in f64[6,4], made of %n = [0, 1, .., 5] and labels, and whether each is another's.
+// Indices i32[6,2] in f64[6,4], made of %n = [0, 1, .., 5] and labels, and whether each is another's.
 #define NUMBER(name, value)                                                                    \
     "  %" name "0 = const {data=" value "} : i32[]\n"                                          \
     "  %" name " = broadcast_in_dim %" name "0 {dims=[6], axes=[]} : i32[6]\n"
@@ -118,7 +118,7 @@ END_TEST
     "  %q = reshape %" b " {dims=[6,1]} : i32[6,1]\n"                                          \
     "  %i = concatenate %p, %q {axis=1} : i32[6,2]\n"
 static const struct {
-    const char *places;
+    const char *indices;
     bool are;
 } updates[] = {
     // As x[arange(6), l] is written: a number below zero counts from the end.
@@ -128,7 +128,7 @@ static const struct {
      true},
     {COLUMNS("n", "n"), true},
     {NUMBER("s", "5") "  %w = sub %s, %n : i32[6]\n" COLUMNS("w", "l"), true},
-    // Places that are not inside may be moved there, to that of another.
+    // Indices that are not inside may be moved there, to that of another.
     {NUMBER("s", "3") "  %w = sub %s, %n : i32[6]\n" COLUMNS("l", "w"), false},
     {NUMBER("s", "1") "  %w = add %s, %n : i32[6]\n" COLUMNS("w", "l"), false},
     {"  %p = iota {dtype=i32, dims=[6,1], axis=0} : i32[6,1]\n"
@@ -140,7 +140,7 @@ static const struct {
     {NUMBER("w", "3") COLUMNS("w", "l"), false},
 };
 
-START_TEST(places_tell_that_updates_are_unique)
+START_TEST(indices_tell_that_updates_are_unique)
 {
     int mode = _i % IR_MODE_COUNT;
     char text[2048];
@@ -150,7 +150,7 @@ START_TEST(places_tell_that_updates_are_unique)
              "  %%y = scatter_add %%x, %%i, %%u {offset_dims=[], collapsed_dims=[0,1], "
              "operand_batch=[], index_batch=[], index_map=[0,1], mode=%d} : f64[6,4]\n"
              "  return %%y\n}\n",
-             updates[_i / IR_MODE_COUNT].places, mode);
+             updates[_i / IR_MODE_COUNT].indices, mode);
     uint32_t f = parse(text), g = pass_simplify(module, f);
     uint64_t state = seed;
     struct ir_tensor *in = draw_inputs(f, &state), *a = evaluate(f, in), *b = evaluate(g, in);
@@ -178,7 +178,7 @@ END_TEST
 
 static void add(TCase *t)
 {
-    tcase_add_loop_test(t, places_tell_that_updates_are_unique, 0,
+    tcase_add_loop_test(t, indices_tell_that_updates_are_unique, 0,
                         IR_MODE_COUNT * sizeof updates / sizeof *updates);
     tcase_add_test(t, windows_that_meet_are_not_unique);
     tcase_add_loop_test(t, rewrites_keep_bits, 0, sizeof rewrites / sizeof *rewrites);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Updates in the order of their places: the same bits, and what there is once for all that have the same indices.
+// Updates in the order of their indices: the same bits, and what there is once for all that have the same indices.
 #include "control_support.h"
 
 // The same bits, with so many sorts in the function itself and so many whiles.
@@ -21,7 +21,7 @@ static void check_sorted(const char *text, int sorts, int whiles)
 #define NUMBERS                                                                                \
     "{offset_dims=[], collapsed_dims=[0], operand_batch=[], index_batch=[], index_map=[0], "
 
-// %i: 5000 places, -3 to 60; of a function of x: TYPE[50,8], u: TYPE[5000,8], v: TYPE[5000], w: TYPE[8].
+// %i: 5000 indices, -3 to 60; of a function of x: TYPE[50,8], u: TYPE[5000,8], v: TYPE[5000], w: TYPE[8].
 #define PROGRAM(type, body)                                                                    \
     "jot ir 1\nfunction @0 f(%x: " type "[50,8], %u: " type "[5000,8], %v: " type              \
     "[5000], %w: " type "[8], %r: i32[5000]) {\n"                                              \
@@ -103,7 +103,7 @@ START_TEST(orders_are_shared)
 }
 END_TEST
 
-// In a loop single numbers have an order too where the indices are the same in all trips, and no place has very many.
+// In a loop single numbers have an order too where the indices are the same in all trips, and no index has very many.
 START_TEST(indices_that_stay)
 {
 #define TEXT(index, more)                                                                      \
@@ -155,7 +155,7 @@ START_TEST(numbers_that_stay)
 }
 END_TEST
 
-// Sums of many updates of few places are those of pieces, each of which has a lane by place; three updates fill none.
+// Sums of many updates of few indices are those of pieces, each of which has a lane by index; three updates fill none.
 START_TEST(pieces_are_lanes)
 {
     check_sorted("jot ir 1\nfunction @0 f(%x: f32[20,8], %r: i32[10003], %u: f32[10003,8]) {\n"
@@ -177,7 +177,7 @@ END_TEST
 
 START_TEST(others_stay)
 {
-    // Single numbers, of which nothing else wants the order; no place twice; few; a window that moves.
+    // Single numbers, of which nothing else wants the order; no index twice; few; a window that moves.
     check_sorted(PROGRAM("f32", "  %c = slice %x {starts=[0,0], limits=[50,1], strides=[1,1]} "
                                 ": f32[50,1]\n  %d = reshape %c {dims=[50]} : f32[50]\n"
                                 "  %e = scatter_add %d, %i, %v " NUMBERS "mode=3} : f32[50]\n"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Zeros of derivatives: random programs with choices, clips, extrema, places and loops, at
+// Zeros of derivatives: random programs with choices, clips, extrema, indices and loops, at
 // points full of zeros, infinities and NaN, against dual numbers that follow the path that is
 // taken.
 //
@@ -31,7 +31,7 @@ enum step_kind {
     CHOOSE_POSITIVE,
     CHOOSE_FIRST,
     CLIP,
-    // of places
+    // of indices
     REVERSE,
     SHIFT,
     TAKE,
@@ -250,7 +250,7 @@ static void run(const struct program *p, vector x, int branch, struct dual *out)
 
 // -- The graph --------------------------------------------------------------------------------
 
-static const struct ir_gather places = {.n_collapsed = 1,
+static const struct ir_gather by_rows = {.n_collapsed = 1,
                                         .collapsed_dims = (const int64_t[]){0},
                                         .n_map = 1,
                                         .index_map = (const int64_t[]){0},
@@ -317,12 +317,12 @@ static ir_id build_step(struct ir_builder *b, enum step_kind kind, ir_id x, ir_i
     case SHIFT:
         return ir_pad(b, x, number(b, 0), &one, (int64_t[]){-1}, &zero);
     case TAKE:
-        return ir_gather(b, x, indices(b), &places);
+        return ir_gather(b, x, indices(b), &by_rows);
     case PUT:
         return ir_dynamic_update_slice(b, x, ir_slice(b, y, &zero, &one, NULL),
                                        (ir_id[]){ir_scalar_int(b, JOT_I32, 1)});
     case ADD_AT:
-        return ir_scatter(b, IR_scatter_add, x, indices(b), y, &places);
+        return ir_scatter(b, IR_scatter_add, x, indices(b), y, &by_rows);
     case SUM:
         return over_all(b, IR_reduce_sum, x);
     case RUNNING_SUM:
@@ -526,10 +526,10 @@ static void masked_factor(struct ir_builder *b, ir_id x)
     ir_output(b, ir_log(b, ir_dot_general(b, x, y, &(struct ir_dot){.n_contract = 0})));
 }
 
-// The sum of y_i / y_i, where y is x_0 and a place that x does not have.
-static void missing_place(struct ir_builder *b, ir_id x)
+// The sum of y_i / y_i, where y is x_0 and an element that x does not have.
+static void missing_element(struct ir_builder *b, ir_id x)
 {
-    struct ir_gather drop = places;
+    struct ir_gather drop = by_rows;
     drop.mode = IR_MODE_DROP;
     ir_id at =
               ir_const(b, type_of_dims(JOT_I32, 2, (int64_t[]){2, 1}), (const int32_t[]){0, 9}),
@@ -547,7 +547,7 @@ static const struct {
     double forward[8], reverse[8]; // at 2, 0.25
 } sums_of_products[] = {
     {masked_factor, 8, {0, 0, 0.5, 4, 0, 0, 0, 8}, {NAN, 0, 0.5, 4, 0, NAN, 0, 8}},
-    {missing_place, 2, {NAN, NAN}, {0, 0}},
+    {missing_element, 2, {NAN, NAN}, {0, 0}},
 };
 
 START_TEST(terms_of_products_are_numbers)

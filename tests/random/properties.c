@@ -209,7 +209,7 @@ static bool unshards(struct checker *c)
 
 // -- A fault on purpose -----------------------------------------------------------------------
 
-// A wrong compiler: operands of sub and of lt change places, and max becomes min.
+// A wrong compiler: operands of sub and of lt are swapped, and max becomes min.
 static bool agrees_with_wrong_copy(struct checker *c)
 {
     if (c->kind & (PROGRAM_LANES | PROGRAM_PIECES))

@@ -35,9 +35,10 @@ static inline jot_status load(const struct routine_plan *r, struct rt_program **
         *a = (struct rt_argument){.bytes = r->bytes[i], .donated = -1};
         buffers[i] = (struct rt_buffer){
             .memory = RT_MEMORY_ARENA, .offset = arena_bytes, .bytes = r->bytes[i]};
-        buffers[n + i] = (struct rt_buffer){.memory = is_read ? RT_MEMORY_INPUT : RT_MEMORY_OUTPUT,
-                                            .index = is_read ? reads++ : writes++,
-                                            .bytes = r->bytes[i]};
+        buffers[n + i] =
+            (struct rt_buffer){.memory = is_read ? RT_MEMORY_INPUT : RT_MEMORY_OUTPUT,
+                               .index = is_read ? reads++ : writes++,
+                               .bytes = r->bytes[i]};
         arena_bytes += (r->bytes[i] + 63) & ~UINT64_C(63);
     }
     uint32_t n_steps = 0;

@@ -36,7 +36,7 @@ static void disturb(const struct address *a)
     }
 }
 
-struct place {
+struct member {
     const struct test *test;
     int index;
 };
@@ -44,7 +44,7 @@ struct place {
 static const char *meet(void *ctx, const void *own, size_t bytes, int *out_index,
                         int *out_count, void **out_all)
 {
-    const struct place *p = ctx;
+    const struct member *p = ctx;
     int count = p->test->count;
     ck_assert_uint_eq(bytes, sizeof *shared->addresses);
     memcpy(&shared->addresses[p->index], own, bytes);
@@ -73,9 +73,9 @@ void job_note(int index, jot_status status)
 
 static void run_process(const struct test *t, int index)
 {
-    struct place place = {t, index};
+    struct member member = {t, index};
     alarm(120);
-    jot_status status = rt_distributed_join(&t->options, meet, &place);
+    jot_status status = rt_distributed_join(&t->options, meet, &member);
     job_note(index, status);
     if (status == JOT_OK) {
         ck_assert_int_eq(jot_process_index(), index);

@@ -351,13 +351,13 @@ START_TEST(compiles_cuda_c)
     static const char source[] =
         "template <int n> __global__ void scale(const float *x, float *y)\n"
         "{ int i = blockIdx.x * blockDim.x + threadIdx.x; if (i < n) y[i] = FACTOR * x[i]; }\n";
-    char place[] = "/tmp/jot-raw-XXXXXX";
+    char directory[] = "/tmp/jot-raw-XXXXXX";
     void *code[2];
     size_t size[2];
     if (cuda_library_open(CUDA_LIBRARY_nvrtc) != JOT_OK)
         return;
-    ck_assert_ptr_nonnull(mkdtemp(place));
-    setenv("JOT_CACHE_DIR", place, 1);
+    ck_assert_ptr_nonnull(mkdtemp(directory));
+    setenv("JOT_CACHE_DIR", directory, 1);
     struct rt_raw_kernel *k = raw("scale<1000>", source, "-DFACTOR=2"),
                          *bad = raw("scale<1000>", source, "-DFACTOR=two");
     for (int i = 0; i < 2; i++) // the second time from the cache

@@ -199,7 +199,7 @@ static void expect_y(const struct conv_call *c, const float *x, const float *w, 
                 at_w[axis] = rest % dw[axis];
             if (at_w[conv_features(c->layout, c->n, CONV_W)] != out)
                 continue;
-            int64_t at_x[5] = {at_y[0]}, place = 0;
+            int64_t at_x[5] = {at_y[0]}, offset = 0;
             bool is_inside = true;
             at_x[conv_features(c->layout, c->n, CONV_X)] =
                 out / of_y * of_x + at_w[conv_in(c->layout, c->n)];
@@ -213,9 +213,9 @@ static void expect_y(const struct conv_call *c, const float *x, const float *w, 
                 is_inside = is_inside && at_x[to] >= 0 && at_x[to] < dx[to];
             }
             for (int axis = 0; axis < c->n + 2; axis++)
-                place = place * dx[axis] + at_x[axis];
+                offset = offset * dx[axis] + at_x[axis];
             if (is_inside)
-                sum += (double)x[place] * (double)w[k];
+                sum += (double)x[offset] * (double)w[k];
         }
         ck_assert_double_eq(sum, (double)y[i]);
     }

@@ -70,24 +70,24 @@ static int combine(enum collective_combiner combiner, int a, int b)
     }
 }
 
-// What element i of the block that `place` writes is; k elements are the smaller block.
-static int wanted(const struct collective *c, const int64_t *members, int64_t place, size_t i,
+// What element i of the block that `position` writes is; k elements are the smaller block.
+static int wanted(const struct collective *c, const int64_t *members, int64_t position, size_t i,
                   size_t k)
 {
     size_t n = (size_t)c->size, at = i;
-    int64_t source = place;
+    int64_t source = position;
     switch (c->kind) {
     case COLLECTIVE_ALL_GATHER:
         return element(c->dtype, members[i / k], i % k);
     case COLLECTIVE_ALL_TO_ALL:
-        return element(c->dtype, members[i / (k / n)], (size_t)place * (k / n) + i % (k / n));
+        return element(c->dtype, members[i / (k / n)], (size_t)position * (k / n) + i % (k / n));
     case COLLECTIVE_PERMUTE:
-        source = c->sources[place];
+        source = c->sources[position];
         return source < 0 ? 0 : element(c->dtype, members[source], i);
     default:
         break;
     }
-    at += c->kind == COLLECTIVE_REDUCE_SCATTER ? (size_t)place * k : 0;
+    at += c->kind == COLLECTIVE_REDUCE_SCATTER ? (size_t)position * k : 0;
     int acc = element(c->dtype, members[0], at);
     for (int64_t j = 1; j < c->size; j++)
         acc = combine(c->combiner, acc, element(c->dtype, members[j], at));
@@ -114,9 +114,9 @@ static void check_collective(const int64_t *params, uint32_t n_params, uint32_t 
         if (collective_position(&c, rank, mesh, d))
             continue;
         groups[n_groups++] = (struct rt_blocks){to + at, from + at};
-        for (int64_t place = 0; place < c.size; place++, at++) {
-            members[at] = collective_member(&c, rank, mesh, d, place);
-            ck_assert_int_eq(collective_position(&c, rank, mesh, members[at]), place);
+        for (int64_t position = 0; position < c.size; position++, at++) {
+            members[at] = collective_member(&c, rank, mesh, d, position);
+            ck_assert_int_eq(collective_position(&c, rank, mesh, members[at]), position);
             char *block = malloc(n_from * size + 1);
             for (size_t i = 0; i < n_from; i++)
                 set(c.dtype, block, i, element(c.dtype, members[at], i));

@@ -70,7 +70,7 @@ static inline void map_nest_as_if_longer(struct arena *a, struct nest *n, uint64
     map_nest_to_gpu(a, n, random / 16 % 4 == 0);
     for (uint32_t i = 0; i < count; i++) {
         struct nest_axis *x = &n->axes.at[i];
-        // Axes may have changed places (map/gpu_order.c).
+        // Axes may have been swapped (map/gpu_order.c).
         uint32_t was = 0;
         while (strcmp(longer_axes[was].name, x->name) || longer_axes[was].extent != x->extent)
             was++;

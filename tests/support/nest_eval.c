@@ -101,7 +101,7 @@ static jot_status run_put(struct machine_state *m, struct lane *l, nest_id id)
         bool guarded = !is_true(l, s->guard);
         if (guarded && (at < 0 || at >= m->nest->buffers.at[s->buffer].count))
             return JOT_OK;
-        JOT_TRY(check_place(m, s->buffer, at));
+        JOT_TRY(check_access(m, s->buffer, at));
         jot_dtype d = dtype_of(m, s->in[0]);
         struct eval_number *to = accumulation_lane(m, a, at, (enum ir_op)s->op, d);
         if (guarded)
@@ -188,22 +188,22 @@ static struct step step_make(struct machine_state *m, struct lane *l, nest_id id
     return t;
 }
 
-// Iterations place, place + 1, ... of the axis of lanes, number `other` of those of the other axes.
+// Iterations first, first + 1, ... of the axis of lanes, number `other` of those of the other axes.
 static uint32_t step_begin(struct machine_state *m, struct step *t, int64_t other,
-                           int64_t place)
+                           int64_t first)
 {
     const struct nest_statement *s = statement(m, t->loop);
     nest_id axis = nest_vector_axis(m->nest, s);
     int64_t along = axis == NEST_NONE ? 1 : extent(m, axis);
-    uint32_t count = along - place < t->width ? (uint32_t)(along - place) : t->width;
+    uint32_t count = along - first < t->width ? (uint32_t)(along - first) : t->width;
     for (uint32_t p = 0; p < count; p++) {
         int64_t rest = other;
         for (uint32_t k = s->n_axes; k-- > 0;) {
             nest_id a = s->axes[k];
-            t->lanes[p].axes[a] = a == axis ? place + p : rest % extent(m, a);
+            t->lanes[p].axes[a] = a == axis ? first + p : rest % extent(m, a);
             rest = a == axis ? rest : rest / extent(m, a);
         }
-        t->iterations[p] = other * along + place + p;
+        t->iterations[p] = other * along + first + p;
         forget_locals(m, &t->lanes[p], t->loop);
     }
     return count;
@@ -252,7 +252,7 @@ static jot_status run_turns(struct machine_state *m, nest_id id, struct step *t,
     struct turn last = {0};
     for (int64_t i = 0; i < turns->count; i++) {
         struct turn turn = turns_at(turns, i);
-        uint32_t count = step_begin(m, t, turn.other, turn.place);
+        uint32_t count = step_begin(m, t, turn.other, turn.first);
         if (is_fold && i && !is_one_worker(&turn, &last))
             fold_leave(m, id);
         last = turn;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // An interpreter of nests: what a kernel means, slowly.
 //
-// It finds reads of elements that nothing wrote, places outside a buffer, outputs that are not
+// It finds reads of elements that nothing wrote, indices outside a buffer, outputs that are not
 // complete, and points that read or overwrite what another point wrote without a barrier between.
 // Arithmetic is that of the evaluator; folds have the order of docs/numerics.md.
 //

@@ -29,7 +29,7 @@ void instance_forget(const struct machine_state *m, struct instance *i, nest_id 
     memset(i->elements, 0, (size_t)buffer_of(m, buffer)->count * sizeof *i->elements);
 }
 
-jot_status check_place(const struct machine_state *m, nest_id buffer, int64_t at)
+jot_status check_access(const struct machine_state *m, nest_id buffer, int64_t at)
 {
     const struct nest_buffer *b = buffer_of(m, buffer);
     if (at >= 0 && at < b->count)
@@ -92,7 +92,7 @@ static bool is_private(const struct machine_state *m, nest_id buffer)
 jot_status touch_read(struct machine_state *m, struct lane *l, nest_id buffer, int64_t at,
                       void **out)
 {
-    JOT_TRY(check_place(m, buffer, at));
+    JOT_TRY(check_access(m, buffer, at));
     struct instance *i = instance_of(m, l, buffer);
     *out = address(m, i, buffer, at);
     if (!i->elements || m->is_looking)
@@ -126,7 +126,7 @@ jot_status touch_read(struct machine_state *m, struct lane *l, nest_id buffer, i
 jot_status touch_write(struct machine_state *m, struct lane *l, nest_id buffer, int64_t at,
                        void **out)
 {
-    JOT_TRY(check_place(m, buffer, at));
+    JOT_TRY(check_access(m, buffer, at));
     struct instance *i = instance_of(m, l, buffer);
     *out = address(m, i, buffer, at);
     struct element *e = &i->elements[at];

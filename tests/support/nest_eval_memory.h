@@ -59,7 +59,7 @@ struct running {
     struct eval_fold fold;
     struct eval_number *lanes;
     struct eval_number best, all; // the running value of a scan; of all workers
-    int64_t place, place_of_all;  // argmax, argmin; -1: of nothing
+    int64_t position, position_of_all;  // argmax, argmin; -1: of nothing
 };
 
 // What a loop over time leaves, where its steps are made again a segment at a time.
@@ -96,7 +96,7 @@ struct machine_state {
 struct instance *instance_of(struct machine_state *m, struct lane *l, nest_id buffer);
 void instance_make(struct machine_state *m, struct instance *i, nest_id buffer);
 void instance_forget(const struct machine_state *m, struct instance *i, nest_id buffer);
-jot_status check_place(const struct machine_state *m, nest_id buffer, int64_t at);
+jot_status check_access(const struct machine_state *m, nest_id buffer, int64_t at);
 // The element's bytes, checked and marked.
 jot_status touch_read(struct machine_state *m, struct lane *l, nest_id buffer, int64_t at,
                       void **out);
@@ -127,7 +127,7 @@ static inline bool is_true(const struct lane *l, nest_id v)
 // in: those of one worker after those of another, each in the order of the loop.
 struct turn {
     int64_t other,
-        place;      // number of the other axes' iterations, first place of the axis of lanes
+        first;      // number of the other axes' iterations, first element of the axis of lanes
     int64_t number; // of the turn
     struct worker who;
 };

@@ -37,8 +37,8 @@ static struct row row_of(const struct machine_state *m, const struct nest_statem
 
 static unsigned thread_of(const struct row *r, int64_t position)
 {
-    int64_t block = position / r->block, place = position % r->block % r->window;
-    return (unsigned)(block % r->teams * r->team + place / r->lanes % r->team);
+    int64_t block = position / r->block, within = position % r->block % r->window;
+    return (unsigned)(block % r->teams * r->team + within / r->lanes % r->team);
 }
 
 static struct worker worker_of(const struct machine_state *m, const struct nest_statement *s,
@@ -104,8 +104,8 @@ struct turns turns_open(struct machine_state *m, nest_id loop, unsigned width)
     t.at = malloc((size_t)(t.count + 1) * sizeof *t.at);
     for (int64_t i = 0; i < t.count; i++) {
         struct turn *x = &t.at[i];
-        *x = (struct turn){.other = i / t.each, .place = i % t.each * width, .number = i};
-        x->who = worker_of(m, s, width, i, x->other * t.along + x->place);
+        *x = (struct turn){.other = i / t.each, .first = i % t.each * width, .number = i};
+        x->who = worker_of(m, s, width, i, x->other * t.along + x->first);
     }
     if (m->team != 1)
         qsort(t.at, (size_t)t.count, sizeof *t.at, later_worker_first);
@@ -119,7 +119,7 @@ struct turns turns_open(struct machine_state *m, nest_id loop, unsigned width)
 
 struct turn turns_at(const struct turns *t, int64_t i)
 {
-    struct turn x = {.other = i / t->each, .place = i % t->each * t->width, .number = i};
+    struct turn x = {.other = i / t->each, .first = i % t->each * t->width, .number = i};
     if (t->is_shared)
         return t->at[i];
     x.who = t->before;
@@ -178,7 +178,7 @@ struct running *fold_open(struct machine_state *m, nest_id fold, int64_t n)
         const struct nest_combine *c = &s->combines[k];
         struct running *r = &all[k];
         enum ir_op op = c->op == IR_fma ? IR_reduce_sum : (enum ir_op)c->op;
-        r->place = r->place_of_all = -1;
+        r->position = r->position_of_all = -1;
         if (is_arg(c->op))
             continue;
         if (!r->fold.block)
@@ -195,15 +195,15 @@ struct running *fold_open(struct machine_state *m, nest_id fold, int64_t n)
     return all;
 }
 
-// Whether x comes before `best` at `place`, -1 for none: of equal ones the first does.
+// Whether x comes before `best` at `before`, -1 for none: of equal ones the first does.
 static bool is_better(const struct nest_combine *c, jot_dtype d, struct eval_number x,
-                      int64_t at, struct eval_number best, int64_t place)
+                      int64_t at, struct eval_number best, int64_t before)
 {
     struct machine machine = {.dtype = d};
     enum ir_op op = (enum ir_op)c->op;
-    if (place < 0 || eval_scalar(&machine, op, x, best, best).re.bits)
+    if (before < 0 || eval_scalar(&machine, op, x, best, best).re.bits)
         return true;
-    return at < place && !eval_scalar(&machine, op, best, x, x).re.bits;
+    return at < before && !eval_scalar(&machine, op, best, x, x).re.bits;
 }
 
 void fold_take(struct machine_state *m, struct lane *l, nest_id fold, int64_t position)
@@ -215,15 +215,15 @@ void fold_take(struct machine_state *m, struct lane *l, nest_id fold, int64_t po
         jot_dtype d = dtype_of(m, c);
         struct eval_number x = wide_value(m, l, c->value[0]);
         if (is_arg(c->op)) {
-            if (is_better(c, d, x, position, r->best, r->place)) {
+            if (is_better(c, d, x, position, r->best, r->position)) {
                 r->best = x;
-                r->place = position;
+                r->position = position;
             }
             continue;
         }
-        int64_t block = position / r->fold.block, place = position % r->fold.block % FOLD_LANES;
+        int64_t block = position / r->fold.block, within = position % r->fold.block % FOLD_LANES;
         struct eval_number *to =
-            c->order == NEST_SUM64 ? &r->lanes[block * r->fold.n_lanes + place] : &r->best;
+            c->order == NEST_SUM64 ? &r->lanes[block * r->fold.n_lanes + within] : &r->best;
         if (c->op == IR_fma)
             multiply_add(to, x, wide_value(m, l, c->value[1]), dtype_is_complex(d));
         else
@@ -239,11 +239,11 @@ void fold_leave(struct machine_state *m, nest_id fold)
         struct running *r = &m->running[fold][k];
         jot_dtype d = dtype_of(m, c);
         if (is_arg(c->op)) {
-            if (r->place >= 0 && is_better(c, d, r->best, r->place, r->all, r->place_of_all)) {
+            if (r->position >= 0 && is_better(c, d, r->best, r->position, r->all, r->position_of_all)) {
                 r->all = r->best;
-                r->place_of_all = r->place;
+                r->position_of_all = r->position;
             }
-            r->place = -1;
+            r->position = -1;
         } else {
             combine_number(&r->all, r->fold.op, d, r->best);
             r->best = r->fold.identity;
@@ -266,7 +266,7 @@ void fold_close(struct machine_state *m, struct lane *l, nest_id fold)
         }
         set_value(m, l, result++, r->lanes ? eval_fold_finish(f) : r->all);
         if (is_arg(s->combines[k].op))
-            set_integer(m, l, result++, r->place_of_all);
+            set_integer(m, l, result++, r->position_of_all);
     }
 }
 

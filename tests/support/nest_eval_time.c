@@ -206,18 +206,18 @@ static jot_status make_again(struct machine_state *m, struct lane *l, int64_t la
     return JOT_OK;
 }
 
-// --- updates that threads share by places
+// --- updates that threads share by owner
 
 // The loops over turns, which are one sequence: each stands last in the one around it.
-struct places {
+struct updates {
     const struct nest_statement *loops[16];
     uint32_t n;
     const struct nest_statement *put;
 };
 
-static struct places places_of(const struct machine_state *m, nest_id id)
+static struct updates updates_of(const struct machine_state *m, nest_id id)
 {
-    struct places p = {{0}, 0, NULL};
+    struct updates p = {{0}, 0, NULL};
     for (const struct nest_statement *s = statement(m, id); s && p.n < 16;) {
         p.loops[p.n++] = s;
         const struct nest_statement *next = NULL;
@@ -231,8 +231,8 @@ static struct places places_of(const struct machine_state *m, nest_id id)
 }
 
 // What turn i does, or only what it is made of, without updates.
-static jot_status run_place_turn(struct machine_state *m, struct lane *l,
-                                 const struct places *p, int64_t i)
+static jot_status run_update_turn(struct machine_state *m, struct lane *l,
+                                 const struct updates *p, int64_t i)
 {
     for (uint32_t k = p->n; k-- > 0;) {
         int64_t n = extent(m, p->loops[k]->axes[0]);
@@ -247,21 +247,21 @@ static jot_status run_place_turn(struct machine_state *m, struct lane *l,
 }
 
 struct update {
-    int64_t place, turn;
+    int64_t index, turn;
 };
 
-static int later_place_first(const void *a, const void *b)
+static int later_index_first(const void *a, const void *b)
 {
     const struct update *x = a, *y = b;
-    if (x->place != y->place)
-        return x->place < y->place ? 1 : -1;
+    if (x->index != y->index)
+        return x->index < y->index ? 1 : -1;
     return (x->turn > y->turn) - (x->turn < y->turn);
 }
 
-// Turns that put something are sorted by places first; whoever has a place makes its updates, in the order of the loop.
-static jot_status run_places(struct machine_state *m, struct lane *l, nest_id id)
+// Turns that put something are sorted by indices first; whoever has an element makes its updates, in the order of the loop.
+static jot_status run_updates(struct machine_state *m, struct lane *l, nest_id id)
 {
-    struct places p = places_of(m, id);
+    struct updates p = updates_of(m, id);
     struct worker before = m->who;
     nest_id loop = m->shared_loop;
     int64_t n = 1, count = 0;
@@ -272,16 +272,16 @@ static jot_status run_places(struct machine_state *m, struct lane *l, nest_id id
     struct update *all = malloc((size_t)(n + 1) * sizeof *all);
     m->is_looking = true;
     for (int64_t i = 0; i < n && status == JOT_OK; i++) {
-        status = run_place_turn(m, l, &p, i);
+        status = run_update_turn(m, l, &p, i);
         if (is_true(l, p.put->guard))
             all[count++] = (struct update){index_at(m, l, &p.put->index), i};
     }
     m->is_looking = false;
-    qsort(all, (size_t)count, sizeof *all, later_place_first);
+    qsort(all, (size_t)count, sizeof *all, later_index_first);
     for (int64_t i = 0; i < count && status == JOT_OK; i++) {
-        if (!i || all[i].place != all[i - 1].place)
+        if (!i || all[i].index != all[i - 1].index)
             m->who = (struct worker){++m->last_block, 0};
-        status = run_place_turn(m, l, &p, all[i].turn);
+        status = run_update_turn(m, l, &p, all[i].turn);
     }
     free(all);
     m->who = before;
@@ -296,7 +296,7 @@ jot_status run_seq(struct machine_state *m, struct lane *l, nest_id id)
     const struct nest_statement *s = statement(m, id);
     int64_t n = extent(m, s->axes[0]), segment = m->nest->axes.at[s->axes[0]].segment;
     if (m->is_mapped && s->level == NEST_OWNER)
-        return run_places(m, l, id);
+        return run_updates(m, l, id);
     copy_values(m, l, s->n_in, s->first_carry, s->in);
     if (segment)
         m->again = (struct again){

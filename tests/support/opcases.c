@@ -116,7 +116,7 @@ static const char *domain_of(enum ir_op op, int i)
 }
 
 // Whether operand i says where.
-static bool is_place(enum ir_op op, int i)
+static bool is_index(enum ir_op op, int i)
 {
     switch (op) {
     case IR_dynamic_slice:
@@ -136,8 +136,8 @@ void opcase_add(struct opcase_maker *k, enum ir_op op, const struct ir_attrs *at
     strbuf_add(&text, ir_op_get(op)->name);
     for (int i = 0; i < n; i++) {
         jot_dtype d = op == IR_select && i == 0 ? JOT_BOOL : k->dtype;
-        if (is_place(op, i))
-            d = k->places;
+        if (is_index(op, i))
+            d = k->indices;
         struct ir_type t = ir_type_make(k->m, d, shapes[i].rank, shapes[i].dims);
         c.in[i] = opcase_draw(k->m, t, domain_of(op, i), &k->state);
         strbuf_printf(&text, " %s", ir_type_text(k->m, t));
@@ -519,7 +519,7 @@ static void add_op(struct opcase_maker *k, enum ir_op op)
 struct opcases opcases_make(struct ir_module *m, jot_dtype dtype, uint64_t seed)
 {
     struct opcase_maker k = {.m = m, .dtype = dtype, .state = seed};
-    k.places = dtype_is_integer(dtype) ? dtype : dtype == JOT_F32 ? JOT_I64 : JOT_I32;
+    k.indices = dtype_is_integer(dtype) ? dtype : dtype == JOT_F32 ? JOT_I64 : JOT_I32;
     for (int op = 0; op < IR_OP_COUNT; op++)
         if (opcase_takes((enum ir_op)op, dtype))
             add_op(&k, (enum ir_op)op);

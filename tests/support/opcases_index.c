@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cases of ops whose places are data.
+// Cases of ops whose indices are data.
 #include "support/opcases_maker.h"
 
 #include "ir/indexing.h"
@@ -104,7 +104,7 @@ void opcase_add_scatter(struct opcase_maker *k, enum ir_op op)
                             IR_INTS(index_map, 1, &zero), IR_INT(mode, 0), IR_INT(unique, 1)),
                    3, (struct opcase_shape[]){SHAPE(6), SHAPE(3, 1), SHAPE(3)});
         struct opcase *c = &k->cases.at[k->cases.count - 1];
-        size_t bytes = jot_dtype_size(k->places);
+        size_t bytes = jot_dtype_size(k->indices);
         for (int64_t i = 0; i < 3; i++)
             memcpy((char *)c->in[1].data + (size_t)i * bytes, &(int64_t){5 - 2 * i}, bytes);
         return;

@@ -28,7 +28,7 @@ void opcase_add_dot_general(struct opcase_maker *k)
 #undef DOT
 }
 
-// Adds to places of every matrix, or of a diagonal, so that it is far from singular: those of the
+// Adds to elements of every matrix, or of a diagonal, so that it is far from singular: those of the
 // main diagonal, or, so that rows are swapped, of the other one.
 static void make_regular(struct opcase_maker *k, struct ir_tensor *t, bool is_diagonal,
                          bool swaps)
@@ -121,7 +121,7 @@ void opcase_add_fft(struct opcase_maker *k)
         }
 }
 
-// Both orders of axes; strides, padding, dilations and groups, places that no window reaches, and none.
+// Both orders of axes; strides, padding, dilations and groups, positions that no window reaches, and none.
 void opcase_add_conv(struct opcase_maker *k)
 {
     static const struct conv_case {

@@ -8,7 +8,7 @@
 struct opcase_maker {
     struct ir_module *m;
     jot_dtype dtype;
-    jot_dtype places; // of operands that say where
+    jot_dtype indices; // of operands that say where
     uint64_t state;
     struct opcases cases;
 };
@@ -50,7 +50,7 @@ void opcase_add_conv(struct opcase_maker *k);
 void opcase_add_sort(struct opcase_maker *k);
 void opcase_add_top_k(struct opcase_maker *k);
 
-// Places that are data.
+// Indices that are data.
 void opcase_add_dynamic_slice(struct opcase_maker *k, enum ir_op op);
 void opcase_add_gather(struct opcase_maker *k);
 void opcase_add_scatter(struct opcase_maker *k, enum ir_op op);

@@ -23,7 +23,7 @@ static inline void small_axes(struct nest *n, int64_t points)
         }
 }
 
-// One more than the largest place that an access has, of which all that is data is no more than the buffer.
+// One more than the largest index that an access has, of which all that is data is no more than the buffer.
 static inline int64_t small_end(const struct nest *n, const struct nest_index *x, int64_t count)
 {
     int64_t last = x->constant;

@@ -216,14 +216,14 @@ static jot_value moved(jot_value u) // by what a lane takes from the one before
     }
     return u;
 }
-// Folds of rows in a trip, a running one and the place of the largest.
+// Folds of rows in a trip, a running one and the index of the largest.
 static jot_value with_folds(jot_value u)
 {
     JOT_FOR (t, TRIPS, u) {
         jot_value e = with_halo(u, 1, false), mean = jot_mean(e, 1, JOT_KEEPDIMS);
-        jot_value place = jot_convert(jot_expand_dims(jot_argmax(e, 1), 1), JOT_F64);
+        jot_value largest = jot_convert(jot_expand_dims(jot_argmax(e, 1), 1), JOT_F64);
         jot_value sums = jot_mul(0.1, jot_cumsum(e, 1));
-        e = jot_sub(jot_add(jot_mul(0.5, e), sums), jot_add(mean, jot_mul(0.01, place)));
+        e = jot_sub(jot_add(jot_mul(0.5, e), sums), jot_add(mean, jot_mul(0.01, largest)));
         u = jot_sin(jot_add(between(e, 0, -2), jot_sub(between(e, 2, 0), between(e, 1, -1))));
     }
     return u;

@@ -599,9 +599,9 @@ static const struct point *middle_of(const struct row *r)
 }
 
 // An operand is near the point, NaN, 0, and beside 0.
-enum { MIDDLE, LARGER, SMALLER, AT_NAN, AT_0, BELOW_0, RIGHT, FURTHER, LEFT, PLACES };
+enum { MIDDLE, LARGER, SMALLER, AT_NAN, AT_0, BELOW_0, RIGHT, FURTHER, LEFT, POINTS };
 
-static void check_places(const struct row *r, int argument, int order, const double *y)
+static void check_points(const struct row *r, int argument, int order, const double *y)
 {
     bool varies = !isnan(y[MIDDLE]) && (y[MIDDLE] != y[LARGER] || y[MIDDLE] != y[SMALLER]);
     bool is_free = varies && (!isnan(y[LARGER]) || !isnan(y[SMALLER]));
@@ -624,24 +624,24 @@ START_TEST(test_nan_and_0)
     choose_backend(r);
     for (int i = 0; i < r->arity; i++) {
         double b = p->x[i],
-               of_i[PLACES] = {b, 1.25 * b, 0.8 * b, NAN, 0, -0.0, 1e-7, 2e-7, -1e-7};
+               of_i[POINTS] = {b, 1.25 * b, 0.8 * b, NAN, 0, -0.0, 1e-7, 2e-7, -1e-7};
         jot_array *in[MOST_OPERANDS], *out = NULL;
         struct chain chain[ORDERS];
         for (int j = 0; j < r->arity; j++) {
-            double x[PLACES];
-            for (int k = 0; k < PLACES; k++)
+            double x[POINTS];
+            for (int k = 0; k < POINTS; k++)
                 x[k] = j == i ? of_i[k] : p->x[j];
-            in[j] = jot_array_from(x, PLACES);
+            in[j] = jot_array_from(x, POINTS);
         }
         for (int order = 0; order < ORDERS; order++) {
             chain[order] = (struct chain){r, order ? &chain[order - 1] : NULL, i};
             jot_executable *e = jot_jit(
                 jot_function_uniform(r->name, "here", chain_slope, r->arity, 1, &chain[order]));
             must(jot_call_list(e, (size_t)r->arity, in, 1, &out));
-            double y[PLACES];
-            for (int k = 0; k < PLACES; k++)
+            double y[POINTS];
+            for (int k = 0; k < POINTS; k++)
                 y[k] = element(out, k);
-            check_places(r, i, order + 1, y);
+            check_points(r, i, order + 1, y);
             jot_array_release(out);
             jot_executable_release(e);
         }

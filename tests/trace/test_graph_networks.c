@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Networks over points whose operands are sums by places: their layers and sums are one kernel each, on a processor,
+// Networks over points whose operands are sums by indices: their layers and sums are one kernel each, on a processor,
 // also where zeros that several updates begin with are put by one kernel.
 #include "support/suite.h"
 #include "trace_support.h"

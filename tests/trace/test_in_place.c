@@ -303,7 +303,7 @@ static jot_value (*const readers[])(jot_value) = {read_in_a_branch,  read_in_cas
                                                   read_in_a_while,   read_in_a_while_in_a_loop,
                                                   read_in_a_function};
 
-// What a trip adds to the gradient it adds in its place: a hundred times as many would take as many
+// What a trip adds to the gradient it adds in place: a hundred times as many would take as many
 // times as long if each went over the whole table, and without do not even with the sanitizers.
 static void check_trips(jot_function f, jot_array *x)
 {
@@ -389,7 +389,7 @@ static void agrees_always(jot_function f, int n, void (*in_c)(double (*)[N]))
     }
 }
 
-// Three carries that change places, each updated on the way.
+// Three carries that are swapped, each updated on the way.
 static void rotated(const jot_value *in, jot_value *out, void *ctx)
 {
     jot_value a = in[0], b = in[1], c = in[2];
@@ -422,7 +422,7 @@ START_TEST(test_permuted_carries)
 }
 END_TEST
 
-// Two carries that change places and nothing else.
+// Two carries that are swapped and nothing else.
 static void swapped(const jot_value *in, jot_value *out, void *ctx)
 {
     jot_value a = in[0], b = in[1];
@@ -449,7 +449,7 @@ START_TEST(test_swapped_carries)
 }
 END_TEST
 
-// The old a is read after a has been updated, whole and in one place.
+// The old a is read after a has been updated, whole and one element.
 static void read_later(const jot_value *in, jot_value *out, void *ctx)
 {
     jot_value a = in[0], b = in[1];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a trip adds to the gradient of an array at a few places takes no pass over the array: not when
-// the places are numbers of C, and not when the carries of a loop take turns.
+// What a trip adds to the gradient of an array at a few elements takes no pass over the array: not when
+// the indices are numbers of C, and not when the carries of a loop take turns.
 #include "trace_support.h"
 
 enum { N = 30011, TRIPS = 23 }; // N is no other extent

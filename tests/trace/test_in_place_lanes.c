@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loops that are one kernel update the state of a lane in its place: what else reads the old state
+// Loops that are one kernel update the state of a lane in place: what else reads the old state
 // sees it, and nothing is copied that need not be.  Against the evaluator, lane by lane.
 #include "trace_support.h"
 
@@ -9,7 +9,7 @@ enum { N = 40, LANES = 37, TRIPS = 11, MOST = 3 };
 
 typedef void body(const jot_value *in, jot_value *out, void *ctx);
 
-static jot_value place(jot_value i, int step, int from)
+static jot_value index_of(jot_value i, int step, int from)
 {
     return jot_remainder(jot_add(jot_mul(i, step), from), N);
 }
@@ -18,19 +18,19 @@ static void one_element(const jot_value *in, jot_value *out, void *ctx)
 {
     jot_value a = in[0], b = in[1];
     JOT_FOR (i, TRIPS, a, b) {
-        a = jot_at_add(a, place(i, 7, 0), 0.5);
-        b = jot_at_set(b, place(i, 3, 1), jot_add(jot_take(b, place(i, 5, 2)), i));
+        a = jot_at_add(a, index_of(i, 7, 0), 0.5);
+        b = jot_at_set(b, index_of(i, 3, 1), jot_add(jot_take(b, index_of(i, 5, 2)), i));
     }
     out[0] = a, out[1] = b;
     (void)ctx;
 }
 
-// Each reads the old one of the other at the place that is updated there.
+// Each reads the old one of the other at the index that is updated there.
 static void crossed(const jot_value *in, jot_value *out, void *ctx)
 {
     jot_value a = in[0], b = in[1];
     JOT_FOR (i, TRIPS, a, b) {
-        jot_value at = place(i, 7, 0), x = jot_take(a, at), y = jot_take(b, at);
+        jot_value at = index_of(i, 7, 0), x = jot_take(a, at), y = jot_take(b, at);
         a = jot_at_set(a, at, jot_add(y, 1));
         b = jot_at_set(b, at, jot_mul(x, 0.5));
     }
@@ -51,7 +51,7 @@ static void rotated(const jot_value *in, jot_value *out, void *ctx)
     (void)ctx;
 }
 
-// The old a is read after its update, whole and at one place; the new one too.
+// The old a is read after its update, whole and one element; the new one too.
 static void read_later(const jot_value *in, jot_value *out, void *ctx)
 {
     jot_value a = in[0], b = in[1];
@@ -69,7 +69,7 @@ static void captured(const jot_value *in, jot_value *out, void *ctx)
 {
     jot_value a = in[0], b = in[0];
     JOT_FOR (i, TRIPS, a, b) {
-        jot_value at = place(i, 7, 0);
+        jot_value at = index_of(i, 7, 0);
         a = jot_at_set(a, jot_add(at, 1), jot_sub(jot_take(in[0], at), jot_take(a, at)));
         b = jot_at_add(b, at, jot_take(in[0], jot_add(at, 1)));
     }
@@ -77,7 +77,7 @@ static void captured(const jot_value *in, jot_value *out, void *ctx)
     (void)ctx;
 }
 
-// The new window is made of the old one, one place further.
+// The new window is made of the old one, one element further.
 static void window(const jot_value *in, jot_value *out, void *ctx)
 {
     jot_value a = in[0], b = in[1];
@@ -91,7 +91,7 @@ static void window(const jot_value *in, jot_value *out, void *ctx)
     (void)ctx;
 }
 
-// Several places at once, one of them twice, and at places that are read from what is updated.
+// Several elements at once, one of them twice, and at indices that are read from what is updated.
 static void several(const jot_value *in, jot_value *out, void *ctx)
 {
     jot_value at = jot_stack(0, 3, 1, 4, 1, 9, 28), a = in[0], b = in[1];
@@ -255,7 +255,7 @@ static const struct {
     {"read later", read_later, 0},
     {"captured", captured, 2},
     {"a window", window, 0},
-    {"several places", several, 0},
+    {"several elements", several, 0},
     {"chained", chained, 2},
     {"inner", inner, 0},
     {"handed on", handed_on, 0},

@@ -19,7 +19,7 @@ static jot_value two_branches(jot_value x, jot_value c)
 }
 
 // Elements that are -0 stay so where nothing is added.
-static jot_value own_places(jot_value x, jot_value c)
+static jot_value own_elements(jot_value x, jot_value c)
 {
     JOT_FOR (i, TRIPS, x) {
         JOT_IF (jot_less(jot_astype(i, JOT_F32), jot_astype(c, JOT_F32)), x) {
@@ -51,7 +51,7 @@ static jot_value cases(jot_value x, jot_value c)
     return x;
 }
 
-static jot_value several_places(jot_value x, jot_value c)
+static jot_value several_elements(jot_value x, jot_value c)
 {
     JOT_FOR (i, TRIPS, x) {
         jot_value at = jot_add(jot_rem(jot_arange(JOT_I32, 8), 3), i); // some are the same
@@ -188,9 +188,9 @@ static const struct {
     bool copies; // for the row is kept as it was
 } bodies[] = {
     {"two branches", two_branches, false},
-    {"own places", own_places, false},
+    {"own elements", own_elements, false},
     {"cases", cases, false},
-    {"several places", several_places, false},
+    {"several elements", several_elements, false},
     {"windows", windows, false},
     {"ends apart", ends_apart, false},
     {"nested", nested, false},

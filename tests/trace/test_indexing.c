@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Places that are values, through the API.  Wanted values are those of JAX 0.10.
+// Indices that are values, through the API.  Wanted values are those of JAX 0.10.
 #include "trace_support.h"
 
 #include <time.h>
@@ -112,13 +112,13 @@ END_TEST
 
 // ---- Modes and kinds
 
-enum { EXTENT = 5, PLACES = 6 };
-static const int32_t places[2][PLACES] = {{0, -1, 7, 2, -9, 2}, {4, 0, -5, 1, 4, -2}};
+enum { EXTENT = 5, INDICES = 6 };
+static const int32_t indices[2][INDICES] = {{0, -1, 7, 2, -9, 2}, {4, 0, -5, 1, 4, -2}};
 static enum jot_index_mode mode;
 static enum jot_scatter_kind kind;
 
-// Where a place is in the mode, or -1.
-static int place_in_mode(int i)
+// Where an index is in the mode, or -1.
+static int index_in_mode(int i)
 {
     if (mode == JOT_INDEX_WRAP)
         return (i % EXTENT + EXTENT) % EXTENT;
@@ -168,23 +168,23 @@ static void fill_with(double *x, int n, double first)
         x[i] = first + (double)(i * 7 % n) * 0.75;
 }
 
-// Every mode; whether places are outside of x only where the mode says what becomes of them.
+// Every mode; whether indices are outside of x only where the mode says what becomes of them.
 START_TEST(modes_of_taking)
 {
     mode = (enum jot_index_mode)_i;
-    double x[3 * EXTENT], want[3 * PLACES];
+    double x[3 * EXTENT], want[3 * INDICES];
     fill_with(x, 3 * EXTENT, -2);
     for (int inside = mode == JOT_INDEX_PROMISE; inside < 2; inside++) {
-        jot_array *i = jot_array_from(places[inside], PLACES), *v = jot_array_from(x, EXTENT);
+        jot_array *i = jot_array_from(indices[inside], INDICES), *v = jot_array_from(x, EXTENT);
         jot_array *lanes = jot_array_from(x, 3, EXTENT);
-        for (int k = 0; k < 3 * PLACES; k++) {
-            int at = place_in_mode(places[inside][k % PLACES]);
-            want[k] = at >= 0 ? x[k / PLACES * EXTENT + at] : mode == JOT_INDEX_FILL ? NAN : 0;
+        for (int k = 0; k < 3 * INDICES; k++) {
+            int at = index_in_mode(indices[inside][k % INDICES]);
+            want[k] = at >= 0 ? x[k / INDICES * EXTENT + at] : mode == JOT_INDEX_FILL ? NAN : 0;
         }
-        check_call(jot_fn(taken), v, i, NULL, PLACES, want);
-        check_call(jot_fn(taken_along), v, i, NULL, PLACES, want);
-        check_call(jot_vmap(jot_fn(taken), 0, JOT_NONE), lanes, i, NULL, 3 * PLACES, want);
-        check_call(jot_vmap(jot_fn(taken_along), 0, JOT_NONE), lanes, i, NULL, 3 * PLACES,
+        check_call(jot_fn(taken), v, i, NULL, INDICES, want);
+        check_call(jot_fn(taken_along), v, i, NULL, INDICES, want);
+        check_call(jot_vmap(jot_fn(taken), 0, JOT_NONE), lanes, i, NULL, 3 * INDICES, want);
+        check_call(jot_vmap(jot_fn(taken_along), 0, JOT_NONE), lanes, i, NULL, 3 * INDICES,
                    want);
         if (mode != JOT_INDEX_FILL || inside) {
             must(jot_check_grads(jot_fn(taken), 2, JOT_FORWARD | JOT_REVERSE, 0, v, i));
@@ -212,29 +212,29 @@ static double combined(double x, double y)
     }
 }
 
-// Every kind of update in every mode, places that occur several times among them.
+// Every kind of update in every mode, indices that occur several times among them.
 START_TEST(modes_of_updates)
 {
     kind = (enum jot_scatter_kind)(_i / 5);
     mode = (enum jot_index_mode)(_i % 5);
-    double x[3 * EXTENT], y[3 * PLACES], want[3 * EXTENT];
+    double x[3 * EXTENT], y[3 * INDICES], want[3 * EXTENT];
     fill_with(x, 3 * EXTENT, -2.125);
-    fill_with(y, 3 * PLACES, -3);
+    fill_with(y, 3 * INDICES, -3);
     for (int inside = mode == JOT_INDEX_PROMISE; inside < 2; inside++) {
-        jot_array *i = jot_array_from(places[inside], PLACES), *v = jot_array_from(x, EXTENT);
-        jot_array *u = jot_array_from(y, PLACES), *lanes = jot_array_from(x, 3, EXTENT);
-        jot_array *several = jot_array_from(y, 3, PLACES);
+        jot_array *i = jot_array_from(indices[inside], INDICES), *v = jot_array_from(x, EXTENT);
+        jot_array *u = jot_array_from(y, INDICES), *lanes = jot_array_from(x, 3, EXTENT);
+        jot_array *several = jot_array_from(y, 3, INDICES);
         memcpy(want, x, sizeof want);
-        for (int k = 0; k < 3 * PLACES; k++) {
-            int at = place_in_mode(places[inside][k % PLACES]) + k / PLACES * EXTENT;
-            if (at >= k / PLACES * EXTENT)
+        for (int k = 0; k < 3 * INDICES; k++) {
+            int at = index_in_mode(indices[inside][k % INDICES]) + k / INDICES * EXTENT;
+            if (at >= k / INDICES * EXTENT)
                 want[at] = combined(want[at], y[k]);
         }
         fixed = u;
         check_call(jot_fn(updated), v, u, i, EXTENT, want);
         check_call(jot_vmap(jot_fn(updated), 0, 0, JOT_NONE), lanes, several, i, 3 * EXTENT,
                    want);
-        if (kind == JOT_SCATTER_MUL) // in y there is no derivative where places meet
+        if (kind == JOT_SCATTER_MUL) // in y there is no derivative where indices meet
             must(jot_check_grads(jot_fn(updated_by_fixed), 2, JOT_FORWARD | JOT_REVERSE, 0, v,
                                  i));
         else
@@ -260,7 +260,7 @@ START_TEST(errors)
     CHECK_ERROR(jot_take(x, 4), JOT_ERR_ARGUMENT,
                 "index 4 of axis 0 of f32[4,3]: indices are -4 to 3");
     CHECK_ERROR(jot_take(jot_slice(x, 0, 0, 0), jot_zeros(JOT_I32, 2)), JOT_ERR_ARGUMENT,
-                "places along axis 0 of f32[0,3], which has no elements");
+                "indices along axis 0 of f32[0,3], which has no elements");
     CHECK_ERROR(jot_take_along_axis(x, jot_zeros(JOT_I32, 2, 2), 1), JOT_ERR_SHAPE,
                 "f32[4,3] and the index i32[2,2] differ in more than axis 1");
     CHECK_ERROR(jot_dynamic_slice(x, 1, 2, 2), JOT_ERR_SHAPE,
@@ -268,7 +268,7 @@ START_TEST(errors)
     CHECK_ERROR(jot_dynamic_slice(x, jot_stack(0, 1, 1), 5, 1), JOT_ERR_SHAPE,
                 "a window of 5 along axis 0 of f32[4,3]: at most 4");
     CHECK_ERROR(jot_at_set(x, 1, jot_zeros(JOT_F32, 2)), JOT_ERR_SHAPE,
-                "f32[2] does not broadcast to f32[3], the shape of the places");
+                "f32[2] does not broadcast to f32[3], the shape of the indices");
     CHECK_ERROR(jot_at_add(x, 1, jot_zeros(JOT_F64, 3)), JOT_ERR_DTYPE,
                 "f64[3] into f32[4,3]: convert it");
     CHECK_ERROR(jot_at_set(x, 4, 1), JOT_ERR_ARGUMENT,
@@ -316,9 +316,9 @@ static double now(void)
 // The shortest of many calls; *array is that of the last.
 static double time_of(jot_executable *e, int64_t n, bool donated, jot_array **array)
 {
-    const int32_t place = 5;
+    const int32_t index = 5;
     double best = 1;
-    jot_array *x = jot_array_full(JOT_F32, 1, n), *i = jot_array_from(&place), *y = NULL;
+    jot_array *x = jot_array_full(JOT_F32, 1, n), *i = jot_array_from(&index), *y = NULL;
     for (int k = 0; k < 30; k++) {
         const void *before = jot_array_data(x);
         double start = now();

@@ -71,7 +71,7 @@ static jot_value mirrored(jot_value x, jot_value y)
     return jot_add(jot_mul(x, 2), jot_flip(y));
 }
 
-// One array in two places is not written while the other place is read.
+// One array that is given twice is not written while it is read.
 START_TEST(test_donated_twice)
 {
     enum { N = 1000 };

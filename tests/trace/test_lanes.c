@@ -45,7 +45,7 @@ static jot_value counted_row(jot_value n)
     return x;
 }
 
-static jot_value row_with_places(jot_value n)
+static jot_value row_with_indices(jot_value n)
 {
     jot_value x = jot_zeros(JOT_F32, 4), k = jot_zeros_like(n);
     JOT_WHILE ((x, k), jot_less(k, n)) {
@@ -131,7 +131,7 @@ static const struct {
     jot_value (*f)(jot_value);
     int lanes, trips, elements; // trips of the long lane, elements of a result
 } bodies[] = {{counted, LANES, 1000000, 1},        {damped, LANES, 1000000, 1},
-              {counted_row, LANES, 200000, 4},     {row_with_places, LANES, 300000, 4},
+              {counted_row, LANES, 200000, 4},     {row_with_indices, LANES, 300000, 4},
               {while_in_while, LANES, 600000, 1},  {times_matrix, LANES, 200000, 4},
               {matrices, LANES, 200000, 16},       {short_row, LANES, 100000, 12},
               {normed_row, LANES / 16, 50000, 64}, {table, LANES / 16, 300000, 100}};

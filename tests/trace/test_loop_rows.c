@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Places that count with the trips of a loop are rows, whatever way they are written, and others are not.
-// Values and gradients are those of the same loop whose places are data.
+// Indices that count with the trips of a loop are rows, whatever way they are written, and others are not.
+// Values and gradients are those of the same loop whose indices are data.
 #include "trace_support.h"
 
 enum { N = 9, M = 4 };
@@ -9,12 +9,12 @@ enum { N = 9, M = 4 };
 
 struct loop {
     jot_value x, y;
-    jot_value at; // 0, 1 ... N - 1 as data, or an error: places are those of the counter
+    jot_value at; // 0, 1 ... N - 1 as data, or an error: indices are those of the counter
     bool is_data;
 };
 typedef jot_value body(const struct loop *l);
 
-static jot_value place(const struct loop *l, jot_value i)
+static jot_value index_of(const struct loop *l, jot_value i)
 {
     return l->is_data ? jot_take(l->at, i) : i;
 }
@@ -33,7 +33,7 @@ static jot_value sums(const struct loop *l)
 {
     jot_value s = jot_zeros(JOT_F32, M), x = l->x, y = l->y;
     JOT_FOR (i, N, s) {
-        jot_value at = place(l, i);
+        jot_value at = index_of(l, i);
         s = jot_add(s, jot_mul(jot_take(x, at), jot_sin(row(y, at))));
     }
     return jot_add(x, s);
@@ -43,7 +43,7 @@ static jot_value sets(const struct loop *l)
 {
     jot_value z = jot_zeros(JOT_F32, N, M), s = jot_take(l->y, 0);
     JOT_FOR (i, N, z, s) {
-        jot_value at = place(l, i);
+        jot_value at = index_of(l, i);
         s = jot_mul(s, jot_cos(jot_take(l->x, at)));
         z = jot_at_set(z, at, s);
     }
@@ -54,8 +54,8 @@ static jot_value sets_slices(const struct loop *l)
 {
     jot_value z = l->y, s = jot_take(l->y, 1);
     JOT_FOR (i, N, z, s) {
-        s = jot_sin(jot_add(s, row(l->x, place(l, i))));
-        z = put(z, s, place(l, i));
+        s = jot_sin(jot_add(s, row(l->x, index_of(l, i))));
+        z = put(z, s, index_of(l, i));
     }
     return z;
 }
@@ -65,7 +65,7 @@ static jot_value downwards(const struct loop *l)
 {
     jot_value z = l->y, s = jot_take(l->x, 0);
     JOT_FOR (i, N, z, s) {
-        jot_value at = place(l, jot_sub(jot_sub(N, i), 1));
+        jot_value at = index_of(l, jot_sub(jot_sub(N, i), 1));
         s = jot_add(jot_mul(s, 0.5), jot_take(l->x, at));
         z = jot_at_set(z, at, s);
     }
@@ -77,8 +77,8 @@ static jot_value both_ways(const struct loop *l)
     jot_value z = l->y;
     JOT_FOR (i, N, z)
         z = jot_at_set(
-            z, place(l, i),
-            jot_mul(jot_take(l->x, place(l, i)), jot_take(l->x, place(l, jot_sub(N - 1, i)))));
+            z, index_of(l, i),
+            jot_mul(jot_take(l->x, index_of(l, i)), jot_take(l->x, index_of(l, jot_sub(N - 1, i)))));
     return z;
 }
 
@@ -87,10 +87,10 @@ static jot_value neighbours(const struct loop *l)
 {
     jot_value z = l->y, s = jot_zeros(JOT_F32, M);
     JOT_FOR_RANGE (i, 1, N - 1, z, s) {
-        jot_value before = jot_take(l->x, place(l, jot_sub(i, 1)));
-        jot_value after = jot_take(l->x, place(l, jot_add(i, 1)));
+        jot_value before = jot_take(l->x, index_of(l, jot_sub(i, 1)));
+        jot_value after = jot_take(l->x, index_of(l, jot_add(i, 1)));
         s = jot_add(s, before);
-        z = jot_at_set(z, place(l, i), jot_mul(after, s));
+        z = jot_at_set(z, index_of(l, i), jot_mul(after, s));
     }
     return z;
 }
@@ -99,7 +99,7 @@ static jot_value columns(const struct loop *l)
 {
     jot_value z = jot_zeros(JOT_F32, N, M), s = jot_zeros(JOT_F32, N);
     JOT_FOR (i, M, z, s) {
-        jot_value at = jot_stack(0, 0, place(l, i));
+        jot_value at = jot_stack(0, 0, index_of(l, i));
         s = jot_add(s, jot_reshape(jot_dynamic_slice(l->x, at, N, 1), N));
         z = jot_dynamic_update_slice(z, jot_reshape(jot_sin(s), N, 1), at);
     }
@@ -111,8 +111,8 @@ static jot_value windows(const struct loop *l)
 {
     jot_value z = l->y, back = jot_zeros(JOT_F32, N, M);
     JOT_FOR (i, N / 3, z, back) {
-        jot_value at = jot_stack(0, jot_mul(3, place(l, i)), 0);
-        jot_value end = jot_stack(0, jot_mul(3, place(l, jot_sub(N / 3 - 1, i))), 0);
+        jot_value at = jot_stack(0, jot_mul(3, index_of(l, i)), 0);
+        jot_value end = jot_stack(0, jot_mul(3, index_of(l, jot_sub(N / 3 - 1, i))), 0);
         z = jot_dynamic_update_slice(z, jot_sin(jot_dynamic_slice(l->x, at, 3, M)), at);
         back = jot_dynamic_update_slice(back, jot_dynamic_slice(l->x, at, 3, M), end);
     }
@@ -123,7 +123,7 @@ static jot_value own_rows(const struct loop *l)
 {
     jot_value z = l->y;
     JOT_FOR (i, N - 2, z) {
-        jot_value at = place(l, i), own = jot_take(z, at);
+        jot_value at = index_of(l, i), own = jot_take(z, at);
         z = jot_at_set(z, at, jot_add(jot_mul(own, own), jot_take(l->x, at)));
     }
     return z;
@@ -133,21 +133,21 @@ static jot_value added(const struct loop *l)
 {
     jot_value z = l->y;
     JOT_FOR (i, N, z)
-        z = jot_at_add(z, place(l, i), jot_sin(jot_take(l->x, place(l, i))));
+        z = jot_at_add(z, index_of(l, i), jot_sin(jot_take(l->x, index_of(l, i))));
     return z;
 }
 
-// As JAX adds up what the places of a loop get.
+// As JAX adds up what the rows of a loop get.
 static jot_value added_to_zeros(const struct loop *l)
 {
     jot_value z = jot_zeros(JOT_F32, N, M);
     JOT_FOR (i, N, z)
-        z = jot_add(z, put(jot_zeros(JOT_F32, N, M), jot_sin(jot_take(l->x, place(l, i))),
-                           place(l, i)));
+        z = jot_add(z, put(jot_zeros(JOT_F32, N, M), jot_sin(jot_take(l->x, index_of(l, i))),
+                           index_of(l, i)));
     return jot_mul(z, l->y);
 }
 
-// A counter that is a carry, and places from the end.
+// A counter that is a carry, and indices from the end.
 static jot_value from_the_end(const struct loop *l)
 {
     jot_value z = l->y, k = jot_astype(-N, JOT_I32);
@@ -170,7 +170,7 @@ static jot_value in_calls(const struct loop *l)
     jot_value z = l->y;
     JOT_FOR (i, N, z)
         jot_apply(jot_function_make(put_sine, 3, 1, NULL), 3,
-                  ((jot_value[]){l->x, z, place(l, i)}), 1, &z);
+                  ((jot_value[]){l->x, z, index_of(l, i)}), 1, &z);
     return z;
 }
 
@@ -178,10 +178,10 @@ static jot_value inner(const struct loop *l)
 {
     jot_value z = jot_zeros(JOT_F32, N, M);
     JOT_FOR (i, N, z) {
-        jot_value r = jot_zeros(JOT_F32, M), from = jot_take(l->x, place(l, i));
+        jot_value r = jot_zeros(JOT_F32, M), from = jot_take(l->x, index_of(l, i));
         JOT_FOR (k, M, r)
-            r = jot_at_set(r, place(l, k), jot_mul(jot_take(from, place(l, k)), jot_add(k, i)));
-        z = jot_at_set(z, place(l, i), r);
+            r = jot_at_set(r, index_of(l, k), jot_mul(jot_take(from, index_of(l, k)), jot_add(k, i)));
+        z = jot_at_set(z, index_of(l, i), r);
     }
     return jot_add(z, l->y);
 }
@@ -190,8 +190,8 @@ static jot_value recurrence(const struct loop *l)
 {
     jot_value z = l->y;
     JOT_FOR_RANGE (i, 1, N, z) {
-        jot_value before = jot_take(z, place(l, jot_sub(i, 1)));
-        z = jot_at_set(z, place(l, i), jot_sin(jot_add(before, jot_take(l->x, place(l, i)))));
+        jot_value before = jot_take(z, index_of(l, jot_sub(i, 1)));
+        z = jot_at_set(z, index_of(l, i), jot_sin(jot_add(before, jot_take(l->x, index_of(l, i)))));
     }
     return z;
 }
@@ -202,21 +202,21 @@ static jot_value second_order(const struct loop *l)
     jot_value z = l->y;
     JOT_FOR (i, N - 2, z) {
         jot_value at = jot_sub(N - 3, i);
-        jot_value one = jot_take(z, place(l, jot_add(at, 1)));
-        jot_value two = jot_take(z, place(l, jot_add(at, 2)));
-        z = jot_at_set(z, place(l, at), jot_sub(jot_mul(one, 0.7), jot_mul(two, 0.3)));
+        jot_value one = jot_take(z, index_of(l, jot_add(at, 1)));
+        jot_value two = jot_take(z, index_of(l, jot_add(at, 2)));
+        z = jot_at_set(z, index_of(l, at), jot_sub(jot_mul(one, 0.7), jot_mul(two, 0.3)));
     }
     return jot_mul(z, l->x);
 }
 
-// Rows as they are before, at and behind the place: put already, and not yet.
+// Rows as they are before, at and behind the index: put already, and not yet.
 static jot_value relaxed(const struct loop *l)
 {
     jot_value z = l->y;
     JOT_FOR_RANGE (i, 1, N - 2, z) {
         jot_value ends =
-            jot_add(jot_take(z, place(l, jot_sub(i, 1))), jot_take(z, place(l, jot_add(i, 2))));
-        z = jot_at_set(z, place(l, i), jot_mul(0.3, jot_add(ends, jot_take(z, place(l, i)))));
+            jot_add(jot_take(z, index_of(l, jot_sub(i, 1))), jot_take(z, index_of(l, jot_add(i, 2))));
+        z = jot_at_set(z, index_of(l, i), jot_mul(0.3, jot_add(ends, jot_take(z, index_of(l, i)))));
     }
     return jot_add(z, l->x);
 }
@@ -225,18 +225,18 @@ static jot_value added_before(const struct loop *l)
 {
     jot_value z = l->y;
     JOT_FOR_RANGE (i, 1, N, z)
-        z = jot_at_add(z, place(l, i), jot_mul(0.5, jot_take(z, place(l, jot_sub(i, 1)))));
+        z = jot_at_add(z, index_of(l, i), jot_mul(0.5, jot_take(z, index_of(l, jot_sub(i, 1)))));
     return jot_mul(z, l->x);
 }
 
 // ---- what is no row ----
 
-static jot_value of_another_place(const struct loop *l)
+static jot_value of_another_index(const struct loop *l)
 {
     jot_value z = l->y;
     JOT_FOR (i, N, z) {
         jot_value first = jot_take(z, 0);
-        z = jot_at_set(z, place(l, i), jot_sin(jot_add(first, jot_take(l->x, i))));
+        z = jot_at_set(z, index_of(l, i), jot_sin(jot_add(first, jot_take(l->x, i))));
     }
     return z;
 }
@@ -245,8 +245,8 @@ static jot_value two_sets(const struct loop *l)
 {
     jot_value z = l->y;
     JOT_FOR (i, N, z) {
-        z = jot_at_set(z, place(l, i), jot_take(l->x, 0));
-        z = jot_at_set(z, place(l, jot_sub(N - 1, i)), jot_take(l->x, 1));
+        z = jot_at_set(z, index_of(l, i), jot_take(l->x, 0));
+        z = jot_at_set(z, index_of(l, jot_sub(N - 1, i)), jot_take(l->x, 1));
     }
     return z;
 }
@@ -255,7 +255,7 @@ static jot_value pushed_inside(const struct loop *l)
 {
     jot_value z = l->y;
     JOT_FOR (i, N, z)
-        z = put(z, jot_mul(jot_take(l->x, 0), i), jot_add(place(l, i), 3));
+        z = put(z, jot_mul(jot_take(l->x, 0), i), jot_add(index_of(l, i), 3));
     return z;
 }
 
@@ -263,7 +263,7 @@ static jot_value in_another_order(const struct loop *l)
 {
     jot_value z = l->y;
     JOT_FOR (i, N, z) {
-        jot_value at = place(l, jot_remainder(jot_mul(i, 4), N));
+        jot_value at = index_of(l, jot_remainder(jot_mul(i, 4), N));
         z = jot_at_set(z, at, jot_mul(jot_take(l->x, at), i));
     }
     return z;
@@ -273,7 +273,7 @@ static jot_value changed_whole(const struct loop *l)
 {
     jot_value z = l->y;
     JOT_FOR (i, N, z)
-        z = jot_mul(0.5, jot_at_set(z, place(l, i), jot_take(l->x, 0)));
+        z = jot_mul(0.5, jot_at_set(z, index_of(l, i), jot_take(l->x, 0)));
     return z;
 }
 
@@ -282,7 +282,7 @@ static jot_value read_whole(const struct loop *l)
     jot_value z = l->y, s = jot_take(l->x, 1);
     JOT_FOR (i, N, z, s) {
         s = jot_mul(0.1, jot_add(s, jot_sum(z, 0)));
-        z = jot_at_set(z, place(l, i), s);
+        z = jot_at_set(z, index_of(l, i), s);
     }
     return z;
 }
@@ -291,7 +291,7 @@ static jot_value counter_that_wraps(const struct loop *l)
 {
     jot_value z = l->y, k = jot_astype(0, JOT_U8);
     JOT_FOR (i, N, z, k) {
-        jot_value at = place(l, jot_remainder(jot_astype(k, JOT_I32), N));
+        jot_value at = index_of(l, jot_remainder(jot_astype(k, JOT_I32), N));
         z = jot_at_set(z, at, jot_mul(jot_take(l->x, at), i));
         k = jot_add(k, jot_astype(85, JOT_U8));
     }
@@ -321,7 +321,7 @@ static const struct {
     {"of second order", second_order, true},
     {"relaxed", relaxed, true},
     {"added before", added_before, true},
-    {"of another place", of_another_place, false},
+    {"of another index", of_another_index, false},
     {"two sets", two_sets, false},
     {"pushed inside", pushed_inside, false},
     {"in another order", in_another_order, false},
@@ -370,7 +370,7 @@ static jot_executable *run(jot_function f, int n_out, jot_array **out)
 }
 
 // In bodies of loops, which stand before the function that uses them.
-static bool has_places(const char *text)
+static bool has_indices(const char *text)
 {
     static const char *const ops[] = {" = dynamic_", " = gather", " = scatter"};
     const char *last = text, *next;
@@ -406,7 +406,7 @@ START_TEST(test_loops)
     compare("result", _i, got, want, 1);
     const char *text = jot_executable_text(e, "simplify");
     ck_assert_msg(text != NULL, "%s", jot_error_message());
-    ck_assert_msg(has_places(text) != loops[_i].is_rows, "%s:\n%s", loops[_i].name, text);
+    ck_assert_msg(has_indices(text) != loops[_i].is_rows, "%s:\n%s", loops[_i].name, text);
     jot_arrays_release(1, got), jot_arrays_release(1, want);
     jot_executable_release(e), jot_executable_release(same);
 }
@@ -422,7 +422,7 @@ START_TEST(test_gradients)
     compare("gradient", _i, got, want, 2);
     const char *text = jot_executable_text(e, "simplify");
     ck_assert_msg(text != NULL, "%s", jot_error_message());
-    ck_assert_msg(has_places(text) != loops[_i].is_rows, "%s:\n%s", loops[_i].name, text);
+    ck_assert_msg(has_indices(text) != loops[_i].is_rows, "%s:\n%s", loops[_i].name, text);
     jot_arrays_release(2, got), jot_arrays_release(2, want);
     jot_executable_release(e), jot_executable_release(same);
 }

@@ -80,7 +80,7 @@ START_TEST(of_shapes)
     CHECK_ERROR(jot_rot90(m, 1, 0, 0), ARGUMENT, "f32[2,3] turned from axis 0 to itself");
     CHECK_ERROR(jot_resize(m, -2), ARGUMENT, "size -2 of axis 0 is negative");
     CHECK_ERROR(jot_insert(m, 4, 0, 1), ARGUMENT,
-                "before 4 of axis 1 of f32[2,3]: places are -3 to 3");
+                "before 4 of axis 1 of f32[2,3]: indices are -3 to 3");
     CHECK_ERROR(jot_delete(m, 3, 1), ARGUMENT,
                 "index 3 of axis 1 of f32[2,3]: indices are -3 to 2");
     CHECK_ERROR((jot_unstack(m, 1, p), p[1]), SHAPE, "axis 1 of f32[2,3] into 2 values");
@@ -95,9 +95,9 @@ START_TEST(of_shapes)
     CHECK_ERROR(jot_geomspace(JOT_F32, -1, 2, 3), ARGUMENT,
                 "from -1 to 2: both are finite, of one sign, and not 0");
     CHECK_ERROR(jot_unravel_index(v, 2, 2), DTYPE, "an index of f32[3]: it takes integers");
-    CHECK_ERROR(jot_unravel_index(k, 2, 0), ARGUMENT, "axis 1 has size 0, and no places");
+    CHECK_ERROR(jot_unravel_index(k, 2, 0), ARGUMENT, "axis 1 has size 0, and no elements");
     CHECK_ERROR(jot_ravel_multi_index(k, 2, 2), SHAPE,
-                "places i32[3] in 2 axes: the first axis has one of each");
+                "indices i32[3] in 2 axes: the first axis has one of each");
     CHECK_ERROR(jot_put_along_axis(m, k, 0, 1), SHAPE,
                 "f32[2,3] and the index i32[3] differ in more than axis 1");
     CHECK_ERROR(jot_put_along_axis(m, m, 0, 1), DTYPE,
@@ -128,7 +128,7 @@ START_TEST(of_numbers)
                 "axis 0 of f32[1]: it takes 2 elements or more");
     CHECK_ERROR(jot_finite_difference(v, v, 0), SHAPE, "the spacing is f32[3], not one number");
     CHECK_ERROR(jot_trapezoid(m, jot_arange(JOT_F32, 2), 1), SHAPE,
-                "places f32[2] of f32[2,3]: they are a number, have its shape, or are a vector "
+                "points f32[2] of f32[2,3]: they are a number, have its shape, or are a vector "
                 "along axis 1");
     CHECK_ERROR(jot_unwrap(jot_complex(v, v), 0), DTYPE,
                 "c64[3]: is not defined for complex numbers");

@@ -58,16 +58,16 @@ START_TEST(greatest)
     jot_scope *s = jot_scope_open();
     static const jot_dtype types[] = {JOT_F32, JOT_F64, JOT_F16, JOT_BF16};
     const float numbers[] = {3, NAN, -0.f, 0, -INFINITY, INFINITY, 1, 3, -NAN, -2};
-    jot_value places;
+    jot_value indices;
     for (int i = 0; i < 4; i++) {
         jot_value x = jot_convert(jot_from(jot_array_from(numbers, 10)), types[i]);
-        CHECK_EXACT(jot_convert(jot_top_k(x, 10, &places), JOT_F64), NAN, INFINITY, 3, 3, 1, 0,
+        CHECK_EXACT(jot_convert(jot_top_k(x, 10, &indices), JOT_F64), NAN, INFINITY, 3, 3, 1, 0,
                     0, -2, -INFINITY, NAN);
-        CHECK_EXACT(places, 1, 5, 0, 7, 6, 3, 2, 9, 4, 8);
+        CHECK_EXACT(indices, 1, 5, 0, 7, 6, 3, 2, 9, 4, 8);
     }
     jot_value m = jot_reshape(jot_stack(0, 3, 1, 2, 1, 2, 2), 2, 3);
-    CHECK_EXACT(jot_top_k(m, 2, &places), 3, 2, 2, 2);
-    CHECK_EXACT(places, 0, 2, 1, 2);
+    CHECK_EXACT(jot_top_k(m, 2, &indices), 3, 2, 2, 2);
+    CHECK_EXACT(indices, 0, 2, 1, 2);
     CHECK_TYPE(jot_top_k(m, 0, NULL), "i32[2,0]");
     jot_scope_close(s);
 }
@@ -83,13 +83,13 @@ START_TEST(greatest_of_long_rows)
                {5, 1025, 1, JOT_BF16}, {2, 1100, 100, JOT_F32}, {40, 30, 30, JOT_I16}};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
         jot_scope *s = jot_scope_open();
-        jot_value n = jot_arange(JOT_I32, all[i].rows * all[i].length), places;
+        jot_value n = jot_arange(JOT_I32, all[i].rows * all[i].length), indices;
         jot_value x = jot_sub(jot_mod(jot_mul(n, 7919), 1009), 100);
         x = jot_convert(jot_reshape(x, all[i].rows, all[i].length), all[i].type);
-        jot_value best = jot_top_k(x, all[i].k, &places);
+        jot_value best = jot_top_k(x, all[i].k, &indices);
         jot_value order = jot_argsort(jot_neg(jot_convert(x, JOT_F64)), 1);
         order = jot_slice(order, 1, 0, all[i].k);
-        CHECK_EXACT(jot_all(jot_equal(places, order)), 1);
+        CHECK_EXACT(jot_all(jot_equal(indices, order)), 1);
         CHECK_EXACT(jot_all(jot_equal(best, jot_take_along_axis(x, order, 1))), 1);
         jot_scope_close(s);
     }
@@ -245,7 +245,7 @@ START_TEST(derivatives)
 }
 END_TEST
 
-static jot_value places_of_row(jot_value x) { return jot_argsort(x); }
+static jot_value indices_of_row(jot_value x) { return jot_argsort(x); }
 static jot_value bins_of_row(jot_value x)
 {
     return jot_bincount(jot_searchsorted(jot_sort(x), x, JOT_SIDE_RIGHT), 4);
@@ -260,7 +260,7 @@ START_TEST(maps)
         jot_value (*f)(jot_value);
         int n;
         double want[8];
-    } cases[] = {{places_of_row, 6, {1, 2, 0, 0, 1, 2}},
+    } cases[] = {{indices_of_row, 6, {1, 2, 0, 0, 1, 2}},
                  {bins_of_row, 8, {0, 1, 1, 1, 0, 0, 2, 1}},
                  {set_of_row, 6, {1, 2, 3, 2, 5, 0}},
                  {median_of_row, 2, {2, 2}}};

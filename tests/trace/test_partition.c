@@ -330,7 +330,7 @@ static jot_value factors(jot_value x)
     y = jot_add(jot_einsum("nij,nkj->nik", y, y), jot_eye(JOT_F64, 2, 2));
     return rows_of(jot_cholesky(y));
 }
-static jot_value places(jot_value x)
+static jot_value coordinates(jot_value x)
 {
     jot_value y = rows_of(x), first = jot_slice(jot_argsort(y), 1, 0, 3);
     jot_value table = jot_square(jot_arange(JOT_F64, 8));
@@ -414,7 +414,7 @@ static const struct gathers {
     {products, 0, NULL, false},
     {transforms, 0, NULL, true},
     {factors, 0, NULL, true},
-    {places, 0, NULL, false},
+    {coordinates, 0, NULL, false},
     {images, 0, NULL, true},
     {counted, 1, "all_reduce sum of 32 bytes", false},
     {extremes, 3, "all_reduce max of 8 bytes", false},

@@ -59,7 +59,7 @@ static const struct {
     {dimensions, JOT_ERR_ARGUMENT,
      "places.c:20: jot_multigammaln(x, 2000000000): d is 2000000000: it takes 0 to 1000"},
     {triangle, JOT_ERR_ARGUMENT,
-     "places.c:21: jot_tril_indices(INT64_MAX, 0, 5): 9223372036854775807 by 5 places: it "
+     "places.c:21: jot_tril_indices(INT64_MAX, 0, 5): 9223372036854775807 by 5 elements: it "
      "takes at "
      "most 2147483647, which i32 counts"},
     {quotient, JOT_ERR_ARGUMENT,

@@ -18,7 +18,7 @@ static jot_value ragged_sum(jot_value x)
     return jot_cumsum(jot_flip(jot_slice(x, 0, 3, N - 2), 0), 0);
 }
 static jot_value whole_sum(jot_value x) { return jot_sum(jot_exp(x)); }
-static jot_value place_of_most(jot_value x) { return jot_argmax(x, 0); }
+static jot_value index_of_most(jot_value x) { return jot_argmax(x, 0); }
 static jot_value column_sums(jot_value x) { return jot_sum(jot_reshape(x, 4096, 64), 0); }
 
 // Blocks that wait for one another behind each of an unknown number of trips.
@@ -44,7 +44,7 @@ static jot_value load(jot_value x) { return jot_cumsum(jot_sin(x), 0); }
 
 static jot_value (*const functions[])(jot_value) = {
     running_sum,   running_most, ragged_sum, whole_sum,
-    place_of_most, column_sums,  waiting,    stencil,
+    index_of_most, column_sums,  waiting,    stencil,
 };
 
 static jot_array *numbers(void)

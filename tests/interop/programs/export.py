@@ -15,8 +15,8 @@ def save(name, function, *arguments, order=1, **options):
 
 
 def model(x, unused, w):
-    places = jnp.arange(x.shape[0], dtype=jnp.float32)
-    return {'rows': jax.nn.softmax(jnp.tanh(x @ w) + places[:, None]), 'sum': jnp.sum(x)}
+    numbers = jnp.arange(x.shape[0], dtype=jnp.float32)
+    return {'rows': jax.nn.softmax(jnp.tanh(x @ w) + numbers[:, None]), 'sum': jnp.sum(x)}
 
 
 def tails(x, y):
