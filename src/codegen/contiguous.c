@@ -8,7 +8,7 @@
 
 #define STREAMED_BYTES (INT64_C(16) << 20) // arrays that leave the caches before they are read
 #define APART_BYTES (INT64_C(1) << 20)     // the same where lanes put far apart
-#define STEPS_BYTES (INT64_C(8) << 20)     // and where the steps of a loop do
+#define TRIPS_BYTES (INT64_C(8) << 20)     // and where the trips of a loop do
 
 // Loads of what nobody writes are one wherever they are the same.
 LLVMValueRef cg_load_plain(struct cg_lowering *l, LLVMTypeRef type, LLVMValueRef at,
@@ -92,7 +92,7 @@ void cg_store_row(struct cg_lowering *l, LLVMValueRef v, LLVMValueRef at, unsign
 bool cg_is_streamed(const struct cg_lowering *l, nest_id buffer, bool far_apart)
 {
     const struct nest_buffer *to = &l->nest->buffers.at[buffer];
-    int64_t least = far_apart ? APART_BYTES : l->chunks.at ? STEPS_BYTES : STREAMED_BYTES;
+    int64_t least = far_apart ? APART_BYTES : l->chunks.at ? TRIPS_BYTES : STREAMED_BYTES;
     return !l->gpu && to->role == NEST_OUT && to->count * dtype_get(to->dtype)->bytes >= least;
 }
 

@@ -51,10 +51,10 @@ struct cg_hooks {
                            nest_id *out);
     int64_t (*rows_find)(struct cg_lowering *l, const struct nest_statement *seq);
     void (*rows_store)(struct cg_lowering *l, const struct nest_statement *seq,
-                       LLVMValueRef first, int64_t steps);
+                       LLVMValueRef first, int64_t trips);
     int64_t (*strip_find)(struct cg_lowering *l, const struct nest_statement *seq);
     void (*strip_store)(struct cg_lowering *l, const struct nest_statement *seq,
-                        LLVMValueRef first, int64_t steps);
+                        LLVMValueRef first, int64_t trips);
     void (*strip_end)(struct cg_lowering *l, const struct nest_statement *seq);
     // Loops of steps.
     void (*resident_kernel)(struct cg_resident *r, const struct cg_kernel_step *step,

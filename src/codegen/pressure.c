@@ -2,11 +2,11 @@
 // How many vectors go side by side through a loop over time: as many as hide the latency of its
 // operations and keep what they carry in registers.
 //
-// Turns come one after the other, so what is live only inside a step is live once, and what stands
-// between steps is live for every vector.  Measured on a processor with 32 registers of 16
-// lanes, in 1e9 steps of a lane each second, for 1, 2, 4 and 8 vectors: spring 4, 9, 17, 25;
+// Turns come one after the other, so what is live only inside a trip is live once, and what stands
+// between trips is live for every vector.  Measured on a processor with 32 registers of 16
+// lanes, in 1e9 trips of a lane each second, for 1, 2, 4 and 8 vectors: spring 4, 9, 17, 25;
 // Lorenz by Runge-Kutta .84, 1.4, 1.7, 1.2; pendulum with its sine .74, 1.4, 2.3, 3.2.  On one with
-// 16 registers of 8 lanes, in cycles for a step of a vector, for 4, 5, 6, 7 and 8: spring 2.9, 2.4,
+// 16 registers of 8 lanes, in cycles for a trip of a vector, for 4, 5, 6, 7 and 8: spring 2.9, 2.4,
 // 2.1, 1.9, 3.9; its gradient 8.4, 7.1, 7.1, 8.3, 9.8; Lorenz 23, 22, 23, 23, 22.
 #include "codegen/pressure.h"
 #include "codegen/lower.h"
@@ -15,7 +15,7 @@
 #include "ir/cost.h"
 
 #define SLOTS 384.0       // operations that the processor looks ahead by
-#define LONG_STEP 1000    // operations that have enough independent ones among them
+#define LONG_TRIP 1000    // operations that have enough independent ones among them
 #define SHORT_LOCAL 16    // elements
 #define LOCAL_BYTES 16384 // what stays in the nearest cache
 #define TAPE_BYTES (UINT64_C(1) << 20) // and in the second one
@@ -27,7 +27,7 @@ struct live {
     unsigned lanes;
     uint32_t *born, *last;  // by value: numbers in the walk, from 1
     uint32_t number;        // of the statement that the walk is at
-    double times;           // that the loops around a statement inside a step turn
+    double times;           // that the loops around a statement inside a trip turn
     VEC(struct span) loops; // over time
 };
 
@@ -155,7 +155,7 @@ static double short_locals(const struct live *p, nest_id loop)
 }
 
 // What does not fit stands in the nearest cache, which costs less than waiting while there is room; so
-// what counts is what steps hand on, beside a register for what they compute.  What they only read is an
+// what counts is what trips hand on, beside a register for what they compute.  What they only read is an
 // operand in that cache, unless they load or put rows too.
 static unsigned chunks_of(const struct live *p, const struct span *s, double locals)
 {
@@ -171,10 +171,10 @@ static unsigned chunks_of(const struct live *p, const struct span *s, double loc
     double n = fit < hide ? fit : hide;
     if (2 * kept * p->l->module->vector_bytes > LOCAL_BYTES)
         return 1;
-    return n >= CG_CHUNKS ? CG_CHUNKS : n >= 2 ? (unsigned)n : s->ops < LONG_STEP ? 2 : 1;
+    return n >= CG_CHUNKS ? CG_CHUNKS : n >= 2 ? (unsigned)n : s->ops < LONG_TRIP ? 2 : 1;
 }
 
-// By buffer, whether steps of loops over time go through it one after the other.
+// By buffer, whether trips of loops over time go through it one after the other.
 static const bool *find_tapes(const struct cg_lowering *l)
 {
     bool *is_time = arena_array(l->arena, bool, l->nest->axes.count + 1);

@@ -15,7 +15,7 @@
 #include "codegen/updates.h"
 #include "map/gpu.h"
 
-#define WRITTEN_OUT 8 // steps of a tile of a GPU that are written out
+#define WRITTEN_OUT 8 // trips of a tile of a GPU that are written out
 
 // By turn and carry: what goes into the loop, stands in it, comes out.
 struct state {
@@ -77,8 +77,8 @@ static void define(struct cg_lowering *l, nest_id first, const struct state *fro
             l->values[first + i] = *value_at(l, from, i);
 }
 
-// Steps first .. first + count - 1, from what init says, in strips of so many that are written out;
-// in tiles, step i is the i-th of a tile.
+// Trips first .. first + count - 1, from what init says, in strips of so many that are written out;
+// in tiles, trip i is the i-th of a tile.
 static struct state run(struct cg_lowering *l, const struct nest_statement *s,
                         const struct state *init, LLVMValueRef first, LLVMValueRef count,
                         int64_t strip, bool is_tile)
@@ -102,13 +102,13 @@ static struct state run(struct cg_lowering *l, const struct nest_statement *s,
     const struct nest_statement *outer = l->around.time;
     l->around.time = s;
     for (int64_t k = 0; k < strip; k++) {
-        LLVMValueRef step = LLVMBuildAdd(b, start, cg_int(l->module, k), "");
-        cg_early_step(l, &early, step, k);
-        l->axes[s->axes[0]] = s->reverse ? LLVMBuildSub(b, last, step, "") : step;
+        LLVMValueRef trip = LLVMBuildAdd(b, start, cg_int(l->module, k), "");
+        cg_early_trip(l, &early, trip, k);
+        l->axes[s->axes[0]] = s->reverse ? LLVMBuildSub(b, last, trip, "") : trip;
         if (is_tile)
-            cg_stack_step(l, s, LLVMBuildAdd(b, loop.index, cg_int(l->module, k), ""), count);
+            cg_stack_trip(l, s, LLVMBuildAdd(b, loop.index, cg_int(l->module, k), ""), count);
         else if (strip > 1)
-            cg_stack_step(l, s, cg_int(l->module, k), cg_int(l->module, strip));
+            cg_stack_trip(l, s, cg_int(l->module, k), cg_int(l->module, strip));
         define(l, s->first_carry, &next);
         cg_lower_block(l, s->body);
         next = collect(l, s, s->yields);
@@ -128,30 +128,30 @@ static struct state run(struct cg_lowering *l, const struct nest_statement *s,
 }
 
 static struct state run_tiles(struct cg_lowering *l, const struct nest_statement *s,
-                              const struct state *init, int64_t steps)
+                              const struct state *init, int64_t trips)
 {
     LLVMBuilderRef b = l->m.b;
     struct state phis = *init;
     LLVMBasicBlockRef before = LLVMGetInsertBlock(b);
     int64_t n = cg_extent(l, s);
     int64_t strip = l->gpu && map_is_short(l->nest, s->body, WRITTEN_OUT) ? WRITTEN_OUT : 1;
-    LLVMValueRef end = cg_int(l->module, n), size = cg_int(l->module, steps);
+    LLVMValueRef end = cg_int(l->module, n), size = cg_int(l->module, trips);
     struct cg_loop loop = cg_loop_open(l, cg_int(l->module, 0), end, size);
     if (loop.body)
         phis = open_phis(l, s, init, before);
     // Tiles begin at times that are multiples of their size.
     LLVMValueRef time = loop.index;
     if (s->reverse)
-        time = LLVMBuildSub(b, cg_int(l->module, (n - 1) / steps * steps), time, "");
+        time = LLVMBuildSub(b, cg_int(l->module, (n - 1) / trips * trips), time, "");
     LLVMValueRef rest = LLVMBuildSub(b, end, time, "");
     LLVMValueRef fits = LLVMBuildICmp(b, LLVMIntSLT, rest, size, "");
-    LLVMValueRef count = n % steps ? LLVMBuildSelect(b, fits, rest, size, "") : size;
+    LLVMValueRef count = n % trips ? LLVMBuildSelect(b, fits, rest, size, "") : size;
     LLVMValueRef first = s->reverse ? LLVMBuildSub(b, rest, count, "") : time;
     if (!l->gpu)
         cg_stack_move(l, s, NEST_LOAD, first, count);
     struct state next = run(l, s, &phis, first, count, strip, true);
     if (l->gpu)
-        l->module->hooks->rows_store(l, s, first, steps);
+        l->module->hooks->rows_store(l, s, first, trips);
     else
         cg_stack_move(l, s, NEST_PUT, first, count);
     LLVMBasicBlockRef latch = LLVMGetInsertBlock(b);
@@ -178,7 +178,7 @@ void cg_lower_seq(struct cg_lowering *l, const struct nest_statement *s)
     if (n > 0) {
         cg_hoist(l, s->axes, 1, s->first_carry, s->n_in, &s->body, 1);
         int64_t tile = l->gpu                ? l->module->hooks->rows_find(l, s)
-                       : cg_stack_find(l, s) ? cg_stack_steps(l)
+                       : cg_stack_find(l, s) ? cg_stack_trips(l)
                                              : 0;
         int64_t strip = l->gpu && !tile ? l->module->hooks->strip_find(l, s) : 1;
         end = tile ? run_tiles(l, s, &end, tile)

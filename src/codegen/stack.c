@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a loop over time reads and puts at every step, where times are next to each other in memory
+// What a loop over time reads and puts at every trip, where times are next to each other in memory
 // and lanes far apart.
 //
 //     seq t < T { load x[T*b + t]; ...; put y[T*b + t] }
 //
-// 16 steps are done between memory of this worker with one vector a step, and what they read and
+// 16 trips are done between memory of this worker with one vector a trip, and what they read and
 // put is transposed on the way there and back, so that memory sees whole cache lines.
 #include "codegen/stack.h"
 #include "codegen/contiguous.h"
@@ -50,15 +50,15 @@ static bool may_stack(const struct cg_lowering *l, const struct nest_statement *
     return (across <= -4 || across >= 4) && cg_lies_along_time(l, seq, s);
 }
 
-// Puts whose rows begin anywhere in a cache line, with a line for every step of a tile.
+// Puts whose rows begin anywhere in a cache line, with a line for every trip of a tile.
 static bool lies_across_lines(const struct cg_lowering *l, const struct nest_statement *seq,
                               const struct nest_statement *s)
 {
     const struct nest_buffer *b = &l->nest->buffers.at[s->buffer];
-    int64_t bytes = dtype_get(b->dtype)->bytes, steps = cg_stack_steps(l);
-    return s->kind == NEST_PUT && bytes * steps == COST_LINE_BYTES &&
-           cg_is_streamed(l, s->buffer, true) && steps == l->vector.lanes &&
-           cg_extent(l, seq) >= 2 * steps && nest_index_factor(&s->index, seq->axes[0]) == 1 &&
+    int64_t bytes = dtype_get(b->dtype)->bytes, trips = cg_stack_trips(l);
+    return s->kind == NEST_PUT && bytes * trips == COST_LINE_BYTES &&
+           cg_is_streamed(l, s->buffer, true) && trips == l->vector.lanes &&
+           cg_extent(l, seq) >= 2 * trips && nest_index_factor(&s->index, seq->axes[0]) == 1 &&
            nest_index_factor(&s->index, l->vector.axis) * bytes % COST_LINE_BYTES != 0;
 }
 
@@ -74,7 +74,7 @@ bool cg_stack_find(struct cg_lowering *l, const struct nest_statement *seq)
         unsigned bytes = dtype_get(l->nest->buffers.at[s->buffer].dtype)->bytes;
         uint64_t n_lanes = l->vector.lanes * (l->chunks.together ? l->chunks.count : 1);
         l->marks[id].stack = (struct cg_stack){
-            .memory = cg_scratch(l, n_lanes * (uint64_t)cg_stack_steps(l) * bytes),
+            .memory = cg_scratch(l, n_lanes * (uint64_t)cg_stack_trips(l) * bytes),
             .by_chunk = l->chunks.together};
         if (lies_across_lines(l, seq, s))
             l->marks[id].stack.lines = cg_scratch(l, n_lanes * 2 * COST_LINE_BYTES);
@@ -83,12 +83,12 @@ bool cg_stack_find(struct cg_lowering *l, const struct nest_statement *seq)
     return any;
 }
 
-int64_t cg_stack_steps(const struct cg_lowering *l)
+int64_t cg_stack_trips(const struct cg_lowering *l)
 {
     return l->vector.lanes >= 8 ? l->vector.lanes : 16;
 }
 
-// Step i of the loop, from 0 on, is this time.
+// Trip i of the loop, from 0 on, is this time.
 static LLVMValueRef time_of(struct cg_lowering *l, const struct nest_statement *seq,
                             LLVMValueRef i)
 {
@@ -96,13 +96,13 @@ static LLVMValueRef time_of(struct cg_lowering *l, const struct nest_statement *
     return seq->reverse ? LLVMBuildSub(l->m.b, last, i, "") : i;
 }
 
-// Whether elements fall from step to step.
+// Whether elements fall from trip to trip.
 static bool falls(const struct nest_statement *seq, const struct nest_statement *s)
 {
     return (nest_index_factor(&s->index, seq->axes[0]) < 0) != seq->reverse;
 }
 
-void cg_stack_step(struct cg_lowering *l, const struct nest_statement *seq, LLVMValueRef step,
+void cg_stack_trip(struct cg_lowering *l, const struct nest_statement *seq, LLVMValueRef trip,
                    LLVMValueRef count)
 {
     const struct nest_block *b = &l->nest->blocks.at[seq->body];
@@ -111,7 +111,7 @@ void cg_stack_step(struct cg_lowering *l, const struct nest_statement *seq, LLVM
         nest_id id = b->statements.at[i];
         if (l->marks[id].stack.memory)
             l->marks[id].stack.row =
-                falls(seq, cg_statement(l, id)) ? LLVMBuildSub(l->m.b, last, step, "") : step;
+                falls(seq, cg_statement(l, id)) ? LLVMBuildSub(l->m.b, last, trip, "") : trip;
     }
 }
 
@@ -120,7 +120,7 @@ LLVMValueRef cg_stack_address(struct cg_lowering *l, nest_id id, LLVMTypeRef vec
     LLVMValueRef row = l->marks[id].stack.row;
     if (l->marks[id].stack.by_chunk)
         row =
-            LLVMBuildAdd(l->m.b, row, cg_int(l->module, cg_stack_steps(l) * l->chunks.now), "");
+            LLVMBuildAdd(l->m.b, row, cg_int(l->module, cg_stack_trips(l) * l->chunks.now), "");
     return cg_at(l, vector, l->marks[id].stack.memory, row);
 }
 
@@ -177,8 +177,8 @@ static void move_square(struct cg_lowering *l, LLVMTypeRef lane, unsigned n, uns
                      align, side_mask(l, to, i), to->streams);
 }
 
-// The steps of a square from `first` on that are below count.
-static LLVMValueRef steps_mask(struct cg_lowering *l, unsigned first, LLVMValueRef count)
+// The trips of a square from `first` on that are below count.
+static LLVMValueRef trips_mask(struct cg_lowering *l, unsigned first, LLVMValueRef count)
 {
     LLVMTypeRef i32 = l->module->i32;
     LLVMValueRef n = LLVMBuildTrunc(l->m.b, count, i32, "");
@@ -191,9 +191,9 @@ struct tile {
     const struct nest_statement *s;
     jot_dtype dtype;
     LLVMTypeRef lane;
-    LLVMValueRef memory, outside; // of lane 0, at the lowest of the steps
+    LLVMValueRef memory, outside; // of lane 0, at the lowest of the trips
     LLVMValueRef mask;            // lanes, or NULL
-    LLVMValueRef count;           // steps, or NULL for all
+    LLVMValueRef count;           // trips, or NULL for all
     bool streams;
 };
 
@@ -201,14 +201,14 @@ static void move_tile(struct cg_lowering *l, const struct tile *t)
 {
     unsigned n = l->vector.lanes, align = dtype_get(t->dtype)->bytes;
     int64_t across = nest_index_factor(&t->s->index, l->vector.axis);
-    for (unsigned k = 0; k < cg_stack_steps(l); k += n) {
-        LLVMValueRef steps = t->count ? steps_mask(l, k, t->count) : NULL;
+    for (unsigned k = 0; k < cg_stack_trips(l); k += n) {
+        LLVMValueRef trips = t->count ? trips_mask(l, k, t->count) : NULL;
         struct side own = {.at = cg_at(l, t->lane, t->memory, cg_int(l->module, k * n)),
                            .stride = n};
         struct side outside = {.at = cg_at(l, t->lane, t->outside, cg_int(l->module, k)),
                                .stride = across,
                                .first = t->mask,
-                               .lanes = steps,
+                               .lanes = trips,
                                .streams = t->streams};
         if (t->s->kind == NEST_LOAD)
             move_square(l, t->lane, n, align, &outside, &own);
@@ -291,18 +291,18 @@ static void move_one(struct cg_lowering *l, const struct nest_statement *seq,
     LLVMBuilderRef b = l->m.b;
     if (stack->lines) {
         struct side from = {.at = t->memory, .stride = l->vector.lanes};
-        struct side to = {.at = t->outside, .stride = 2 * cg_stack_steps(l)};
+        struct side to = {.at = t->outside, .stride = 2 * cg_stack_trips(l)};
         move_square(l, t->lane, l->vector.lanes, dtype_get(t->dtype)->bytes, &from, &to);
         return;
     }
     LLVMValueRef count = t->count;
     t->count = NULL;
-    if (cg_extent(l, seq) % cg_stack_steps(l) == 0) {
+    if (cg_extent(l, seq) % cg_stack_trips(l) == 0) {
         move_whole(l, t);
         return;
     }
-    LLVMValueRef steps = cg_int(l->module, cg_stack_steps(l));
-    struct cg_branch branch = cg_if_open(l, LLVMBuildICmp(b, LLVMIntEQ, count, steps, ""));
+    LLVMValueRef trips = cg_int(l->module, cg_stack_trips(l));
+    struct cg_branch branch = cg_if_open(l, LLVMBuildICmp(b, LLVMIntEQ, count, trips, ""));
     move_whole(l, t);
     cg_else_open(l, &branch);
     t->count = count;
@@ -324,8 +324,8 @@ static void store_lines(struct cg_lowering *l, const struct nest_statement *seq,
     LLVMBuilderRef b = l->m.b;
     const struct nest_statement *s = cg_statement(l, id);
     jot_dtype d = l->nest->buffers.at[s->buffer].dtype;
-    int64_t steps = cg_stack_steps(l), total = cg_extent(l, seq);
-    LLVMValueRef line = cg_int(l->module, steps), zero = cg_int(l->module, 0);
+    int64_t trips = cg_stack_trips(l), total = cg_extent(l, seq);
+    LLVMValueRef line = cg_int(l->module, trips), zero = cg_int(l->module, 0);
     struct cg_lines x = {.rows = l->marks[id].stack.lines,
                          .lane = cg_memory_type(l->module, d),
                          .bytes = dtype_get(d)->bytes,
@@ -343,10 +343,10 @@ static void store_lines(struct cg_lowering *l, const struct nest_statement *seq,
         x.high = seq->reverse ? whole : count;
     } else if (seq->reverse) {
         // The tile before was the first one, which may not have been whole.
-        int64_t rest = total % steps ? total % steps : steps;
+        int64_t rest = total % trips ? total % trips : trips;
         LLVMValueRef second = LLVMBuildICmp(b, LLVMIntEQ, first, cg_int(l->module, rest), "");
         LLVMValueRef before =
-            select_at(l, second, cg_int(l->module, steps + rest), cg_int(l->module, 2 * steps));
+            select_at(l, second, cg_int(l->module, trips + rest), cg_int(l->module, 2 * trips));
         x.low = zero;
         x.high = select_at(l, is_first, count, before);
     } else {
@@ -366,7 +366,7 @@ static void move_tiles(struct cg_lowering *l, const struct nest_statement *seq, 
     const struct cg_stack *stack = &l->marks[id].stack;
     struct tile t = {.s = s, .dtype = l->nest->buffers.at[s->buffer].dtype, .count = count};
     t.lane = cg_memory_type(l->module, t.dtype);
-    int64_t steps = cg_stack_steps(l), across = nest_index_factor(&s->index, l->vector.axis);
+    int64_t trips = cg_stack_trips(l), across = nest_index_factor(&s->index, l->vector.axis);
     LLVMValueRef row = cg_stack_row(l, seq, s, t.lane, first, count);
     LLVMValueRef masks = stack->lines ? NULL : keep_masks(l);
     struct cg_loop loop = cg_loop_open(
@@ -376,12 +376,12 @@ static void move_tiles(struct cg_lowering *l, const struct nest_statement *seq, 
     LLVMValueRef lane = LLVMBuildMul(b, loop.index, cg_int(l->module, l->vector.lanes), "");
     t.outside = cg_at(l, t.lane, row, LLVMBuildMul(b, lane, cg_int(l->module, across), ""));
     if (stack->lines) {
-        LLVMValueRef at = LLVMBuildMul(b, lane, cg_int(l->module, 2 * steps), "");
-        at = LLVMBuildAdd(b, at, cg_int(l->module, seq->reverse ? 0 : steps), "");
+        LLVMValueRef at = LLVMBuildMul(b, lane, cg_int(l->module, 2 * trips), "");
+        at = LLVMBuildAdd(b, at, cg_int(l->module, seq->reverse ? 0 : trips), "");
         t.outside = cg_at(l, t.lane, stack->lines, at);
     }
     t.memory =
-        cg_at(l, t.lane, stack->memory, LLVMBuildMul(b, lane, cg_int(l->module, steps), ""));
+        cg_at(l, t.lane, stack->memory, LLVMBuildMul(b, lane, cg_int(l->module, trips), ""));
     move_one(l, seq, stack, &t);
     cg_loop_close(l, &loop);
     if (stack->lines)
@@ -402,9 +402,9 @@ void cg_stack_move(struct cg_lowering *l, const struct nest_statement *seq, enum
 void cg_stack_end(struct cg_lowering *l, const struct nest_statement *seq)
 {
     const struct nest_block *b = &l->nest->blocks.at[seq->body];
-    int64_t total = cg_extent(l, seq), steps = cg_stack_steps(l);
-    int64_t rest = total % steps ? total % steps : steps;
-    int64_t count = seq->reverse ? (total < steps ? total : steps) : rest;
+    int64_t total = cg_extent(l, seq), trips = cg_stack_trips(l);
+    int64_t rest = total % trips ? total % trips : trips;
+    int64_t count = seq->reverse ? (total < trips ? total : trips) : rest;
     for (uint32_t i = 0; i < b->statements.count; i++) {
         nest_id id = b->statements.at[i];
         if (l->marks[id].stack.lines)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loops that update elements of an array, one step after the other: what does not depend on the
-// array is computed for 16 steps at once, while the 16 before are made.
+// Loops that update elements of an array, one trip after the other: what does not depend on the
+// array is computed for 16 trips at once, while the 16 before are made.
 //
-//     seq n < N {                            vectors %p, %g of the first 16 steps
+//     seq n < N {                            vectors %p, %g of the first 16 trips
 //       %p = load i[n], %g = %p < M          for n in steps of 16 {
 //       put y[%p] = load y[%p] + u[n] if %g    vectors of the next 16
 //     }                                        all of %g: y[p] += u[n] 16 times; else with tests
@@ -12,7 +12,7 @@
 // would wait for them, and behind it all that follow.
 //
 // Where an index is a number that was loaded, once it is known to be inside (inside.c), nothing of it
-// is computed.  Where one of 16 is not, others are near, and some steps from there on are as above.
+// is computed.  Where one of 16 is not, others are near, and some trips from there on are as above.
 //
 //     for (n = 0; n < N;)
 //       all of i[n] < M: y[i[n]] += u[n] 16 times, n += 16; else n .. n + 255 as above, n += 256
@@ -27,21 +27,21 @@
 #include "codegen/prefetch.h"
 #include "codegen/types.h"
 
-#define STEPS 16
-#define MOST_UPDATES 8 // statements that are written out for each step
-#define STRETCH 256    // steps that are made in the longer way where one needs it
+#define TRIPS 16
+#define MOST_UPDATES 8 // statements that are written out for each trip
+#define STRETCH 256    // trips that are made in the longer way where one needs it
 #define AHEAD 576      // elements between what is used and what is asked for; no whole pages
 
-struct steps {
+struct trips {
     const struct nest_block *body;
-    bool *is_late;         // by statement of the body: depends on what steps put
+    bool *is_late;         // by statement of the body: depends on what trips put
     bool *is_wanted;       // by value: late statements read it
     struct cg_value *kept; // by value: memory with two vectors, of this turn and of the next
     nest_id guard;         // of all puts, or NEST_NONE
     uint32_t n_late;
     struct cg_inside inside;
     bool is_inside;     // indices are lowered as the numbers that were loaded
-    LLVMValueRef *wide; // by value of a load: several steps of it
+    LLVMValueRef *wide; // by value of a load: several trips of it
 };
 
 static bool is_put(const struct cg_lowering *l, const struct nest_block *body, nest_id buffer)
@@ -54,7 +54,7 @@ static bool is_put(const struct cg_lowering *l, const struct nest_block *body, n
     return false;
 }
 
-static void want_terms(struct steps *p, const struct nest_statement *s)
+static void want_terms(struct trips *p, const struct nest_statement *s)
 {
     for (uint32_t i = 0; i < s->n_in; i++)
         p->is_wanted[s->in[i]] = true;
@@ -64,9 +64,9 @@ static void want_terms(struct steps *p, const struct nest_statement *s)
 }
 
 // Sorts the statements; false when the loop is of another kind.
-static bool sort_steps(struct cg_lowering *l, const struct nest_statement *s, struct steps *p)
+static bool sort_trips(struct cg_lowering *l, const struct nest_statement *s, struct trips *p)
 {
-    if (l->vector.lanes != 1 || s->n_in || s->reverse || cg_extent(l, s) < 4 * STEPS)
+    if (l->vector.lanes != 1 || s->n_in || s->reverse || cg_extent(l, s) < 4 * TRIPS)
         return false;
     p->body = &l->nest->blocks.at[s->body];
     p->is_late = arena_array(l->arena, bool, p->body->statements.count + 1);
@@ -102,13 +102,13 @@ static bool sort_steps(struct cg_lowering *l, const struct nest_statement *s, st
 }
 
 // Whether the number that was loaded stands for the value where all are inside.
-static bool is_loaded(const struct steps *p, nest_id value)
+static bool is_loaded(const struct trips *p, nest_id value)
 {
     return p->inside.facts[value].kind == CG_LOADED;
 }
 
 // Whether all indices are loaded numbers, and the guard holds, when those are inside.
-static bool find_inside(struct cg_lowering *l, struct steps *p)
+static bool find_inside(struct cg_lowering *l, struct trips *p)
 {
     bool any = false;
     p->inside = cg_inside_make(l, p->body, p->is_late);
@@ -125,7 +125,7 @@ static bool find_inside(struct cg_lowering *l, struct steps *p)
            (p->guard == NEST_NONE || cg_inside_fact(l, &p->inside, p->guard).kind == CG_TRUE);
 }
 
-// A load that every step may do again: what it reads stands in the nearest cache.
+// A load that every trip may do again: what it reads stands in the nearest cache.
 static bool is_plain_load(const struct nest_statement *s)
 {
     return s->kind == NEST_LOAD && s->guard == NEST_NONE && !nest_index_has_values(&s->index);
@@ -163,7 +163,7 @@ static bool is_next_to_next(const struct nest_statement *load, const struct nest
     return is_plain_load(load) && nest_index_factor(&load->index, s->axes[0]) == 1;
 }
 
-// Loads what some steps from this one on read, as one value.
+// Loads what some trips from this one on read, as one value.
 static LLVMValueRef load_wide(struct cg_lowering *l, const struct nest_statement *x,
                               LLVMTypeRef type)
 {
@@ -176,9 +176,9 @@ static LLVMValueRef load_wide(struct cg_lowering *l, const struct nest_statement
     return v;
 }
 
-// The index of a step that is a loaded number: of numbers of 32 bits, two are loaded at once.
+// The index of a trip that is a loaded number: of numbers of 32 bits, two are loaded at once.
 static LLVMValueRef loaded_index(struct cg_lowering *l, const struct nest_statement *s,
-                                 struct steps *p, nest_id value, unsigned lane)
+                                 struct trips *p, nest_id value, unsigned lane)
 {
     LLVMBuilderRef b = l->m.b;
     nest_id load = p->inside.facts[value].load, id = l->nest->values.at[load].statement;
@@ -197,7 +197,7 @@ static LLVMValueRef loaded_index(struct cg_lowering *l, const struct nest_statem
 }
 
 // Of floating-point numbers 16 bytes are loaded at once, for they stay in the same registers.
-static LLVMValueRef loaded_number(struct cg_lowering *l, struct steps *p,
+static LLVMValueRef loaded_number(struct cg_lowering *l, struct trips *p,
                                   const struct nest_statement *x, unsigned lane)
 {
     LLVMTypeRef type = cg_lane_type(l->module, x->dtype);
@@ -208,8 +208,8 @@ static LLVMValueRef loaded_number(struct cg_lowering *l, struct steps *p,
                                    LLVMConstInt(l->module->i32, lane % n, 0), "");
 }
 
-// What a late statement reads of the early ones, of one step.
-static void lower_wanted(struct cg_lowering *l, const struct nest_statement *s, struct steps *p,
+// What a late statement reads of the early ones, of one trip.
+static void lower_wanted(struct cg_lowering *l, const struct nest_statement *s, struct trips *p,
                          nest_id id, LLVMValueRef turn, unsigned lane)
 {
     const struct nest_statement *x = cg_statement(l, id);
@@ -227,9 +227,9 @@ static void lower_wanted(struct cg_lowering *l, const struct nest_statement *s, 
                               at->im ? kept_lane(l, at->im, turn, lane, x->dtype) : NULL};
 }
 
-// The late statements of one of the steps of a turn, with the guard of the put as it is in
+// The late statements of one of the trips of a turn, with the guard of the put as it is in
 // `guarded`.
-static void lower_late(struct cg_lowering *l, const struct nest_statement *s, struct steps *p,
+static void lower_late(struct cg_lowering *l, const struct nest_statement *s, struct trips *p,
                        LLVMValueRef first, LLVMValueRef turn, unsigned lane,
                        LLVMValueRef guarded)
 {
@@ -251,7 +251,7 @@ static void lower_late(struct cg_lowering *l, const struct nest_statement *s, st
 
 static LLVMValueRef bits_of(struct cg_lowering *l, LLVMValueRef lanes)
 {
-    LLVMTypeRef type = LLVMIntTypeInContext(l->module->context, STEPS);
+    LLVMTypeRef type = LLVMIntTypeInContext(l->module->context, TRIPS);
     return LLVMBuildBitCast(l->m.b, lanes, type, "");
 }
 
@@ -260,12 +260,12 @@ static LLVMValueRef all_of(struct cg_lowering *l, LLVMValueRef bits)
     return LLVMBuildICmp(l->m.b, LLVMIntEQ, bits, LLVMConstAllOnes(LLVMTypeOf(bits)), "");
 }
 
-// All steps of a turn; g: bits of the guard, or NULL without.
-static void lower_turn(struct cg_lowering *l, const struct nest_statement *s, struct steps *p,
+// All trips of a turn; g: bits of the guard, or NULL without.
+static void lower_turn(struct cg_lowering *l, const struct nest_statement *s, struct trips *p,
                        LLVMValueRef first, LLVMValueRef turn, LLVMValueRef g)
 {
     LLVMBuilderRef b = l->m.b;
-    for (unsigned lane = 0; lane < STEPS; lane++) {
+    for (unsigned lane = 0; lane < TRIPS; lane++) {
         LLVMValueRef bit =
             g ? LLVMBuildLShr(b, g, LLVMConstInt(LLVMTypeOf(g), lane, 0), "") : NULL;
         lower_late(l, s, p, first, turn, lane,
@@ -278,7 +278,7 @@ static void open_vectors(struct cg_lowering *l, const struct nest_statement *s,
 {
     l->vector.axis = s->axes[0];
     l->axes[s->axes[0]] = first;
-    l->vector.lanes = STEPS;
+    l->vector.lanes = TRIPS;
 }
 
 static void close_vectors(struct cg_lowering *l)
@@ -288,7 +288,7 @@ static void close_vectors(struct cg_lowering *l)
 }
 
 static void prefetch(struct cg_lowering *l, const struct nest_statement *s,
-                     const struct steps *p, LLVMValueRef first)
+                     const struct trips *p, LLVMValueRef first)
 {
     open_vectors(l, s, first);
     for (uint32_t i = 0; i < p->body->statements.count; i++) {
@@ -299,10 +299,10 @@ static void prefetch(struct cg_lowering *l, const struct nest_statement *s,
     close_vectors(l);
 }
 
-// What does not depend on the steps before, for 16 of them from `first` on; the bits of the guard,
+// What does not depend on the trips before, for 16 of them from `first` on; the bits of the guard,
 // or NULL without.
 static LLVMValueRef lower_early(struct cg_lowering *l, const struct nest_statement *s,
-                                struct steps *p, LLVMValueRef first, LLVMValueRef turn)
+                                struct trips *p, LLVMValueRef first, LLVMValueRef turn)
 {
     open_vectors(l, s, first);
     for (uint32_t i = 0; i < p->body->statements.count; i++)
@@ -323,11 +323,11 @@ static LLVMValueRef lower_early(struct cg_lowering *l, const struct nest_stateme
     if (p->guard == NEST_NONE)
         return NULL;
     LLVMValueRef g = l->values[p->guard].re;
-    return bits_of(l, cg_lanes_of(g) == 1 ? cg_splat(&l->m, g, STEPS) : g);
+    return bits_of(l, cg_lanes_of(g) == 1 ? cg_splat(&l->m, g, TRIPS) : g);
 }
 
-// All steps of a turn, by the bits of the guard when there is one.
-static void lower_tested(struct cg_lowering *l, const struct nest_statement *s, struct steps *p,
+// All trips of a turn, by the bits of the guard when there is one.
+static void lower_tested(struct cg_lowering *l, const struct nest_statement *s, struct trips *p,
                          LLVMValueRef first, LLVMValueRef turn, LLVMValueRef g)
 {
     struct cg_branch branch = {0};
@@ -341,28 +341,28 @@ static void lower_tested(struct cg_lowering *l, const struct nest_statement *s, 
     cg_if_close(l, &branch);
 }
 
-// Which of two kept vectors is of the 16 steps from this one on.
+// Which of two kept vectors is of the 16 trips from this one on.
 static LLVMValueRef turn_of(struct cg_lowering *l, LLVMValueRef first)
 {
-    LLVMValueRef turn = LLVMBuildUDiv(l->m.b, first, cg_int(l->module, STEPS), "");
+    LLVMValueRef turn = LLVMBuildUDiv(l->m.b, first, cg_int(l->module, TRIPS), "");
     return LLVMBuildAnd(l->m.b, turn, cg_int(l->module, 1), "");
 }
 
-// The steps from `begin` to `end`, 16 of them and what the next 16 need meanwhile.
-static void lower_ahead(struct cg_lowering *l, const struct nest_statement *s, struct steps *p,
+// The trips from `begin` to `end`, 16 of them and what the next 16 need meanwhile.
+static void lower_ahead(struct cg_lowering *l, const struct nest_statement *s, struct trips *p,
                         LLVMValueRef begin, LLVMValueRef end)
 {
     LLVMBuilderRef b = l->m.b;
-    LLVMValueRef one = cg_int(l->module, 1), steps = cg_int(l->module, STEPS), kept = NULL;
-    LLVMValueRef last = LLVMBuildSub(b, end, steps, "");
+    LLVMValueRef one = cg_int(l->module, 1), trips = cg_int(l->module, TRIPS), kept = NULL;
+    LLVMValueRef last = LLVMBuildSub(b, end, trips, "");
     LLVMValueRef g = lower_early(l, s, p, begin, turn_of(l, begin));
     if (g) {
         kept = cg_alloca(l, LLVMTypeOf(g), 1);
         LLVMBuildStore(b, g, kept);
     }
-    struct cg_loop loop = cg_loop_open(l, begin, end, steps);
+    struct cg_loop loop = cg_loop_open(l, begin, end, trips);
     LLVMValueRef turn = turn_of(l, loop.index);
-    LLVMValueRef next = LLVMBuildAdd(b, loop.index, steps, "");
+    LLVMValueRef next = LLVMBuildAdd(b, loop.index, trips, "");
     next = LLVMBuildSelect(b, LLVMBuildICmp(b, LLVMIntSLT, next, last, ""), next, last, "");
     g = g ? LLVMBuildLoad2(b, LLVMTypeOf(g), kept, "") : NULL;
     prefetch(l, s, p, next);
@@ -373,9 +373,9 @@ static void lower_ahead(struct cg_lowering *l, const struct nest_statement *s, s
     cg_loop_close(l, &loop);
 }
 
-// Bits of 16 steps: whether all that they load as indices is inside.
+// Bits of 16 trips: whether all that they load as indices is inside.
 static LLVMValueRef loads_inside(struct cg_lowering *l, const struct nest_statement *s,
-                                 const struct steps *p, LLVMValueRef first)
+                                 const struct trips *p, LLVMValueRef first)
 {
     LLVMBuilderRef b = l->m.b;
     LLVMValueRef all = NULL;
@@ -389,7 +389,7 @@ static LLVMValueRef loads_inside(struct cg_lowering *l, const struct nest_statem
         LLVMValueRef v = cg_wide(l, l->values[x->result].re);
         LLVMTypeRef lane = cg_lane_type(l->module, x->dtype);
         LLVMValueRef most = LLVMConstInt(lane, (uint64_t)p->inside.most[x->result], 0);
-        LLVMValueRef fits = LLVMBuildICmp(b, LLVMIntULE, v, cg_splat(&l->m, most, STEPS), "");
+        LLVMValueRef fits = LLVMBuildICmp(b, LLVMIntULE, v, cg_splat(&l->m, most, TRIPS), "");
         all = all ? LLVMBuildAnd(b, all, fits, "") : fits;
     }
     close_vectors(l);
@@ -397,12 +397,12 @@ static LLVMValueRef loads_inside(struct cg_lowering *l, const struct nest_statem
 }
 
 // By what was loaded, where that is inside.
-static void lower_loaded(struct cg_lowering *l, const struct nest_statement *s, struct steps *p,
+static void lower_loaded(struct cg_lowering *l, const struct nest_statement *s, struct trips *p,
                          LLVMValueRef end)
 {
     LLVMBuilderRef b = l->m.b;
     LLVMValueRef zero = cg_int(l->module, 0), done = cg_alloca(l, l->module->i64, 1);
-    struct cg_loop loop = cg_loop_open(l, zero, end, cg_int(l->module, STEPS));
+    struct cg_loop loop = cg_loop_open(l, zero, end, cg_int(l->module, TRIPS));
     prefetch(l, s, p, loop.index);
     LLVMBuildStore(b, loop.step, done);
     struct cg_branch branch = cg_if_open(l, all_of(l, loads_inside(l, s, p, loop.index)));
@@ -422,13 +422,13 @@ static void lower_loaded(struct cg_lowering *l, const struct nest_statement *s, 
 
 bool cg_lower_updates(struct cg_lowering *l, const struct nest_statement *s)
 {
-    struct steps p = {0};
+    struct trips p = {0};
     struct arena_mark mark = arena_mark(l->arena);
-    if (!sort_steps(l, s, &p)) {
+    if (!sort_trips(l, s, &p)) {
         arena_rewind(l->arena, mark);
         return false;
     }
-    int64_t n = cg_extent(l, s), rest = n / STEPS * STEPS;
+    int64_t n = cg_extent(l, s), rest = n / TRIPS * TRIPS;
     if (find_inside(l, &p))
         lower_loaded(l, s, &p, cg_int(l->module, rest));
     else

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Loops that end by a test.
 //
-// Lanes that end by themselves have a mask, with the carries: a step counts for lanes whose test
+// Lanes that end by themselves have a mask, with the carries: a trip counts for lanes whose test
 // held every time, and puts for no others.  Of several vectors side by side each skips what it has
-// finished.  A lane that is left alone goes on without the others (alone.c): a step of vectors waits
+// finished.  A lane that is left alone goes on without the others (alone.c): a trip of vectors waits
 // for the mask, and does its loops as often as the slowest lane asks for.
 //
 //     loop {
-//       for each vector: if (any active) { active &= test; if (any active) carry = step(carry) }
+//       for each vector: if (any active) { active &= test; if (any active) carry = body(carry) }
 //     } while (any active of any vector, and, asked now and then, more than one lane)
-//     if (one lane is active) while (test) carry[lane] = step(carry[lane])
+//     if (one lane is active) while (test) carry[lane] = body(carry[lane])
 #include "codegen/while.h"
 #include "codegen/access.h"
 #include "codegen/alone.h"
@@ -50,14 +50,14 @@ static void set(struct cg_lowering *l, nest_id first, uint32_t n, const struct c
         l->values[first + i] = from[i];
 }
 
-// All lanes take as many steps: a loop whose test is one bool.
+// All lanes take as many trips: a loop whose test is one bool.
 static void lower_as_one(struct cg_lowering *l, const struct nest_statement *s,
                          const struct part *init, struct part *parts)
 {
     LLVMBuilderRef b = l->m.b;
     uint32_t n = s->n_in;
     LLVMBasicBlockRef before = LLVMGetInsertBlock(b), head = cg_new_block(l),
-                      step = cg_new_block(l), exit = cg_new_block(l);
+                      body = cg_new_block(l), exit = cg_new_block(l);
     LLVMBuildBr(b, head);
     LLVMPositionBuilderAtEnd(b, head);
     struct part *p = parts;
@@ -70,8 +70,8 @@ static void lower_as_one(struct cg_lowering *l, const struct nest_statement *s,
         set(l, s->first_carry, n, p->carries);
     }
     cg_lower_block(l, s->body);
-    LLVMBuildCondBr(b, l->values[s->yields[0]].re, step, exit);
-    LLVMPositionBuilderAtEnd(b, step);
+    LLVMBuildCondBr(b, l->values[s->yields[0]].re, body, exit);
+    LLVMPositionBuilderAtEnd(b, body);
     cg_lower_block(l, s->other);
     p = parts;
     struct cg_value *next = new_values(l, n * CG_CHUNKS), *at = next;
@@ -87,9 +87,9 @@ static void lower_as_one(struct cg_lowering *l, const struct nest_statement *s,
     LLVMPositionBuilderAtEnd(b, exit);
 }
 
-// The same with the test written twice, before the first step and behind each:
+// The same with the test written twice, before the first trip and behind each:
 //
-//     if (test) do carry = step(carry); while (test)
+//     if (test) do carry = body(carry); while (test)
 //
 // NVIDIA's assembler (13.0) turns loops into this form by itself, and takes what an outer loop has
 // tested for what holds in all trips of an inner one: an inner test of the same flag goes away.
@@ -99,12 +99,12 @@ static void lower_for_gpu(struct cg_lowering *l, const struct nest_statement *s,
     LLVMBuilderRef b = l->m.b;
     uint32_t n = s->n_in;
     struct cg_value *carries = new_values(l, n), *next = new_values(l, n);
-    LLVMBasicBlockRef step = cg_new_block(l), exit = cg_new_block(l);
+    LLVMBasicBlockRef body = cg_new_block(l), exit = cg_new_block(l);
     set(l, s->first_carry, n, init->carries);
     cg_lower_block(l, s->body);
     LLVMBasicBlockRef before = LLVMGetInsertBlock(b);
-    LLVMBuildCondBr(b, l->values[s->yields[0]].re, step, exit);
-    LLVMPositionBuilderAtEnd(b, step);
+    LLVMBuildCondBr(b, l->values[s->yields[0]].re, body, exit);
+    LLVMPositionBuilderAtEnd(b, body);
     for (uint32_t i = 0; i < n; i++)
         carries[i] = cg_phi(l, init->carries[i], before);
     set(l, s->first_carry, n, carries);
@@ -113,7 +113,7 @@ static void lower_for_gpu(struct cg_lowering *l, const struct nest_statement *s,
     set(l, s->first_carry, n, next);
     cg_lower_block(l, s->body);
     LLVMBasicBlockRef latch = LLVMGetInsertBlock(b);
-    LLVMBuildCondBr(b, l->values[s->yields[0]].re, step, exit);
+    LLVMBuildCondBr(b, l->values[s->yields[0]].re, body, exit);
     LLVMPositionBuilderAtEnd(b, exit);
     out->carries = new_values(l, n);
     for (uint32_t i = 0; i < n; i++) {
@@ -122,7 +122,7 @@ static void lower_for_gpu(struct cg_lowering *l, const struct nest_statement *s,
     }
 }
 
-// A test and a step of one vector, for the lanes that are active; p becomes what they leave.  A
+// A test and a trip of one vector, for the lanes that are active; p becomes what they leave.  A
 // vector that is alone ends the loop where no lane is active.
 static void lower_turn(struct cg_lowering *l, const struct nest_statement *s, struct part *p,
                        LLVMBasicBlockRef alone_exit)
@@ -130,7 +130,7 @@ static void lower_turn(struct cg_lowering *l, const struct nest_statement *s, st
     LLVMBuilderRef b = l->m.b;
     uint32_t n = s->n_in;
     LLVMValueRef outer = l->vector.mask, active = p->mask;
-    LLVMBasicBlockRef before = LLVMGetInsertBlock(b), step = cg_new_block(l),
+    LLVMBasicBlockRef before = LLVMGetInsertBlock(b), body = cg_new_block(l),
                       end = alone_exit ? alone_exit : cg_new_block(l);
     if (!alone_exit) {
         LLVMBasicBlockRef test = cg_new_block(l);
@@ -143,8 +143,8 @@ static void lower_turn(struct cg_lowering *l, const struct nest_statement *s, st
     LLVMValueRef holds = cg_wide(l, l->values[s->yields[0]].re);
     l->vector.mask = LLVMBuildAnd(b, active, holds, "");
     LLVMBasicBlockRef tested = LLVMGetInsertBlock(b);
-    LLVMBuildCondBr(b, cg_any(l, l->vector.mask), step, end);
-    LLVMPositionBuilderAtEnd(b, step);
+    LLVMBuildCondBr(b, cg_any(l, l->vector.mask), body, end);
+    LLVMPositionBuilderAtEnd(b, body);
     cg_lower_block(l, s->other);
     struct cg_value *next = new_values(l, n);
     take(l, s, s->yields + 1, next);

@@ -408,7 +408,7 @@ static void choose_turns(const struct map_gpu *m, struct nest *n, const struct m
     s->turns = turns > 1 ? turns : 0;
 }
 
-// Whether the points have loops that go on from step to step, running folds among them.
+// Whether the points have loops that go on from trip to trip, running folds among them.
 static bool goes_on(const struct nest *n, uint32_t block)
 {
     nest_for_each (s, n, block)

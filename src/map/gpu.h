@@ -325,7 +325,7 @@ int64_t map_squad_stride(int64_t count); // elements, an odd number of times 16 
 nest_id map_squad_units(const struct nest *n, const struct nest_statement *s);
 void map_network_choose(const struct map_gpu *m, struct nest *n, nest_id loop);
 
-// gpu_trips.c: steps of a stencil, several of which are one launch.
+// gpu_trips.c: trips of a stencil, several of which are one launch.
 #define MAP_TRIPS_LANES 4 // columns of a thread
 #define MAP_TRIPS_HALO 8  // columns of a warp on either side that it does not store
 #define MAP_TRIPS_REACH 2 // of a neighbour, at most
@@ -353,20 +353,20 @@ void map_order_choose(const struct map_gpu *m, struct nest *n, nest_id loop);
 
 // gpu_again.c: by buffer, whether it is a tape that the loop over time of the points leaves, which another one that
 // comes back makes again, NULL: that is no such loop; whether there are any that are made so.
-#define MAP_MOST_SEGMENT 32 // steps
+#define MAP_MOST_SEGMENT 32 // trips
 const bool *map_again_find(const struct map_gpu *m, nest_id loop,
                            const struct nest_statement *seq);
 bool map_again_choose(const struct map_gpu *m, struct nest *n, nest_id loop);
 
 // gpu_ahead.c: a loop over time part of which is the same for all points.
-#define MAP_SLOTS 16 // of a step
+#define MAP_SLOTS 16 // of a trip
 struct map_ahead {
     nest_id loop;
     const bool *varies; // by value: from thread to thread
-    uint32_t n_slots;   // values of a step that all threads take from shared memory
+    uint32_t n_slots;   // values of a trip that all threads take from shared memory
     nest_id slots[MAP_SLOTS];
-    const bool *is_apart; // by statement: differs, but does not come from the step before
-    int64_t strip;        // steps that are done side by side as far as they are so
+    const bool *is_apart; // by statement: differs, but does not come from the trip before
+    int64_t strip;        // trips that are done side by side as far as they are so
 };
 // That of the points of a loop; NULL: there is none.
 struct map_ahead *map_ahead_find(const struct map_gpu *m, nest_id loop);
@@ -383,7 +383,7 @@ static inline bool map_is_read_only(const struct map_gpu *m, nest_id buffer)
 // Whether the body of the kernel reads before its loop.
 bool map_reads_before(const struct nest *n);
 
-// gpu_early.c: loops over time of the points whose steps read some steps before what they want; how many statements of
+// gpu_early.c: loops over time of the points whose trips read some trips before what they want; how many statements of
 // such a loop are those reads and what their guards are made of, and which, in their order.
 void map_early_choose(const struct map_gpu *m, struct nest *n, nest_id loop);
 uint32_t map_early_find(const struct map_gpu *m, const struct nest_statement *seq,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A loop over time of a thread that leaves a tape for one that comes back over it, where the tapes of all threads are
-// more than the caches hold: steps are made again, a segment at a time, and the tape is that of a segment.
+// more than the caches hold: trips are made again, a segment at a time, and the tape is that of a segment.
 //
 //     seq t < T { put x[t] = ... }  ...  seq t < T reverse { ... load x[t] ... }
 #include "ir/cost.h"
@@ -21,7 +21,7 @@ static const struct nest_term *only_term(const struct nest_index *x)
                : NULL;
 }
 
-// Whether all that a step does is computing, but for what it puts on tapes, or loads from there.
+// Whether all that a trip does is computing, but for what it puts on tapes, or loads from there.
 static bool is_straight(const struct map_gpu *m, const struct nest_statement *seq,
                         enum nest_kind access, bool *is_tape)
 {
@@ -45,12 +45,12 @@ static int64_t choose_segment(const struct map_gpu *m, const struct nest_stateme
                               const struct nest_statement *back, int64_t tapes)
 {
     double work = map_turn_work(m->nest, there->body) + map_turn_work(m->nest, back->body);
-    int64_t n = nest_extent(m->nest, there), steps = MAP_MOST_SEGMENT;
-    while (steps > 1 &&
-           (n % steps || steps * tapes > MOST_TAPE || (double)steps * work > MOST_WORK))
-        steps--;
+    int64_t n = nest_extent(m->nest, there), trips = MAP_MOST_SEGMENT;
+    while (trips > 1 &&
+           (n % trips || trips * tapes > MOST_TAPE || (double)trips * work > MOST_WORK))
+        trips--;
     // What is kept is to be much less than the tape.
-    return steps * tapes >= 4 * (int64_t)there->n_in ? steps : 0;
+    return trips * tapes >= 4 * (int64_t)there->n_in ? trips : 0;
 }
 
 // The two loops, if they are all that the tapes are for; how many these are, and their bytes.

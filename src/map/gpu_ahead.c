@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // A loop over time of each thread, part of which is the same in all threads of the kernel: keys of
-// random numbers that lanes share, what is made of times alone.  A warp more does that part, some steps ahead.
+// random numbers that lanes share, what is made of times alone.  A warp more does that part, some trips ahead.
 #include "ir/cost.h"
 #include "map/gpu.h"
 
 #define MOST_POINTS 768 // of a block: threads that have registers for a long body
 #define LEAST_CHUNKS 4  // of a loop that is worth it
-#define STRIP 4         // steps side by side
+#define STRIP 4         // trips side by side
 #define STRIP_WORK 1000 // operations of them
 
 bool map_carries_complex(const struct nest *n, const struct nest_statement *seq)
@@ -37,7 +37,7 @@ static bool is_in_body(const struct map_gpu *m, const struct nest_statement *seq
     return false;
 }
 
-// The value of a step is wanted by what differs: it gets a slot if the common part makes it.
+// The value of a trip is wanted by what differs: it gets a slot if the common part makes it.
 static bool want(const struct map_gpu *m, struct map_ahead *c, const struct nest_statement *seq,
                  nest_id v)
 {
@@ -91,15 +91,15 @@ static double find_apart(const struct map_gpu *m, struct map_ahead *c,
         is_tied[seq->first_carry + i] = c->varies[seq->first_carry + i];
     nest_for_each (s, m->nest, seq->body) {
         nest_id id = nest_id_of(m->nest, s);
-        bool comes_from_step = s->kind == NEST_LOAD;
+        bool comes_from_trip = s->kind == NEST_LOAD;
         for (uint32_t k = 0; k < s->n_in; k++)
-            comes_from_step |= is_tied[s->in[k]];
+            comes_from_trip |= is_tied[s->in[k]];
         for (uint32_t k = 0; k < s->index.count; k++)
-            comes_from_step |=
+            comes_from_trip |=
                 s->index.terms[k].is_value || s->index.terms[k].id == seq->axes[0];
         for (uint32_t k = 0; k < s->n_results; k++)
-            is_tied[s->result + k] = comes_from_step;
-        is_apart[id] = !comes_from_step && !map_is_common(c, s);
+            is_tied[s->result + k] = comes_from_trip;
+        is_apart[id] = !comes_from_trip && !map_is_common(c, s);
         work += is_apart[id] ? cost_of_op(s->op, s->dtype) : 0;
     }
     c->is_apart = is_apart;

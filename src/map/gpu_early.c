@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loops over time that wait for memory: where points are few, nothing else goes on while a step waits for what it
-// reads, as the rows of a tape on the way back.  It reads that some steps before: as many as a read of memory takes.
+// Loops over time that wait for memory: where points are few, nothing else goes on while a trip waits for what it
+// reads, as the rows of a tape on the way back.  It reads that some trips before: as many as a read of memory takes.
 #include "map/gpu.h"
 
 #include <math.h>
 
-#define LEAST_STEPS 8  // of a loop
-#define MOST_STEPS 8   // before a step
-#define MOST_BYTES 256 // that a thread keeps from step to step
+#define LEAST_TRIPS 8  // of a loop
+#define MOST_EARLY 8   // before a trip
+#define MOST_BYTES 256 // that a thread keeps from trip to trip
 #define APART 4 // elements between points, from which on rows along time are read by warps
 
 static bool goes_along(const struct nest_statement *seq, const struct nest_statement *load)
@@ -29,7 +29,7 @@ static bool may_be_early(const struct map_gpu *m, const struct nest_statement *s
            m->is_read_only[s->buffer] && !dtype_is_complex(s->dtype) && goes_along(seq, s);
 }
 
-// Whether the guard of such a load is made of the step's number and of what the loop does not change; what of the body
+// Whether the guard of such a load is made of the trip's number and of what the loop does not change; what of the body
 // it is made of.
 static bool find_guard(const struct map_gpu *m, const struct nest_statement *seq, nest_id guard,
                        bool *is_needed)
@@ -77,15 +77,15 @@ void map_early_choose(const struct map_gpu *m, struct nest *n, nest_id loop)
 {
     nest_id *early = arena_array(m->arena, nest_id, n->statements.count + 1);
     nest_for_each (seq, n, nest_statement_at(n, loop)->body) {
-        if (seq->kind != NEST_SEQ || nest_extent(n, seq) < LEAST_STEPS)
+        if (seq->kind != NEST_SEQ || nest_extent(n, seq) < LEAST_TRIPS)
             continue;
         double bytes = 0, work = map_turn_work(n, seq->body);
         for (uint32_t i = map_early_find(m, seq, early); i-- > 0;) {
             const struct nest_statement *s = nest_statement_at(n, early[i]);
             bytes += s->kind == NEST_LOAD ? (double)jot_dtype_size(s->dtype) : 0;
         }
-        double steps = fmin(ceil(COST_OF_READ / work), MOST_STEPS);
-        steps = bytes > 0 ? fmin(steps, floor(MOST_BYTES / bytes)) : 0;
-        n->axes.at[seq->axes[0]].early = (unsigned)steps;
+        double trips = fmin(ceil(COST_OF_READ / work), MOST_EARLY);
+        trips = bytes > 0 ? fmin(trips, floor(MOST_BYTES / bytes)) : 0;
+        n->axes.at[seq->axes[0]].early = (unsigned)trips;
     }
 }

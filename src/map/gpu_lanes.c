@@ -71,7 +71,7 @@ static void note_block(const struct map_gpu *m, uint32_t block, nest_id axis, st
         if (s->kind == NEST_WHILE || s->kind == NEST_IF || s->kind == NEST_SCAN ||
             s->kind == NEST_CONTRACT)
             t->has_control = true;
-        // Steps that are straight are done side by side; rows that they put are stored by warps.
+        // Trips that are straight are done side by side; rows that they put are stored by warps.
         if (t->is_in_time && (s->n_axes || s->kind == NEST_PUT))
             t->has_control = true;
         bool is_outer = !t->is_in_time && s->kind == NEST_SEQ;

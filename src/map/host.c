@@ -34,7 +34,7 @@ static unsigned lanes_in_flight(double ops, double work, bool is_calls)
     return ops > 1500 || (ops > 60 && work < COST_QUICK_WORK) ? 16 : 32;
 }
 
-// The work of the steps of loops over time, and whether each lane does nothing but compute there.
+// The work of the trips of loops over time, and whether each lane does nothing but compute there.
 struct steps {
     double ops;
     bool touch_memory;
@@ -56,7 +56,7 @@ static void look_at_steps(const struct nest *n, uint32_t block, nest_id axis, bo
 }
 
 // How many lanes of 4 bytes go through loops over time as one.  A processor that looks ahead to the
-// next vector of short steps sees no other in long ones, so there each operation is for several.
+// next vector of short trips sees no other in long ones, so there each operation is for several.
 static unsigned lanes_in_step(const struct nest *n, uint32_t block, nest_id axis)
 {
     struct steps steps = {0};

@@ -49,8 +49,8 @@ bool map_has_warpgroups(const char *target);
 // Which loop of a mapped kernel one thread does, and why, or NULL.
 const char *map_serial_text(struct arena *arena, const struct nest *n);
 
-// A loop over time around what is priced: its axis, and the bytes of registers that keep from step to step
-// what no step changes.
+// A loop over time around what is priced: its axis, and the bytes of registers that keep from trip to trip
+// what no trip changes.
 struct map_time {
     nest_id axis;
     int64_t kept;

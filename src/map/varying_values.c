@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What differs from element to element of an axis: a fixpoint over what loops carry.
 //
-// A value that does not differ stays scalar through all loops: the step counter, what is made of
+// A value that does not differ stays scalar through all loops: the trip counter, what is made of
 // times alone, keys of random numbers that all lanes share.
 #include "map/map.h"
 
@@ -25,7 +25,7 @@ static void mark(struct search *s, nest_id value)
 
 static void search_block(struct search *s, uint32_t block);
 
-// Carries vary with what they start from and with what a step makes of them; those of a while also
+// Carries vary with what they start from and with what a trip makes of them; those of a while also
 // when lanes end at different times.
 static void search_carries(struct search *s, const struct nest_statement *t, uint32_t first)
 {

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // A loop over time of each thread, part of which is the same in all threads of the kernel: keys of
 // random numbers that lanes share, what is made of times alone.  A block has a warp more, which does
-// that part for some steps, while the others do the rest of the steps before.
+// that part for some trips, while the others do the rest of the trips before.
 //
-//     turn c      the last warp: its first thread what the common part of chunk c carries from step to
-//                 step, then a thread for each step what the others want of it, to shared memory;
-//                 threads with points: the rest of the steps of chunk c - 1, with what is there;
-//                 what does not come from the step before, of a few steps side by side
+//     turn c      the last warp: its first thread what the common part of chunk c carries from trip to
+//                 trip, then a thread for each trip what the others want of it, to shared memory;
+//                 threads with points: the rest of the trips of chunk c - 1, with what is there;
+//                 what does not come from the trip before, of a few trips side by side
 //
-// Shared memory holds two chunks, the carries of the steps of one, and at the end the last ones.  Blocks
+// Shared memory holds two chunks, the carries of the trips of one, and at the end the last ones.  Blocks
 // are as large as leaves one for a multiprocessor, which then has one such warp.
 #include "codegen/gpu/common.h"
 #include "codegen/access.h"
@@ -26,7 +26,7 @@
 
 #include <string.h>
 
-#define STEPS GPU_WARP // of a chunk
+#define TRIPS GPU_WARP // of a chunk
 #define SLOT 8         // bytes
 
 struct gpu_common {
@@ -59,7 +59,7 @@ struct lowering {
     struct cg_lowering *l;
     struct gpu_common *c;
     const struct nest_statement *seq;
-    LLVMValueRef state, steps, history; // shared memory
+    LLVMValueRef state, trips, history; // shared memory
     LLVMValueRef *carries;              // memory of a thread that becomes registers
 };
 
@@ -74,13 +74,13 @@ static LLVMValueRef slot_at(const struct lowering *p, LLVMValueRef base, LLVMVal
     return cg_at(p->l, slot, base, i);
 }
 
-// Of step `at` (an i64) of all.
-static LLVMValueRef slot_of_step(const struct lowering *p, LLVMValueRef at, uint32_t slot)
+// Of trip `at` (an i64) of all.
+static LLVMValueRef slot_of_trip(const struct lowering *p, LLVMValueRef at, uint32_t slot)
 {
     LLVMBuilderRef b = p->l->m.b;
-    LLVMValueRef row = LLVMBuildAnd(b, at, cg_int(p->l->module, 2 * STEPS - 1), "");
+    LLVMValueRef row = LLVMBuildAnd(b, at, cg_int(p->l->module, 2 * TRIPS - 1), "");
     row = LLVMBuildMul(b, row, cg_int(p->l->module, p->c->of->n_slots), "");
-    return slot_at(p, p->steps, LLVMBuildAdd(b, row, cg_int(p->l->module, slot), ""));
+    return slot_at(p, p->trips, LLVMBuildAdd(b, row, cg_int(p->l->module, slot), ""));
 }
 
 static LLVMValueRef load_slot(const struct lowering *p, nest_id value, LLVMValueRef at)
@@ -108,14 +108,14 @@ static void move_state(const struct lowering *p, bool is_load)
     }
 }
 
-// What of a step is done: what the common part carries, what others want of it, the rest.
+// What of a trip is done: what the common part carries, what others want of it, the rest.
 enum part { CARRIED, WANTED, REST };
 
-// The common carries as step `at` finds them.
-static LLVMValueRef carry_of_step(const struct lowering *p, LLVMValueRef at, uint32_t carry)
+// The common carries as trip `at` finds them.
+static LLVMValueRef carry_of_trip(const struct lowering *p, LLVMValueRef at, uint32_t carry)
 {
     LLVMBuilderRef b = p->l->m.b;
-    LLVMValueRef row = LLVMBuildAnd(b, at, cg_int(p->l->module, STEPS - 1), "");
+    LLVMValueRef row = LLVMBuildAnd(b, at, cg_int(p->l->module, TRIPS - 1), "");
     row = LLVMBuildMul(b, row, cg_int(p->l->module, p->seq->n_in), "");
     return slot_at(p, p->history, LLVMBuildAdd(b, row, cg_int(p->l->module, carry), ""));
 }
@@ -126,10 +126,10 @@ static void load_carries(const struct lowering *p, LLVMValueRef at, enum part pa
         nest_id v = p->seq->first_carry + i;
         if (p->c->of->varies[v] != (part == REST))
             continue;
-        LLVMValueRef from = part == WANTED ? carry_of_step(p, at, i) : p->carries[i];
+        LLVMValueRef from = part == WANTED ? carry_of_trip(p, at, i) : p->carries[i];
         p->l->values[v].re = load_slot(p, v, from);
         if (part == CARRIED)
-            store_slot(p, v, p->l->values[v].re, carry_of_step(p, at, i));
+            store_slot(p, v, p->l->values[v].re, carry_of_trip(p, at, i));
     }
 }
 
@@ -141,7 +141,7 @@ static void store_carries(const struct lowering *p, enum part part)
                        p->carries[i]);
 }
 
-static void set_step(const struct lowering *p, LLVMValueRef at)
+static void set_trip(const struct lowering *p, LLVMValueRef at)
 {
     struct cg_lowering *l = p->l;
     LLVMValueRef last = cg_int(l->module, cg_extent(l, p->seq) - 1);
@@ -152,7 +152,7 @@ static void set_step(const struct lowering *p, LLVMValueRef at)
 static void do_common(const struct lowering *p, LLVMValueRef at, enum part part)
 {
     struct cg_lowering *l = p->l;
-    set_step(p, at);
+    set_trip(p, at);
     load_carries(p, at, part);
     nest_for_each (t, l->nest, p->seq->body) {
         nest_id id = nest_id_of(l->nest, t);
@@ -162,30 +162,30 @@ static void do_common(const struct lowering *p, LLVMValueRef at, enum part part)
     }
     for (uint32_t i = 0; part == WANTED && i < p->c->of->n_slots; i++)
         store_slot(p, p->c->of->slots[i], l->values[p->c->of->slots[i]].re,
-                   slot_of_step(p, at, i));
+                   slot_of_trip(p, at, i));
     if (part == CARRIED)
         store_carries(p, part);
 }
 
-// The slots of the steps of a strip, a lane each.
+// The slots of the trips of a strip, a lane each.
 static void load_slots(const struct lowering *p, LLVMValueRef at)
 {
     struct cg_lowering *l = p->l;
     LLVMBuilderRef b = l->m.b;
     for (uint32_t i = 0; i < p->c->of->n_slots; i++) {
         nest_id slot = p->c->of->slots[i];
-        LLVMValueRef all = load_slot(p, slot, slot_of_step(p, at, i));
+        LLVMValueRef all = load_slot(p, slot, slot_of_trip(p, at, i));
         all = cg_splat(&l->m, all, l->vector.lanes);
         for (unsigned k = 1; k < l->vector.lanes; k++) {
-            LLVMValueRef step = LLVMBuildAdd(b, at, cg_int(l->module, k), "");
-            LLVMValueRef one = load_slot(p, slot, slot_of_step(p, step, i));
+            LLVMValueRef trip = LLVMBuildAdd(b, at, cg_int(l->module, k), "");
+            LLVMValueRef one = load_slot(p, slot, slot_of_trip(p, trip, i));
             all = LLVMBuildInsertElement(b, all, one, gpu_i32(l, k), "");
         }
         l->values[slot] = (struct cg_value){all, NULL};
     }
 }
 
-// The statements that differ: those that are apart from the step before, or the others.
+// The statements that differ: those that are apart from the trip before, or the others.
 static void do_rest(const struct lowering *p, bool apart)
 {
     const struct nest_block *b = &p->l->nest->blocks.at[p->seq->body];
@@ -208,7 +208,7 @@ static void take_lane(struct cg_lowering *l, nest_id value, const struct cg_valu
     l->values[value].im = v.im ? cg_extract(&l->m, v.im, k, 1) : NULL;
 }
 
-static void take_step(const struct lowering *p, const struct cg_value *all, unsigned k)
+static void take_trip(const struct lowering *p, const struct cg_value *all, unsigned k)
 {
     for (uint32_t i = 0; i < p->c->of->n_slots; i++)
         take_lane(p->l, p->c->of->slots[i], all, k);
@@ -218,7 +218,7 @@ static void take_step(const struct lowering *p, const struct cg_value *all, unsi
             take_lane(p->l, s->result + j, all, k);
 }
 
-// The rest of the steps of a strip: side by side what does not come from the steps before.
+// The rest of the trips of a strip: side by side what does not come from the trips before.
 static void do_strip(const struct lowering *p, LLVMValueRef at)
 {
     struct cg_lowering *l = p->l;
@@ -230,39 +230,39 @@ static void do_strip(const struct lowering *p, LLVMValueRef at)
     l->vector.lanes = 1;
     memcpy(all, l->values, n * sizeof *all);
     for (unsigned k = 0; k < p->c->of->strip; k++) {
-        LLVMValueRef step = LLVMBuildAdd(l->m.b, at, cg_int(l->module, k), "");
-        set_step(p, step);
-        take_step(p, all, k);
-        load_carries(p, step, REST);
+        LLVMValueRef trip = LLVMBuildAdd(l->m.b, at, cg_int(l->module, k), "");
+        set_trip(p, trip);
+        take_trip(p, all, k);
+        load_carries(p, trip, REST);
         do_rest(p, false);
         store_carries(p, REST);
     }
 }
 
-// The steps of a chunk: by a thread each, or all by each thread.
+// The trips of a chunk: by a thread each, or all by each thread.
 static void do_chunk(const struct lowering *p, LLVMValueRef chunk, enum part part)
 {
     struct cg_lowering *l = p->l;
     LLVMBuilderRef b = l->m.b;
-    LLVMValueRef size = cg_int(l->module, STEPS), n = cg_int(l->module, cg_extent(l, p->seq));
+    LLVMValueRef size = cg_int(l->module, TRIPS), n = cg_int(l->module, cg_extent(l, p->seq));
     LLVMValueRef first = LLVMBuildMul(b, chunk, size, "");
     LLVMValueRef end = LLVMBuildNSWAdd(b, first, size, "");
     end = LLVMBuildSelect(b, LLVMBuildICmp(b, LLVMIntSLT, end, n, ""), end, n, "");
     if (part == WANTED) {
         LLVMValueRef lane = LLVMBuildURem(b, l->gpu->thread, gpu_i32(l, GPU_WARP), "");
         LLVMValueRef at = LLVMBuildAdd(b, first, gpu_wide(l, lane), "");
-        struct cg_branch is_step = cg_if_open(l, LLVMBuildICmp(b, LLVMIntSLT, at, end, ""));
+        struct cg_branch is_trip = cg_if_open(l, LLVMBuildICmp(b, LLVMIntSLT, at, end, ""));
         do_common(p, at, part);
-        cg_if_close(l, &is_step);
+        cg_if_close(l, &is_trip);
         return;
     }
     int64_t strip = part == REST ? p->c->of->strip : 1;
-    struct cg_loop step = cg_loop_open(l, first, end, cg_int(l->module, strip));
+    struct cg_loop trip = cg_loop_open(l, first, end, cg_int(l->module, strip));
     if (part == REST)
-        do_strip(p, step.index);
+        do_strip(p, trip.index);
     else
-        do_common(p, step.index, part);
-    cg_loop_close(l, &step);
+        do_common(p, trip.index, part);
+    cg_loop_close(l, &trip);
 }
 
 // Shared memory of the block; groups are single threads here.
@@ -291,7 +291,7 @@ static void lower(struct lowering *p)
     LLVMBuilderRef b = l->m.b;
     LLVMValueRef zero = cg_int(l->module, 0), one = cg_int(l->module, 1);
     LLVMValueRef end =
-        cg_int(l->module, (cg_extent(l, p->seq) + STEPS - 1) / STEPS); // of the chunks
+        cg_int(l->module, (cg_extent(l, p->seq) + TRIPS - 1) / TRIPS); // of the chunks
     LLVMValueRef maker = gpu_i32(l, l->gpu->block - GPU_WARP), thread = l->gpu->thread;
     LLVMValueRef is_first = LLVMBuildICmp(b, LLVMIntEQ, thread, maker, "");
     LLVMValueRef has_point = LLVMBuildICmp(b, LLVMIntSLT, thread, maker, "");
@@ -334,8 +334,8 @@ bool gpu_common(struct cg_lowering *l, nest_id id)
     cg_hoist(l, s->axes, 1, s->first_carry, s->n_in, &s->body, 1);
     struct lowering p = {.l = l, .c = c, .seq = s};
     p.state = shared_of_block(l, (uint64_t)s->n_in * SLOT);
-    p.steps = shared_of_block(l, (uint64_t)2 * STEPS * c->of->n_slots * SLOT);
-    p.history = shared_of_block(l, (uint64_t)STEPS * s->n_in * SLOT);
+    p.trips = shared_of_block(l, (uint64_t)2 * TRIPS * c->of->n_slots * SLOT);
+    p.history = shared_of_block(l, (uint64_t)TRIPS * s->n_in * SLOT);
     open_carries(&p);
     lower(&p);
     cg_forget_hoisted(l, s->body);

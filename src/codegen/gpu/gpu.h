@@ -26,7 +26,7 @@ struct gpu_nest {
     bool *is_aligned;   // by buffer: to MAP_ALIGNMENT
     int kernel;         // its number in the program
     bool is_phase;      // of a loop, whose kernel calls the function (resident.c)
-    bool has_strips;    // steps of a loop over time are written out
+    bool has_strips;    // trips of a loop over time are written out
 };
 
 // What the function of a phase is told; entry.c sets it, until the function ends.

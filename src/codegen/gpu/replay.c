@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A loop over time that leaves a tape for one that comes back over it, where the tapes of all
-// threads are more than the caches hold: what the first loop carries is kept every few steps only,
-// and the way back does its steps again, a segment at a time, with the tape of a segment in
+// threads are more than the caches hold: what the first loop carries is kept every few trips only,
+// and the way back does its trips again, a segment at a time, with the tape of a segment in
 // registers.  Nothing is computed otherwise, so the bits are the same.
 //
 //     seq t < T { put x[t] = ... }  ...  seq t < T reverse { ... load x[t] ... }
@@ -16,11 +16,11 @@
 
 struct gpu_replay {
     nest_id first, second; // the loops
-    int64_t segment;       // steps
+    int64_t segment;       // trips
     bool *is_tape;         // by buffer
     LLVMValueRef *kept;    // by carry of the first loop: its value before each segment
-    struct cg_value *tape; // of a segment, by step and buffer
-    int64_t step;          // of the segment
+    struct cg_value *tape; // of a segment, by trip and buffer
+    int64_t trip;          // of the segment
     enum {
         REPLAY_OUTSIDE,
         REPLAY_SKIPS, // on the way there
@@ -77,8 +77,8 @@ static void load_carries(struct cg_lowering *l, const struct nest_statement *s,
     }
 }
 
-// A step at a time (an i64): carries are what memory has, and go back there.
-static void do_step(struct cg_lowering *l, const struct nest_statement *s,
+// A trip at a time (an i64): carries are what memory has, and go back there.
+static void do_trip(struct cg_lowering *l, const struct nest_statement *s,
                     const LLVMValueRef *carries, LLVMValueRef at)
 {
     l->axes[s->axes[0]] = at;
@@ -115,10 +115,10 @@ static void go_there(struct cg_lowering *l, struct gpu_replay *r)
         LLVMBuildStore(b, LLVMBuildLoad2(b, type, carries[i], ""),
                        cg_at(l, type, r->kept[i], segment.index));
     }
-    struct cg_loop step = cg_loop_open(l, cg_int(l->module, 0), size, cg_int(l->module, 1));
+    struct cg_loop trip = cg_loop_open(l, cg_int(l->module, 0), size, cg_int(l->module, 1));
     LLVMValueRef first = LLVMBuildMul(b, segment.index, size, "");
-    do_step(l, s, carries, LLVMBuildAdd(b, first, step.index, ""));
-    cg_loop_close(l, &step);
+    do_trip(l, s, carries, LLVMBuildAdd(b, first, trip.index, ""));
+    cg_loop_close(l, &trip);
     cg_loop_close(l, &segment);
     r->now = REPLAY_OUTSIDE;
     cg_forget_hoisted(l, s->body);
@@ -143,10 +143,10 @@ static void come_back(struct cg_lowering *l, struct gpu_replay *r)
         LLVMValueRef kept = cg_at(l, type, r->kept[i], number);
         LLVMBuildStore(b, LLVMBuildLoad2(b, type, kept, ""), again[i]);
     }
-    for (r->step = 0; r->step < r->segment; r->step++)
-        do_step(l, s, again, LLVMBuildAdd(b, first, cg_int(l->module, r->step), ""));
-    while (r->step-- > 0)
-        do_step(l, back, carries, LLVMBuildAdd(b, first, cg_int(l->module, r->step), ""));
+    for (r->trip = 0; r->trip < r->segment; r->trip++)
+        do_trip(l, s, again, LLVMBuildAdd(b, first, cg_int(l->module, r->trip), ""));
+    while (r->trip-- > 0)
+        do_trip(l, back, carries, LLVMBuildAdd(b, first, cg_int(l->module, r->trip), ""));
     cg_loop_close(l, &segment);
     r->now = REPLAY_OUTSIDE;
     cg_forget_hoisted(l, s->body);
@@ -166,7 +166,7 @@ bool gpu_replay(struct cg_lowering *l, nest_id id)
     if (!r || is_loop || r->now == REPLAY_OUTSIDE ||
         (s->kind != NEST_PUT && s->kind != NEST_LOAD) || !r->is_tape[s->buffer])
         return is_loop;
-    struct cg_value *taped = &r->tape[(size_t)r->step * l->nest->buffers.count + s->buffer];
+    struct cg_value *taped = &r->tape[(size_t)r->trip * l->nest->buffers.count + s->buffer];
     if (r->now == REPLAY_RUNS && s->kind == NEST_PUT)
         *taped = l->values[s->in[0]];
     else if (r->now == REPLAY_RUNS)

@@ -8,7 +8,7 @@
 #define GPU_STRIP 8 // steps
 
 // Those that it had better write out, 1: just the one; they have
-// cg_stack_step in front of them.  store is for the puts of those from `first` on.
+// cg_stack_trip in front of them.  store is for the puts of those from `first` on.
 int64_t gpu_strip_find(struct cg_lowering *l, const struct nest_statement *seq);
 void gpu_strip_store(struct cg_lowering *l, const struct nest_statement *seq,
                      LLVMValueRef first, int64_t steps);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Several trips of a loop over time in one launch, where a trip makes of an array its like from
-// neighbours: steps of a stencil.
+// neighbours: trips of a stencil.
 //
 //     loop 1000 {                                         loop 200 {
 //       par i < 1024, j < 1024 {                            a warp: tiles of 8 by 112 points, of which it

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Steps of a stencil, several of which are one launch.
+// Trips of a stencil, several of which are one launch.
 #ifndef CODEGEN_GPU_TRIPS_H
 #define CODEGEN_GPU_TRIPS_H
 

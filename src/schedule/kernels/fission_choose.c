@@ -434,7 +434,7 @@ static bool has_rows(const struct fission *f)
     return false;
 }
 
-// Steps of a loop over time are for one thread in a kernel of their own as well: what counts is what
+// Trips of a loop over time are for one thread in a kernel of their own as well: what counts is what
 // stands beside them.
 bool fission_is_wanted(const struct fission *f)
 {
