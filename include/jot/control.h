@@ -10,19 +10,19 @@
 //     JOT_IF (jot_greater(x, 0), y) { y = jot_log(x); } else { y = jot_sub(x, 1); }
 //     JOT_SWITCH (kind, 3, y) { case 0: y = jot_sin(x); break; case 1: y = x; break; ... }
 //
-// The listed variables (values, structs or arrays of values) are rebound: inside to what one step
+// The listed variables (values, structs or arrays of values) are rebound: inside to what one trip
 // sees, afterwards to the results; a variable of rows in has its whole array again.  A variable
 // stands in one list once, but that rows in may be rows out as well.  Other values are used
 // freely.  A variable that is set inside and not listed has no value afterwards, which is reported
-// where it is used.  What a step makes of a carry must have the type of the carry, or the error
-// names it and both types.  A C number that starts a carry takes the type that the step gives it, and
-// then the body runs again.  A carry of steps that compute with C numbers alone stays a C number, as
+// where it is used.  What a body makes of a carry must have the type of the carry, or the error
+// names it and both types.  A C number that starts a carry takes the type that the body gives it, and
+// then the body runs again.  A carry of bodies that compute with C numbers alone stays a C number, as
 // it would without a loop.  So does a result that is a C number in every branch.  Any other C number
-// that a step or a branch gives takes the type of the carry or of the other branches.  Do not leave a
+// that a body or a branch gives takes the type of the carry or of the other branches.  Do not leave a
 // block by break, return or goto: it is reported.
 //
 // false and true of C11 are the integers 0 and 1.  They are taken for bools as a condition, and
-// where the step or the other branches make a bool of the variable; elsewhere, as in an operation
+// where the body or the other branches make a bool of the variable; elsewhere, as in an operation
 // on bools, write (bool)true or jot_from_bool(true).
 //
 // All of them can be differentiated forward and backward, and mapped; see docs/ir.md.  The names
@@ -88,7 +88,7 @@ JOT_BEGIN_C
 typedef void jot_for_step(jot_value index, jot_value *carry, void *ctx);
 // Sets every value of out.
 typedef void jot_scan_step(jot_value *carry, const jot_value *row, jot_value *out, void *ctx);
-// Gives one bool: whether there is a next step.
+// Gives one bool: whether there is a next trip.
 typedef jot_value jot_while_condition(const jot_value *carry, void *ctx);
 typedef void jot_while_step(jot_value *carry, void *ctx);
 

@@ -199,7 +199,7 @@ static void write_while(struct hlo_node *n)
     struct hlo_block step = hlo_open(w, l.n, l.types);
     hlo_value *args = arena_copy(w->arena, step.block.args, sizeof *args * (l.n + 1));
     hlo_value *out = arena_array(w->arena, hlo_value, n->n->n_out + 1);
-    hlo_call_body(w, loop.step, args + first, out);
+    hlo_call_body(w, loop.body, args + first, out);
     hlo_value holds = loop.batched ? tested(n, &loop, args + first) : NULL;
     if (is_bounded)
         args[0] = next_trip(w, args[0]);

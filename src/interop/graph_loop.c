@@ -4,7 +4,7 @@
 struct reading {
     const struct graph_frame *frame;
     const struct mlir_op *op;
-    const struct mlir_block *test, *step;
+    const struct mlir_block *test, *body;
     struct graph_loop *out;
 };
 
@@ -30,7 +30,7 @@ static bool is_code(const struct mlir_op *op, enum mlir_code code)
 // What the value is around the loop, when it is the same there: itself, or an invariant.
 static const struct mlir_value *outside(const struct reading *r, const struct mlir_value *v)
 {
-    const struct mlir_block *blocks[] = {r->test, r->step};
+    const struct mlir_block *blocks[] = {r->test, r->body};
     for (int k = 0; k < 2; k++) {
         int i = argument(blocks[k], v);
         if (i >= 0)
@@ -89,13 +89,13 @@ static const char *read_test(const struct reading *r, int *out_counter,
 // The number that each trip adds to the counter; false when it does something else.
 static bool read_step(const struct reading *r, int counter, int64_t *out)
 {
-    const struct mlir_value *next = end_of(r->step)->operands[counter];
+    const struct mlir_value *next = end_of(r->body)->operands[counter];
     const struct mlir_op *sum = graph_maker(r->frame, next);
     bool is_difference = is_code(sum, MLIR_OP_stablehlo_subtract);
     if (!is_code(sum, MLIR_OP_stablehlo_add) && !is_difference)
         return false;
-    int side = argument(r->step, sum->operands[0]) == counter ? 0 : 1;
-    if (argument(r->step, sum->operands[side]) != counter || (is_difference && side) ||
+    int side = argument(r->body, sum->operands[0]) == counter ? 0 : 1;
+    if (argument(r->body, sum->operands[side]) != counter || (is_difference && side) ||
         !integer(r, sum->operands[1 - side], out))
         return false;
     *out = is_difference ? -*out : *out;
@@ -159,6 +159,6 @@ void graph_loop_read(const struct graph_frame *frame, const struct mlir_op *op,
     *out = (struct graph_loop){.is_invariant =
                                    arena_array(frame->arena, bool, op->n_operands + 1)};
     for (uint32_t i = 0; i < op->n_operands; i++)
-        out->is_invariant[i] = end_of(r.step)->operands[i] == r.step->args[i];
+        out->is_invariant[i] = end_of(r.body)->operands[i] == r.body->args[i];
     read_counter(&r);
 }

@@ -25,7 +25,7 @@ struct ir_while ir_while_of(const struct ir_node *n)
     const int64_t *trips = ir_attr_ints(n->attrs, IR_KEY_trips, &n_trips);
     return (struct ir_while){
         .test = (uint32_t)functions[0],
-        .step = (uint32_t)functions[1],
+        .body = (uint32_t)functions[1],
         .n_consts = (int)ir_attr_int(n->attrs, IR_KEY_n_consts),
         .batched = (int)ir_attr_int_or(n->attrs, IR_KEY_batched, 0),
         .max_trips = ir_attr_int_or(n->attrs, IR_KEY_max_trips, IR_NO_BOUND),
@@ -60,7 +60,7 @@ ir_id ir_scan(struct ir_builder *b, const struct ir_scan *s, int n_in, const ir_
 
 ir_id ir_while(struct ir_builder *b, const struct ir_while *w, int n_in, const ir_id *in)
 {
-    int64_t functions[] = {w->test, w->step};
+    int64_t functions[] = {w->test, w->body};
     int64_t batched = w->batched, max_trips = w->max_trips, slots = w->slots, trips = w->trips;
     struct ir_field fields[6] = {IR_INTS(functions, 2, functions),
                                  IR_INT(n_consts, w->n_consts)};

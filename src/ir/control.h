@@ -2,7 +2,7 @@
 // Loops and branches: the attributes of scan, while and cond as structs, and their builders.
 //
 //     c, ys = scan(consts, c, xs):   for t in 0 .. length - 1:  c, ys[t] = body(consts, c, xs[t])
-//     c = while(consts, c):          while test(consts, c):     c = step(consts, c)
+//     c = while(consts, c):          while test(consts, c):     c = body(consts, c)
 //     y = cond(index, x):            y = branch[clamp(index)](x)
 //
 // Bodies are closed: what they read of the graph around them are operands.
@@ -44,11 +44,11 @@ enum ir_trips {
 #define IR_NO_BOUND (-1)
 #define IR_SLOTS 64 // of a while that has none
 
-// Operands are consts, carries; results are carries.  Test and step take the same.  With batched
+// Operands are consts, carries; results are carries.  Test and body take the same.  With batched
 // > 0 that many leading axes of every carry are lanes, the test is bool[lanes], and a lane keeps
 // its carries once its test is false.
 struct ir_while {
-    uint32_t test, step;
+    uint32_t test, body;
     int n_consts, batched;
     int64_t max_trips; // or IR_NO_BOUND: the loop ends then, though the test may hold
     int64_t slots;     // states that reverse mode keeps when there is no bound; 0 is IR_SLOTS

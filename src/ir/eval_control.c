@@ -104,20 +104,20 @@ static jot_status while_loop(struct loop *l)
     const struct eval_call *c = l->c;
     struct ir_while w = ir_while_of(&l->n);
     const struct ir_graph *test = ir_function(c->module, w.test);
-    const struct ir_graph *step = ir_function(c->module, w.step);
+    const struct ir_graph *body = ir_function(c->module, w.body);
     int64_t lanes = ir_count(c->module, ir_type_of(test, test->outputs.at[0]));
     for (int64_t trip = 0;; trip++) {
         struct arena_mark mark = arena_mark(l->scratch);
         struct ir_tensor holds;
         JOT_TRY(ir_eval(l->scratch, test, l->in, &holds));
-        // The test may be a carry itself, which the step changes.
+        // The test may be a carry itself, which the body changes.
         const bool *p = arena_copy(l->scratch, holds.data, (size_t)lanes);
         int64_t lane = 0;
         while (lane < lanes && !p[lane])
             lane++;
         if (lane == lanes || trip == w.max_trips)
             return JOT_OK;
-        JOT_TRY(ir_eval(l->scratch, step, l->in, l->out));
+        JOT_TRY(ir_eval(l->scratch, body, l->in, l->out));
         keep_results(l);
         keep_lanes(l, p, lanes);
         arena_rewind(l->scratch, mark);

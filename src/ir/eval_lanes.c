@@ -238,7 +238,7 @@ static jot_status eval_while_of(const struct lanes *l, const struct ir_node *n, 
 {
     const struct grid *g = l->grid;
     struct ir_while w = ir_while_of(n);
-    const struct ir_graph *test = ir_function(g->m, w.test), *step = ir_function(g->m, w.step);
+    const struct ir_graph *test = ir_function(g->m, w.test), *body = ir_function(g->m, w.body);
     uint32_t n_consts = (uint32_t)w.n_consts;
     struct ir_tensor **x = rows(g, l->n, n->n_in), **holds = rows(g, l->n, 1),
                      **y = rows(g, l->n, n->n_out);
@@ -266,7 +266,7 @@ static jot_status eval_while_of(const struct lanes *l, const struct ir_node *n, 
             left++;
         }
         on.n = left;
-        JOT_TRY(eval_lanes(&on, step, own, y));
+        JOT_TRY(eval_lanes(&on, body, own, y));
         for (int k = 0; k < on.n; k++)
             for (uint32_t i = 0; i < n->n_out; i++)
                 keep(g, holds[k][0], y[k][i], &x[index[k]][n_consts + i]);

@@ -60,7 +60,7 @@ static bool check_carry(struct ir_infer *call, int i, struct ir_type before,
 {
     return ir_type_equal(before, after) ||
            infer_fail(call, status_of(before, after),
-                      "carry %d of %s is %s before the step and %s after it: convert it inside",
+                      "carry %d of %s is %s before the body and %s after it: convert it inside",
                       i, infer_name(call), infer_text(call, before), infer_text(call, after));
 }
 
@@ -186,7 +186,7 @@ static bool check_test(struct ir_infer *call, const struct ir_graph *test, int n
 
 bool infer_while(struct ir_infer *call)
 {
-    static const char *const names[] = {"test", "step"};
+    static const char *const names[] = {"test", "body"};
     struct ir_graph *f[2];
     int n_consts, batched = 0;
     if (!infer_functions(call, 2, f) || !count_of(call, IR_KEY_n_consts, call->n_in, &n_consts))
@@ -215,7 +215,7 @@ bool infer_while(struct ir_infer *call)
                 return false;
     }
     int n_out = call->n_in - n_consts;
-    if (!check_count(call, "step", "result", f[1]->outputs.count, n_out, "the carries") ||
+    if (!check_count(call, "body", "result", f[1]->outputs.count, n_out, "the carries") ||
         !check_test(call, f[0], n_consts, batched) ||
         !check_exchanges(call, f[0], result_of(f[0], 0).varies, "the number of trips") ||
         !check_exchanges(call, f[1], result_of(f[0], 0).varies, "the number of trips"))

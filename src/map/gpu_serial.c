@@ -8,7 +8,7 @@
 static const char *reason(const struct nest *n, const struct nest_statement *s)
 {
     if (s->kind == NEST_SEQ || s->kind == NEST_WHILE)
-        return "a step needs the one before it";
+        return "a trip needs the one before it";
     if (map_has_updates(n))
         return "it reads what it writes";
     if (s->kind == NEST_SCAN)
@@ -74,7 +74,7 @@ const char *map_serial_text(struct arena *arena, const struct nest *n)
 {
     static const char *const names[NEST_KIND_COUNT] = {
         [NEST_PAR] = "points",  [NEST_MAP] = "points",        [NEST_FOLD] = "terms",
-        [NEST_SCAN] = "terms",  [NEST_SEQ] = "steps",         [NEST_WHILE] = "a while",
+        [NEST_SCAN] = "terms",  [NEST_SEQ] = "trips",         [NEST_WHILE] = "a while",
         [NEST_IF] = "a branch", [NEST_CONTRACT] = "a product"};
     struct strbuf text = strbuf_make(arena);
     struct map_serial s;

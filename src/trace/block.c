@@ -362,7 +362,7 @@ bool block_join(jot_dtype a, jot_dtype b, jot_dtype *out)
     return a == b || dtype_is_inexact(*out) || x->bytes != y->bytes;
 }
 
-// Whether what the step made goes where the carry is.  A C number takes the type of a carry.
+// Whether what the body made goes where the carry is.  A C number takes the type of a carry.
 static bool agrees(const struct block_leaf *l)
 {
     const struct trace_slot *s = trace_slot_of(*l->at);
@@ -375,7 +375,7 @@ static bool agrees(const struct block_leaf *l)
     return ir_dtype(made) == d || (s->weak && block_adapts((jot_dtype)s->dtype, d));
 }
 
-// What started as a C number takes the type that the step makes of it, which is a wider one.
+// What started as a C number takes the type that the body makes of it, which is a wider one.
 static bool adapt(struct block_leaf *l)
 {
     const struct trace_slot *s = trace_slot_of(*l->at);
@@ -399,7 +399,7 @@ static bool adapt(struct block_leaf *l)
     return changes;
 }
 
-// A carry that is of another type after the step, and what made it so.
+// A carry that is of another type after the body, and what made it so.
 static void fail_changed(jot_block *b, const struct block_leaf *bad)
 {
     char buffer[300];
@@ -407,7 +407,7 @@ static void fail_changed(jot_block *b, const struct block_leaf *bad)
     const char *where = trace_slot_of(*bad->at)->where;
     bool same = trace_seen(ir_dtype(bad->type), bad->weak) == ir_dtype(made);
     block_fail(b, same ? JOT_ERR_SHAPE : JOT_ERR_DTYPE,
-               "'%s' is %s before the step and %s after it%s%s", block_leaf_name(bad),
+               "'%s' is %s before the body and %s after it%s%s", block_leaf_name(bad),
                seen_text(bad), ir_type_text(b->trace->module, made), where ? ", made at " : "",
                where ? trace_shorten(where, buffer, sizeof buffer) : "");
 }
@@ -605,7 +605,7 @@ bool jot_block_next(jot_block *b)
         b->has_run = true;
         return true;
     }
-    if (b->is_stepping)
+    if (b->is_in_body)
         return false; // left by break, which jot_block_leave reports
     if (!b->is_inert)
         return finish(b);

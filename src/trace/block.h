@@ -69,10 +69,10 @@ struct jot_block {
     const char **made; // and where it was made, or NULL
     int n_parts, n_branches;
     bool has_failed;
-    bool is_stepping; // of a while: the step has begun and not ended
-    bool is_inert;    // opening failed: the body runs, and its results are the error
-    bool is_closed;   // the end of the body was reached
-    bool is_lost;     // the scope around it was closed in the body
+    bool is_in_body; // of a while: the body has begun and not ended
+    bool is_inert;   // opening failed: the body runs, and its results are the error
+    bool is_closed;  // the end of the body was reached
+    bool is_lost;    // the scope around it was closed in the body
     bool has_run;
     jot_value error;
 };
@@ -106,7 +106,7 @@ void block_bind(struct block_leaf *l, struct ir_type type);
 bool block_open_rows(jot_block *b);
 // What the body made of b->out, as values of the open part in order; false with an error.
 bool block_collect(jot_block *b, ir_id *ids);
-// The same of b->carry.  A carry that started as a C number takes the type that the step makes of
+// The same of b->carry.  A carry that started as a C number takes the type that the body makes of
 // it, and BLOCK_AGAIN asks to open the part anew; another that is not as before is an error.
 enum block_progress block_collect_carries(jot_block *b, ir_id *ids);
 // Closes the part into a function of n results.  Variables have the values from before the block.

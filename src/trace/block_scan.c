@@ -197,7 +197,7 @@ static ir_id limit_as(struct ir_builder *w, jot_value limit, jot_dtype d)
 }
 
 // The body with the counter as last carry.
-static uint32_t counting_step(struct ir_module *m, const struct traced *body, uint32_t n_carry)
+static uint32_t counting_body(struct ir_module *m, const struct traced *body, uint32_t n_carry)
 {
     struct body w = body_of(m, body->function);
     body_take_all(&w);
@@ -229,21 +229,21 @@ static ir_id counted_while(jot_block *b, const struct traced *body)
     jot_dtype d = index_dtype(b);
     ir_id first = limit_as(&t->b, b->first, d);
     b->number = trace_value(limit_as(&t->b, b->number, d), false);
-    struct traced step = *body, test = {.n_out = 1, .n_hidden = 1, .hidden = &b->number};
-    step.function = counting_step(t->module, body, (uint32_t)b->carry.count);
-    step.n_out++;
+    struct traced next = *body, test = {.n_out = 1, .n_hidden = 1, .hidden = &b->number};
+    next.function = counting_body(t->module, body, (uint32_t)b->carry.count);
+    next.n_out++;
     test.function = counting_test(b, t->module);
-    if (step.function == IR_NONE || test.function == IR_NONE)
+    if (next.function == IR_NONE || test.function == IR_NONE)
         return IR_NONE;
     struct block_consts consts;
     uint32_t functions[2];
-    if (!block_share(b, 2, (const struct traced *[]){&test, &step}, functions, &consts))
+    if (!block_share(b, 2, (const struct traced *[]){&test, &next}, functions, &consts))
         return IR_NONE;
     int n;
     ir_id *in = block_operands(b, &consts, 1, (const struct block_leaves *[]){&b->carry}, &n);
     in[n++] = first;
     struct ir_while loop = {.test = functions[0],
-                            .step = functions[1],
+                            .body = functions[1],
                             .n_consts = consts.n,
                             .max_trips = IR_NO_BOUND};
     return ir_while(&t->b, &loop, n, in);

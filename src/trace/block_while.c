@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// JOT_WHILE: two parts, the test and the step.
+// JOT_WHILE: two parts, the test and the body.
 #include "ir/control.h"
 #include "passes/transform.h"
 #include "trace/block.h"
@@ -17,7 +17,7 @@ static void bind(jot_block *b)
 static bool open_while(jot_block *b)
 {
     if (b->carry.count == 0) {
-        b->error = block_fail(b, JOT_ERR_ARGUMENT, "no state: list what the step changes");
+        b->error = block_fail(b, JOT_ERR_ARGUMENT, "no state: list what the body changes");
         return false;
     }
     if (b->checkpoint) {
@@ -45,7 +45,7 @@ static bool open_while(jot_block *b)
     return true;
 }
 
-// Whether a step that has run gives back what it was given.  Its carries are its first values.
+// Whether a body that has run gives back what it was given.  Its carries are its first values.
 static bool changes_nothing(const jot_block *b, const ir_id *results)
 {
     for (int i = 0; i < b->carry.count; i++)
@@ -54,7 +54,7 @@ static bool changes_nothing(const jot_block *b, const ir_id *results)
     return true;
 }
 
-// The test has been evaluated in its part; the step is opened.
+// The test has been evaluated in its part; the body is opened.
 static bool take_test(jot_block *b, jot_value test)
 {
     jot_value v = trace_import(b->name, test);
@@ -85,16 +85,16 @@ bool jot_while_test(jot_block *b, jot_value test)
     }
     if (!b->is_lost && trace_top() == b->trace && !take_test(b, test))
         b->has_failed =
-            true; // the step runs in the part of the test, and then the block gives up
+            true; // the body runs in the part of the test, and then the block gives up
     arena_guard_close(&guard);
-    b->is_stepping = true;
+    b->is_in_body = true;
     return true;
 }
 
 bool jot_while_stepped(jot_block *b)
 {
     if (b)
-        b->is_stepping = false;
+        b->is_in_body = false;
     return false;
 }
 
@@ -116,7 +116,7 @@ static void check_bound(jot_block *b, const struct ir_while *loop, ir_id *in,
 
 static enum block_progress close_while(jot_block *b, ir_id *results)
 {
-    struct traced step;
+    struct traced body;
     int n_carry = b->carry.count;
     if (b->has_failed)
         return BLOCK_FAILED;
@@ -128,16 +128,16 @@ static enum block_progress close_while(jot_block *b, ir_id *results)
     struct ir_module *m = b->outer->module;
     if (changes_nothing(b, results) && !ir_function(m, b->parts->function)->has_effects) {
         block_fail(b, JOT_ERR_ARGUMENT,
-                   "the step changes nothing that is listed: the loop would not end");
+                   "the body changes nothing that is listed: the loop would not end");
         return BLOCK_FAILED;
     }
-    if (!block_close_part(b, n_carry, results, &step))
+    if (!block_close_part(b, n_carry, results, &body))
         return BLOCK_FAILED;
     struct ir_while loop = {.max_trips = b->length ? b->length : IR_NO_BOUND,
                             .slots = b->slots};
     struct block_consts consts;
     uint32_t functions[2];
-    if (!block_share(b, 2, (const struct traced *[]){b->parts, &step}, functions, &consts))
+    if (!block_share(b, 2, (const struct traced *[]){b->parts, &body}, functions, &consts))
         return BLOCK_FAILED;
     if (b->length && !pass_is_repeatable(m, functions[0])) {
         block_fail(
@@ -147,7 +147,7 @@ static enum block_progress close_while(jot_block *b, ir_id *results)
         return BLOCK_FAILED;
     }
     loop.test = functions[0];
-    loop.step = functions[1];
+    loop.body = functions[1];
     loop.n_consts = consts.n;
     int n;
     ir_id *in = block_operands(b, &consts, 1, (const struct block_leaves *[]){&b->carry}, &n);

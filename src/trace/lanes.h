@@ -42,7 +42,7 @@ jot_value trace_defined(int n, const jot_value *v, jot_value y);
 
 // A function of n numbers with its derivatives: f of a member is derived as often in each
 // operand as its orders say.  Up to the order `most` in all, which is at most 2, each derivative
-// is a member; those beyond are what the steps of f give.
+// is a member; those beyond are what the trips of f give.
 struct trace_member {
     const struct trace_family *family;
     int orders[TRACE_MAX_OPERANDS];

@@ -187,7 +187,7 @@ static const struct {
      KERNEL(
          "  %0 = load x[0] : f32\n  seq t < 100000 carry %1 = %0 {\n    %2 = load x[t] : f32\n"
          "    %3 = mul %1, %2 : f32\n    yield %3\n  } -> %4\n  put z[0] = %4\n"),
-     "0 100000 steps (a step needs the one before it)\n"},
+     "0 100000 trips (a trip needs the one before it)\n"},
     {"two of them beside a sum",
      KERNEL("  %0 = load x[0] : f32\n  par b < 2 {\n    seq t < 100000 carry %1 = %0 {\n"
             "      %2 = load x[t + 5*b] : f32\n      %3 = mul %1, %2 : f32\n      yield %3\n"
@@ -195,7 +195,7 @@ static const struct {
             "    %5 = load x[j] : f32\n    yield reduce_max %5 free\n  } -> %6 : f32\n  put "
             "z[0] = "
             "%6\n"),
-     "0 100000 steps (a step needs the one before it)\n"},
+     "0 100000 trips (a trip needs the one before it)\n"},
     {"a running fold of two values",
      KERNEL("  scan i < 1000000 {\n    %0 = load x[i] : f32\n    %1 = neg %0 : f32\n"
             "    yield reduce_sum %0 serial, reduce_max %1 free -> %2 : f32, %3 : f32\n"

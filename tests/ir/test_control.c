@@ -70,9 +70,9 @@ static const struct {
     {"scan %0, %3, %2 {length=4, n_consts=1, n_carry=1, functions=[@0]} : f32[]",
      "carry 0 of scan is i32[], and the body takes f32[]"},
     {"scan %0 {length=4, n_consts=0, n_carry=1, functions=[@1]} : f32[2]",
-     "carry 0 of scan is f32[2] before the step and f32[3,2] after it"},
+     "carry 0 of scan is f32[2] before the body and f32[3,2] after it"},
     {"scan %0 {length=4, n_consts=0, n_carry=1, functions=[@4]} : f32[2]",
-     "carry 0 of scan is f32[2] before the step and f64[2] after it"},
+     "carry 0 of scan is f32[2] before the body and f64[2] after it"},
     {"while %0 {n_consts=0, functions=[@2, @3]} : f32[2]",
      "the test of while gives bool[2], not bool with 0 axes: reduce it first"},
     {"while %0 {n_consts=0, functions=[@3, @3]} : f32[2]",
@@ -80,9 +80,9 @@ static const struct {
     {"while %0 {n_consts=0, functions=[@6, @3]} : f32[2]",
      "the test of while has 2 results, not 1: whether to go on"},
     {"while %0 {n_consts=0, functions=[@5, @4]} : f32[2]",
-     "carry 0 of while is f32[2] before the step and f64[2] after it"},
+     "carry 0 of while is f32[2] before the body and f64[2] after it"},
     {"while %0 {n_consts=0, functions=[@5, @6]} : f32[2]",
-     "the step of while has 2 results, not 1: the carries"},
+     "the body of while has 2 results, not 1: the carries"},
     {"while %1 {n_consts=0, functions=[@5, @3]} : f32[]",
      "carry 0 of while is f32[], and the test takes f32[2]"},
     {"while %0 {n_consts=0, max_trips=-2, functions=[@5, @3]} : f32[2]",
@@ -288,7 +288,7 @@ static jot_status count_lanes(const char *bound, int32_t *left, double *x)
     return status;
 }
 
-// A test that is a carry, which the step changes before the others.
+// A test that is a carry, which the body changes before the others.
 START_TEST(test_is_a_carry)
 {
     int32_t n = 3, zero = 0;

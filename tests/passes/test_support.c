@@ -251,11 +251,11 @@ static void run(const struct program *p, vector x, int branch, struct dual *out)
 // -- The graph --------------------------------------------------------------------------------
 
 static const struct ir_gather by_rows = {.n_collapsed = 1,
-                                        .collapsed_dims = (const int64_t[]){0},
-                                        .n_map = 1,
-                                        .index_map = (const int64_t[]){0},
-                                        .sizes = (const int64_t[]){1},
-                                        .mode = IR_MODE_CLIP};
+                                         .collapsed_dims = (const int64_t[]){0},
+                                         .n_map = 1,
+                                         .index_map = (const int64_t[]){0},
+                                         .sizes = (const int64_t[]){1},
+                                         .mode = IR_MODE_CLIP};
 
 static ir_id indices(struct ir_builder *b)
 {
@@ -342,7 +342,7 @@ static ir_id build_steps(struct ir_builder *b, const struct step *steps, ir_id x
     return at[STEPS + 1];
 }
 
-// (x, carry) -> what the steps make of them
+// (x, carry) -> what the bodies make of them
 static uint32_t function_of(const struct step *steps)
 {
     struct ir_builder b = ir_builder_make(module, "steps", IR_BUILD_PLAIN);

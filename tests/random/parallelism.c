@@ -26,7 +26,7 @@ const struct parallelism_device parallelism_gpu = {"cuda sm_90 sms=132 shared=23
 const struct parallelism_device parallelism_host = {
     "skylake-avx512 +avx2,+fma,+avx512f,+avx512vl,+avx512dq,+avx512bw", 16, 1 << 20, 1 << 22};
 
-static const char *const named[] = {"(a step needs the one before it)",
+static const char *const named[] = {"(a trip needs the one before it)",
                                     "(it reads what it writes)"};
 
 static double workers_of(const struct rt_step *t, const struct parallelism_device *device)
@@ -148,7 +148,7 @@ struct parallelism parallelism_of(struct arena *arena, const struct nest_program
         if (list)
             strbuf_printf(list, "# %s: %.3g operations, %.0f workers, %.2f%s\n",
                           p->nests.at[i]->name, work, workers[i], ratio,
-                          is_named[i] ? ", steps in turn" : "");
+                          is_named[i] ? ", trips in turn" : "");
         if (is_named[i] || ratio <= result.ratio)
             continue;
         result.ratio = ratio;

@@ -70,7 +70,7 @@ static bool tell(int k, struct one *all, uint64_t n, uint64_t n_named)
     while (beyond < n && all[beyond].ratio > 1)
         beyond++;
     printf("%s: %" PRIu64 " programs, %" PRIu64 " above 1, %" PRIu64
-           " kernels of steps in turn; the worst\n",
+           " kernels of trips in turn; the worst\n",
            devices[k].name, n, beyond, n_named);
     for (uint64_t i = 0; i < n && i < WORST; i++)
         printf("  %8.2f  program %" PRIu64 ", kernel %s\n", all[i].ratio, all[i].program,

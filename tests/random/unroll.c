@@ -93,7 +93,7 @@ static void unroll_while(struct unroll *u, const struct ir_graph *g, const struc
         unroll_graph(u, ir_function(g->module, w.test), in, &goes_on);
         if (u->b.status != JOT_OK || !*(const char *)value_of(u, goes_on)->data)
             break;
-        unroll_graph(u, ir_function(g->module, w.step), in, out);
+        unroll_graph(u, ir_function(g->module, w.body), in, out);
         memcpy(in + w.n_consts, out, n->n_out * sizeof *in);
     }
     memcpy(out, in + w.n_consts, n->n_out * sizeof *in);

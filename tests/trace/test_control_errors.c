@@ -166,19 +166,19 @@ static const struct {
     const char *message;
 } faults[] = {
     {shape, JOT_ERR_SHAPE,
-     "bad_loop.c:2: JOT_FOR: 'x' is f64[] before the step and f64[2] after it, made at "
+     "bad_loop.c:2: JOT_FOR: 'x' is f64[] before the body and f64[2] after it, made at "
      "bad_loop.c:2: jot_stack(0, x, x)"},
     {dtype, JOT_ERR_DTYPE,
-     "bad_loop.c:3: JOT_SCAN: 's' is f32[] before the step and f64[] after it, made at "
+     "bad_loop.c:3: JOT_SCAN: 's' is f32[] before the body and f64[] after it, made at "
      "bad_loop.c:3: jot_add(s, v)"},
     {lossy, JOT_ERR_DTYPE,
-     "bad_loop.c:4: JOT_FOR: 's' is f32[] before the step and i32[] after it, made at "
+     "bad_loop.c:4: JOT_FOR: 's' is f32[] before the body and i32[] after it, made at "
      "bad_loop.c:4: jot_add(jot_zeros(JOT_I32), i)"},
     {member, JOT_ERR_SHAPE,
-     "bad_loop.c:6: JOT_WHILE: 's (value 2 of 2)' is f64[] before the step and f64[2] after "
+     "bad_loop.c:6: JOT_WHILE: 's (value 2 of 2)' is f64[] before the body and f64[2] after "
      "it, made at bad_loop.c:6: jot_stack(0, s.q, s.p)"},
     {function, JOT_ERR_SHAPE,
-     "bad_loop.c:7: jot_scan: 'carry (value 2 of 2)' is f64[4] before the step and f64[2,4] "
+     "bad_loop.c:7: jot_scan: 'carry (value 2 of 2)' is f64[4] before the body and f64[2,4] "
      "after it, made at test_control_errors.c:12: jot_stack(0, carry[1], carry[1])"},
     {branch, JOT_ERR_SHAPE,
      "bad_loop.c:8: JOT_IF: 'y' is f64[4] in the first branch and f64[] in the second branch"},
@@ -215,10 +215,10 @@ static const struct {
     {test_function, JOT_ERR_DTYPE,
      "bad_loop.c:21: jot_while: the test is f64[]: it must be one bool"},
     {idle, JOT_ERR_ARGUMENT,
-     "bad_loop.c:22: JOT_WHILE: the step changes nothing that is listed: the loop would not "
+     "bad_loop.c:22: JOT_WHILE: the body changes nothing that is listed: the loop would not "
      "end"},
     {no_state, JOT_ERR_ARGUMENT,
-     "bad_loop.c:23: JOT_WHILE: no state: list what the step changes"},
+     "bad_loop.c:23: JOT_WHILE: no state: list what the body changes"},
     {bound, JOT_ERR_ARGUMENT, "bad_loop.c:24: JOT_WHILE: a bound of -2 trips: it is 1 or more"},
     {trips, JOT_ERR_ARGUMENT, "bad_loop.c:25: JOT_FOR: -3 trips: negative"},
     {many_trips, JOT_ERR_ARGUMENT,
@@ -336,7 +336,7 @@ static const struct {
     {negative_size, JOT_ERR_ARGUMENT,
      "bad_loop.c:76: jot_zeros(JOT_F64, 2, -2): size -2 of axis 1 is negative"},
     {number_and_integer, JOT_ERR_DTYPE,
-     "bad_loop.c:77: JOT_FOR: 's' is f32[] before the step and i32[] after it"},
+     "bad_loop.c:77: JOT_FOR: 's' is f32[] before the body and i32[] after it"},
     {no_step, JOT_ERR_ARGUMENT, "bad_loop.c:80: jot_for: step is NULL"},
     {no_scan, JOT_ERR_ARGUMENT, "bad_loop.c:81: jot_scan: step is NULL"},
     {no_rows_given, JOT_ERR_ARGUMENT, "bad_loop.c:82: jot_scan: rows is NULL"},

@@ -215,10 +215,10 @@ static void loop(struct support *s, const struct ir_node *n)
     bool *in = body_mask(m, n->n_in), *none = body_mask(m, 1);
     support_want_while(s->g, n, out, in);
     struct shared k = kinds_of(s, n, in);
-    const struct support_function *step =
-        settle(s, l.step, out, &k, n_consts, n_carry, l.batched > 0);
+    const struct support_function *body =
+        settle(s, l.body, out, &k, n_consts, n_carry, l.batched > 0);
     const struct support_function *test = support_apply(m, l.test, none, k.in);
-    l.step = arrange(m, step, n->n_in, n->n_out, &groups, &k, n_carry, true);
+    l.body = arrange(m, body, n->n_in, n->n_out, &groups, &k, n_carry, true);
     l.test = arrange(m, test, n->n_in, 1, &groups, &k, 1, false);
     ir_id *x = pass_no_values(m, 2 * n->n_in + 1);
     int count = gather_operands(s, n, &groups, &k, x);

@@ -55,12 +55,12 @@ void support_want_scan(const struct ir_graph *g, const struct ir_node *n, bool *
 void support_want_while(const struct ir_graph *g, const struct ir_node *n, bool *out, bool *in)
 {
     struct ir_while l = ir_while_of(n);
-    const bool *test = support_wanted(g->module, l.test, body_mask(g->module, 1)), *step;
+    const bool *test = support_wanted(g->module, l.test, body_mask(g->module, 1)), *body;
     body_add_mask(out, test + l.n_consts, n->n_out);
     do {
-        step = support_wanted(g->module, l.step, out);
-    } while (body_grow(out, step + l.n_consts, n->n_out));
-    memcpy(in, step, n->n_in * sizeof *in);
+        body = support_wanted(g->module, l.body, out);
+    } while (body_grow(out, body + l.n_consts, n->n_out));
+    memcpy(in, body, n->n_in * sizeof *in);
     body_add_mask(in, test, n->n_in);
     memcpy(in + l.n_consts, out, n->n_out * sizeof *in);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A while over known and linear values: nobody knows how many trips there will be.
 //
-//     x, dx = while {test, step} [a | x0, dx0]
+//     x, dx = while {test, body} [a | x0, dx0]
 // becomes
 //     x, n, stride, slots, ... = while ...                       the known part, which keeps states
 //     dx = linear_call {forward, backward} a, x0, n, ... ; dx0
@@ -37,14 +37,14 @@ enum {
 struct online {
     struct ir_module *m;
     struct ir_while loop;
-    const struct ir_graph *step; // of the whole
+    const struct ir_graph *body; // of the whole
     bool *linear_in;             // by operand, with carries that are linear in some trip
     uint32_t n_consts, n_carry;  // operands of the whole
-    struct pass_split s;         // of the step
+    struct pass_split s;         // of the body
     uint32_t test, advance;      // the known part: consts, carries -> whether to go on; carries
     uint32_t back;               // known consts and carries, cotangents, sums -> cotangents
     const bool *back_nonzero;    // by operand of the whole
-    const bool *back_handed;     // by operand: consts whose sum the step goes on with
+    const bool *back_handed;     // by operand: consts whose sum the body goes on with
     uint32_t n_known_consts, n_states, n_sums, n_linear;
     int64_t slots;
     bool keeps_all;        // of every trip
@@ -87,7 +87,7 @@ static void push_all(struct list *l, uint32_t n, const ir_id *v)
 static uint32_t loop_function(const struct online *o, struct ir_builder *b,
                               const struct list *in, int n_consts, loop_part *part)
 {
-    struct ir_builder w = ir_builder_make(o->m, o->step->name, IR_BUILD_ZEROS);
+    struct ir_builder w = ir_builder_make(o->m, o->body->name, IR_BUILD_ZEROS);
     ir_id *x = pass_no_values(o->m, (uint32_t)in->n);
     for (int i = 0; i < in->n; i++)
         x[i] = ir_param(&w, ir_type_in(b, in->at[i]));
@@ -98,17 +98,17 @@ static uint32_t loop_function(const struct online *o, struct ir_builder *b,
     return f;
 }
 
-// The first of the carries after a while over test and step, whose operands are consts, then
+// The first of the carries after a while over test and body, whose operands are consts, then
 // carries.  trips says which of those of the user its own are.
 static ir_id run_while(const struct online *o, struct ir_builder *b, const struct list *in,
                        int n_consts, int batched, enum ir_trips trips, loop_part *test,
-                       loop_part *step)
+                       loop_part *body)
 {
     for (int i = 0; i < in->n; i++)
         if (in->at[i] == IR_NONE)
             return IR_NONE;
     struct ir_while w = {.test = loop_function(o, b, in, n_consts, test),
-                         .step = loop_function(o, b, in, n_consts, step),
+                         .body = loop_function(o, b, in, n_consts, body),
                          .n_consts = n_consts,
                          .batched = batched,
                          .max_trips = IR_NO_BOUND,
@@ -360,7 +360,7 @@ static void pull_back(const struct online *o, struct ir_builder *b, const ir_id 
         uint32_t at = o->n_consts + i;
         if (!o->linear_in[at])
             continue;
-        ir_id new = o->back_nonzero[at] ? out[next++] : ir_zeros(b, ir_type_of(o->step, at));
+        ir_id new = o->back_nonzero[at] ? out[next++] : ir_zeros(b, ir_type_of(o->body, at));
         ir_output(b, p == IR_NONE ? new : where_lanes(o, b, p, new, ct[k]));
         k++;
     }
@@ -423,7 +423,7 @@ static void push_residual_types(const struct online *o, struct list *out, struct
 {
     for (uint32_t i = 0; i < o->n_consts; i++)
         if (!o->linear_in[i])
-            push(out, ir_param(b, ir_type_of(o->step, i)));
+            push(out, ir_param(b, ir_type_of(o->body, i)));
     for (uint32_t i = 0; i < o->n_states; i++)
         push(out, ir_param(b, o->state[i]));
     for (uint32_t i = 0; i < n_counts(o); i++)
@@ -436,16 +436,16 @@ static void push_residual_types(const struct online *o, struct list *out, struct
 // sums the backward loop goes on with, for the cotangent of what is given is that sum.
 static jot_status build_forward(const struct online *o, uint32_t *out_f)
 {
-    struct ir_builder b = ir_builder_make(o->m, o->step->name, IR_BUILD_PLAIN);
+    struct ir_builder b = ir_builder_make(o->m, o->body->name, IR_BUILD_PLAIN);
     struct list r = list_make(o);
     uint32_t n_in = o->n_consts + o->n_carry, known = 0;
     ir_id *x = pass_no_values(o->m, n_in);
     push_residual_types(o, &r, &b);
     for (uint32_t i = 0; i < n_in; i++)
-        x[i] = o->linear_in[i] ? ir_param(&b, ir_type_of(o->step, i)) : r.at[known++];
+        x[i] = o->linear_in[i] ? ir_param(&b, ir_type_of(o->body, i)) : r.at[known++];
     struct ir_while again = o->loop;
     again.test = pass_strip_effects(o->m, again.test);
-    again.step = pass_strip_effects(o->m, again.step);
+    again.body = pass_strip_effects(o->m, again.body);
     ir_id y = ir_while(&b, &again, (int)n_in, x);
     for (uint32_t i = 0; i < o->n_carry && y != IR_NONE; i++)
         if (o->linear_in[o->n_consts + i])
@@ -459,7 +459,7 @@ static jot_status build_forward(const struct online *o, uint32_t *out_f)
 // (residuals, cotangents of linear carries, sums) -> cotangents of linear operands
 static jot_status build_backward(const struct online *o, uint32_t *out_f)
 {
-    struct ir_builder b = ir_builder_make(o->m, o->step->name, IR_BUILD_ZEROS);
+    struct ir_builder b = ir_builder_make(o->m, o->body->name, IR_BUILD_ZEROS);
     struct list r = list_make(o), in = list_make(o);
     uint32_t n_known = o->n_known_consts + o->n_states;
     push_residual_types(o, &r, &b);
@@ -467,10 +467,10 @@ static jot_status build_backward(const struct online *o, uint32_t *out_f)
     ir_id *ct = pass_no_values(o->m, o->n_linear), *sum = pass_no_values(o->m, o->n_consts);
     for (uint32_t i = 0, k = 0; i < o->n_carry; i++)
         if (o->linear_in[o->n_consts + i])
-            ct[k++] = ir_param(&b, ir_type_of(o->step, o->n_consts + i));
+            ct[k++] = ir_param(&b, ir_type_of(o->body, o->n_consts + i));
     for (uint32_t i = 0; i < o->n_consts; i++)
         if (o->back_handed[i])
-            sum[i] = ir_param(&b, ir_type_of(o->step, i));
+            sum[i] = ir_param(&b, ir_type_of(o->body, i));
     const ir_id *loop = r.at + n_known, *slots = loop + n_counts(o);
     if (o->keeps_all)
         push_all(&in, o->n_states, slots);
@@ -486,7 +486,7 @@ static jot_status build_backward(const struct online *o, uint32_t *out_f)
     push_all(&in, o->n_linear, ct);
     for (uint32_t i = 0; i < o->n_consts; i++)
         if (o->back_nonzero[i])
-            push(&in, o->back_handed[i] ? sum[i] : ir_zeros(&b, ir_type_of(o->step, i)));
+            push(&in, o->back_handed[i] ? sum[i] : ir_zeros(&b, ir_type_of(o->body, i)));
     ir_id y = run_while(o, &b, &in, n_consts, sums_lanes(o) ? 0 : o->lanes.axes, IR_TRIPS_LEFT,
                         has_trips, o->keeps_all ? kept_trip_back : trip_back);
     ir_id carry = y + (ir_id)first_ct, summed = carry + o->n_linear;
@@ -496,19 +496,19 @@ static jot_status build_backward(const struct online *o, uint32_t *out_f)
         if (i >= o->n_consts)
             ir_output(&b, carry++);
         else
-            ir_output(&b, o->back_nonzero[i] ? summed++ : ir_zeros(&b, ir_type_of(o->step, i)));
+            ir_output(&b, o->back_nonzero[i] ? summed++ : ir_zeros(&b, ir_type_of(o->body, i)));
     }
     return pass_finish(&b, out_f);
 }
 
-// -- The parts of the step --------------------------------------------------------------------
+// -- The parts of the body --------------------------------------------------------------------
 
 static jot_status known_parts(struct online *o)
 {
     struct pass_split test;
     bool *out = body_mask(o->m, o->n_carry);
     do {
-        JOT_TRY(pass_split_replay(o->m, o->loop.step, o->linear_in, &o->s));
+        JOT_TRY(pass_split_replay(o->m, o->loop.body, o->linear_in, &o->s));
         memcpy(out, o->s.linear_out, o->n_carry);
     } while (body_grow(o->linear_in + o->n_consts, out, o->n_carry));
     JOT_TRY(pass_split_replay(o->m, o->loop.test, o->linear_in, &test));
@@ -522,8 +522,8 @@ static jot_status known_parts(struct online *o)
     return pass_finish(&w.b, &o->advance);
 }
 
-// (residuals of the step, cotangents of linear carries, sums) -> cotangents of what is linear
-static jot_status backward_step(struct online *o)
+// (residuals of the body, cotangents of linear carries, sums) -> cotangents of what is linear
+static jot_status backward_body(struct online *o)
 {
     struct body w = body_of(o->m, o->s.linear);
     uint32_t f, n_in = o->n_consts + o->n_carry, next = 0, k = o->s.n_residuals;
@@ -532,7 +532,7 @@ static jot_status backward_step(struct online *o)
     for (uint32_t i = 0; i < o->n_carry; i++) {
         bool there = o->s.linear_out[i];
         if (o->linear_in[o->n_consts + i])
-            body_give_or_zeros(&w, there, next, body_result(o->step, i));
+            body_give_or_zeros(&w, there, next, body_result(o->body, i));
         next += there;
     }
     JOT_TRY(pass_finish(&w.b, &f));
@@ -549,7 +549,7 @@ static jot_status backward_step(struct online *o)
             continue;
         all[i] = nonzero[k];
         handed[i] = sum[k] =
-            i < o->n_consts && all[i] && rule_accumulates(o->m, ir_type_of(o->step, i));
+            i < o->n_consts && all[i] && rule_accumulates(o->m, ir_type_of(o->body, i));
         k++;
     }
     JOT_TRY(pass_transpose_function(o->m, f, linear, ct, sum, &o->back, nonzero));
@@ -569,9 +569,9 @@ static jot_status prepare(struct online *o)
     o->state = arena_array(o->m->arena, struct ir_type, o->n_states + 1);
     for (uint32_t i = o->n_consts, k = 0; i < n_in; i++)
         if (!o->linear_in[i])
-            o->state[k++] = ir_type_of(o->step, i);
+            o->state[k++] = ir_type_of(o->body, i);
     o->lanes.count = ir_type_with(body_result(ir_function(o->m, o->test), 0), JOT_I32);
-    return backward_step(o);
+    return backward_body(o);
 }
 
 static jot_status split_while(struct online *o, struct ir_builder *b, const ir_id *x, ir_id *y)
@@ -612,7 +612,7 @@ jot_status unzip_online(struct ir_builder *b, const struct ir_while *w, uint32_t
     struct ir_module *m = b->module;
     struct online o = {.m = m,
                        .loop = *w,
-                       .step = ir_function(m, w->step),
+                       .body = ir_function(m, w->body),
                        .linear_in = arena_copy(m->arena, linear_in, n_in),
                        .n_consts = (uint32_t)w->n_consts,
                        .n_carry = n_in - (uint32_t)w->n_consts,

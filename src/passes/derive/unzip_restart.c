@@ -111,7 +111,7 @@ static ir_id *trip_params(const struct restart *r, struct ir_builder *b, ir_id *
 }
 
 // i, x -> i + 1, known part of trip i
-static jot_status build_step(const struct restart *r, uint32_t *out_f)
+static jot_status build_body(const struct restart *r, uint32_t *out_f)
 {
     uint32_t f;
     JOT_TRY(known_body(r, r->n_carry, &f));
@@ -143,7 +143,7 @@ static jot_status build_test(const struct restart *r, uint32_t *out_f)
 static jot_status run_trips(const struct restart *r, struct ir_builder *b, ir_id t, ir_id *x)
 {
     struct ir_while w = {.max_trips = r->k->scan.length};
-    JOT_TRY(build_step(r, &w.step));
+    JOT_TRY(build_body(r, &w.body));
     JOT_TRY(build_test(r, &w.test));
     ir_id *in = pass_no_values(r->m, r->n_in + 2);
     in[0] = t;

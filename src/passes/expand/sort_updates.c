@@ -447,7 +447,7 @@ static uint32_t loop_test(struct updates *u, const ir_id *in, int n_in)
     return ir_finish_function(&b);
 }
 
-static uint32_t loop_step(struct updates *u, const ir_id *in, int n_in)
+static uint32_t loop_body(struct updates *u, const ir_id *in, int n_in)
 {
     ir_id p[MOST_OPERANDS], next[TRIP];
     struct ir_builder b = begin(u, in, n_in, p);
@@ -525,7 +525,7 @@ static ir_id run_updates(struct updates *u)
     in[n_in++] =
         u->pieces > 1 ? ir_full(b, of_all, -0.0) : reshape(b, x, 3, extent, u->parts, u->width);
     w.test = loop_test(u, in, n_in);
-    w.step = loop_step(u, in, n_in);
+    w.body = loop_body(u, in, n_in);
     ir_id y = ir_while(b, &w, n_in, in);
     if (y != IR_NONE && u->pieces > 1)
         return add_pieces(u, y + 1);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Bounded whiles as whiles that count their trips.
 //
-//     x = while {test, step, max_trips=9} [a | x0]
+//     x = while {test, body, max_trips=9} [a | x0]
 // becomes
-//     x, k = while {test', step'} [a | x0, 0]     where  test': test and k < 9,  step': step, k + 1
+//     x, k = while {test', body'} [a | x0, 0]     where  test': test and k < 9,  body': body, k + 1
 //
 // A count has the lanes of the test.  For what follows a bound is then nothing special.  After all
 // differentiation, which wants to know bounds.
@@ -23,10 +23,10 @@ static uint32_t counted_test(struct ir_module *m, const struct ir_while *l,
     return ir_finish_function(&w.b);
 }
 
-static uint32_t counted_step(struct ir_module *m, const struct ir_while *l,
+static uint32_t counted_body(struct ir_module *m, const struct ir_while *l,
                              struct ir_type count)
 {
-    struct body w = body_of(m, l->step);
+    struct body w = body_of(m, l->body);
     body_take_all(&w);
     ir_id k = ir_param(&w.b, count);
     body_run(&w);
@@ -43,10 +43,10 @@ static ir_id count_while(struct ir_builder *b, const struct ir_node *n, const ui
     struct ir_module *m = b->module;
     struct ir_while l = ir_while_of(n);
     l.test = bodies[0];
-    l.step = bodies[1];
+    l.body = bodies[1];
     struct ir_type count = ir_type_with(body_result(ir_function(m, l.test), 0), JOT_I64);
     uint32_t test = counted_test(m, &l, count);
-    l.step = counted_step(m, &l, count);
+    l.body = counted_body(m, &l, count);
     l.test = test;
     l.max_trips = IR_NO_BOUND;
     in[n->n_in] = ir_zeros(b, count);

@@ -251,7 +251,7 @@ static ir_id hoist(struct ir_builder *b, const struct ir_node *n, const uint32_t
         return ir_scan(b, &s, (int)n->n_in + n_new, all);
     }
     w.test = made[0];
-    w.step = made[1];
+    w.body = made[1];
     w.n_consts += n_new;
     return ir_while(b, &w, (int)n->n_in + n_new, all);
 }

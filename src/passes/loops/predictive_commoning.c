@@ -141,7 +141,7 @@ static void compute_first(struct ir_builder *b, const struct commoning *c, const
             *out++ = map[v];
 }
 
-// g with new parameters behind its carries; of the step they stand for what is carried, and it gives them.
+// g with new parameters behind its carries; of the trip they stand for what is carried, and it gives them.
 static uint32_t with_carries(const struct commoning *c, const struct ir_graph *g)
 {
     struct ir_builder b = ir_builder_make(g->module, g->name, IR_BUILD_PLAIN);
@@ -201,7 +201,7 @@ static ir_id carry(struct ir_builder *b, const struct ir_node *n, const uint32_t
         s.n_carry += (int)*n_new;
         return ir_scan(b, &s, (int)(n->n_in + *n_new), all);
     }
-    w.step = with_carries(&c, g);
+    w.body = with_carries(&c, g);
     w.test = with_carries(&c, ir_function(m, bodies[0]));
     return ir_while(b, &w, (int)(n->n_in + *n_new), all);
 }

@@ -51,26 +51,26 @@ static ir_id condition_of(const struct ir_graph *g, const struct ir_node *n, int
 
 // By carry what lanes that go on have next; false where others have it too, or do not keep what they have.
 static bool find_next(const struct ir_while *w, const struct ir_graph *test,
-                      const struct ir_graph *step, ir_id asked, ir_id *next)
+                      const struct ir_graph *body, ir_id asked, ir_id *next)
 {
     ir_id holds = IR_NONE;
     int lanes = ir_rank_of(test, asked);
-    for (uint32_t k = 0; k < step->outputs.count; k++) {
-        ir_id y = step->outputs.at[k], carry = (ir_id)w->n_consts + k;
-        const struct ir_node *n = ir_node_of(step, y);
+    for (uint32_t k = 0; k < body->outputs.count; k++) {
+        ir_id y = body->outputs.at[k], carry = (ir_id)w->n_consts + k;
+        const struct ir_node *n = ir_node_of(body, y);
         next[k] = y;
         if (y == carry)
             continue;
-        if (n->op != IR_select || ir_operand(step, n, 2) != carry)
+        if (n->op != IR_select || ir_operand(body, n, 2) != carry)
             return false;
-        ir_id p = condition_of(step, n, lanes);
+        ir_id p = condition_of(body, n, lanes);
         if (p == IR_NONE || (holds != IR_NONE && p != holds))
             return false;
         holds = p;
-        next[k] = ir_operand(step, n, 1);
+        next[k] = ir_operand(body, n, 1);
     }
     return holds != IR_NONE &&
-           is_same(test, asked, step, holds, pass_no_values(test->module, test->values.count));
+           is_same(test, asked, body, holds, pass_no_values(test->module, test->values.count));
 }
 
 static uint32_t with_results(struct ir_module *m, const struct ir_graph *g, uint32_t n,
@@ -99,14 +99,14 @@ static bool is_by_lane(const struct ir_builder *outside, const struct ir_while *
 static bool set_lanes(const struct ir_builder *b, struct ir_while *w, int n_in, const ir_id *in)
 {
     struct ir_module *m = b->module;
-    const struct ir_graph *test = ir_function(m, w->test), *step = ir_function(m, w->step);
-    ir_id asked = asked_of_any(test), *next = pass_no_values(m, step->outputs.count);
-    if (w->batched || asked == IR_NONE || !find_next(w, test, step, asked, next))
+    const struct ir_graph *test = ir_function(m, w->test), *body = ir_function(m, w->body);
+    ir_id asked = asked_of_any(test), *next = pass_no_values(m, body->outputs.count);
+    if (w->batched || asked == IR_NONE || !find_next(w, test, body, asked, next))
         return false;
     struct ir_while by_lane = *w;
     by_lane.batched = ir_rank_of(test, asked);
     by_lane.test = with_results(m, test, 1, &asked);
-    by_lane.step = with_results(m, step, step->outputs.count, next);
+    by_lane.body = with_results(m, body, body->outputs.count, next);
     if (!is_by_lane(b, &by_lane, n_in, in))
         return false;
     *w = by_lane;
@@ -126,7 +126,7 @@ static void copy_by_lane(struct ir_builder *b, const struct ir_graph *g,
     b->where = n->where;
     if (n->op == IR_while) {
         w.test = made[0];
-        w.step = made[1];
+        w.body = made[1];
     }
     if (n->op == IR_while && set_lanes(b, &w, (int)n->n_in, in))
         y = ir_while(b, &w, (int)n->n_in, in);

@@ -138,7 +138,7 @@ static ir_id add_bodied(struct ir_builder *b, struct mesh *mesh, const struct ir
     if (n->op == IR_while) {
         struct ir_while w = ir_while_of(n);
         w.test = made[0];
-        w.step = made[1];
+        w.body = made[1];
         w.n_consts += takes;
         return ir_while(b, &w, (int)n_in, in);
     }

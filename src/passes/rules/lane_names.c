@@ -131,7 +131,7 @@ ir_id rule_name_node(struct ir_builder *b, const struct ir_node *n, ir_id *in, i
     if (n->op == IR_while) {
         struct ir_while l = ir_while_of(n);
         l.test = made[0];
-        l.step = made[1];
+        l.body = made[1];
         l.n_consts++;
         return ir_while(b, &l, (int)n->n_in + 1, in);
     }

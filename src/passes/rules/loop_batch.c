@@ -85,7 +85,7 @@ void batch_while(struct batch *c)
     uint32_t n_consts = (uint32_t)l.n_consts, n_carry = c->n->n_out, n_in = c->n->n_in, f;
     bool *in = arena_copy(B->module->arena, c->batched, n_in * sizeof *in);
     bool *out = c->y_batched, test = false;
-    jot_status status = find_batched(c, l.step, in + n_consts, in, out, n_carry);
+    jot_status status = find_batched(c, l.body, in + n_consts, in, out, n_carry);
     if (status == JOT_OK)
         status = batch_function(c, l.test, in, &f, &test);
     // Lanes lead in every carry, so those of an outer map go in front of those there are.
@@ -98,7 +98,7 @@ void batch_while(struct batch *c)
     for (uint32_t i = 0; i < n_carry && lanes; i++)
         out[i] = in[n_consts + i] = true;
     if (status == JOT_OK)
-        status = map_body(c, l.step, in, out, &l.step);
+        status = map_body(c, l.body, in, out, &l.body);
     if (status == JOT_OK)
         status = map_body(c, l.test, in, &lanes, &l.test);
     if (status != JOT_OK) {

@@ -160,7 +160,7 @@ static jot_status pair_test(struct ir_module *m, uint32_t test, const struct gro
 static jot_status carry_test(struct ir_builder *b, struct ir_while *l, ir_id *x, int *n)
 {
     struct ir_module *m = b->module;
-    const struct ir_graph *test = ir_function(m, l->test), *step = ir_function(m, l->step);
+    const struct ir_graph *test = ir_function(m, l->test), *body = ir_function(m, l->body);
     struct ir_type flag = body_result(test, 0);
     ir_inline(b, test, x, &x[*n]);
     ++*n;
@@ -168,17 +168,17 @@ static jot_status carry_test(struct ir_builder *b, struct ir_while *l, ir_id *x,
     body_take_all(&w);
     ir_output(&w.b, ir_param(&w.b, flag));
     JOT_TRY(pass_finish(&w.b, &l->test));
-    w = body_of(m, l->step);
+    w = body_of(m, l->body);
     body_take_all(&w);
     ir_param(&w.b, flag);
     body_run(&w);
-    for (uint32_t i = 0; i < step->outputs.count; i++)
+    for (uint32_t i = 0; i < body->outputs.count; i++)
         body_give(&w, i);
-    memcpy(w.in + l->n_consts, w.out, step->outputs.count * sizeof *w.in);
+    memcpy(w.in + l->n_consts, w.out, body->outputs.count * sizeof *w.in);
     ir_id p = IR_NONE;
     ir_inline(&w.b, test, w.in, &p);
     ir_output(&w.b, p);
-    return pass_finish(&w.b, &l->step);
+    return pass_finish(&w.b, &l->body);
 }
 
 // As a scan without rows; the test ignores tangents.
@@ -191,14 +191,14 @@ void jvp_while(struct jvp *c)
     bool *in = operand_mask(c), *out = body_mask(B->module, n_carry);
     jot_status status;
     do {
-        status = pass_jvp(m, l.step, in, &f, out);
+        status = pass_jvp(m, l.body, in, &f, out);
     } while (status == JOT_OK && body_grow(in + n_consts, out, n_carry));
     if (status == JOT_OK && !body_any(in + n_consts, n_carry)) {
         keep_primal(c);
         return;
     }
     if (status == JOT_OK)
-        status = pair_body(m, ir_function(m, l.step), f, &groups, in, out, n_carry, &l.step);
+        status = pair_body(m, ir_function(m, l.body), f, &groups, in, out, n_carry, &l.body);
     if (status == JOT_OK)
         status = pair_test(m, l.test, &groups, in, &l.test);
     if (status != JOT_OK) {

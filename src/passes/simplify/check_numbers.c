@@ -8,7 +8,7 @@
 // Checks are in the order of the ops, so the first that fails is that of the op that a NaN came
 // from. Loops count their trips, which the checks in them tell; of a scan of lanes that is an
 // axis of the index.  Lanes of a while that have left it are not checked: which are in it goes
-// along into the bodies of its step.  Those that are in it are all in the same trip.
+// along into the bodies inside it.  Those that are in it are all in the same trip.
 //
 // Without kinds nothing is added but the trips to the checks there are, those of jot_assert.
 //
@@ -33,7 +33,7 @@ struct layout {
     bool has_active;       //
     struct ir_type active; //
     bool active_is_row;    // it comes last
-    uint32_t test;         // of the while of lanes it is the step of, or IR_NONE
+    uint32_t test;         // of the while of lanes it is the body of, or IR_NONE
 };
 enum { NO_RESULT = UINT32_MAX };
 
@@ -253,7 +253,7 @@ static void check_while(struct checker *c, const struct ir_node *n, const ir_id 
     ir_id *in = room_for(c, n);
     ir_id count = counts ? ir_zeros(c->b, l.count) : IR_NONE;
     int n_in = operands_for(c, n, x, &l, (uint32_t)w.n_consts, count, in);
-    w.step = check_function(m, w.step, c->kinds, &l);
+    w.body = check_function(m, w.body, c->kinds, &l);
     w.test = check_function(m, w.test, w.batched ? 0 : c->kinds, &test);
     w.n_consts += (int)c->n_trips + l.has_active;
     take_results(c, n, ir_while(c->b, &w, n_in, in), n->n_out);

@@ -331,7 +331,7 @@ static void simplify_while(struct control *c)
     struct ir_while made = w;
     int n_carry;
     made.test = arrange_body(&l, 0, true);
-    made.step = arrange_body(&l, 1, false);
+    made.body = arrange_body(&l, 1, false);
     ir_id *in = pass_no_values(c->b->module, l.n_in);
     int count = arrange(&l, NULL, in, &made.n_consts, &n_carry);
     set_loop_results(&l, ir_while(c->b, &made, count, in));

@@ -69,10 +69,10 @@ static struct remains *remains_of(const struct needs *d, const struct ir_node *n
         uint32_t first = (uint32_t)l.n_consts;
         const bool *test = needs_of(d->m, l.test, all, 0, 0);
         body_add_mask(r->out, test + first, n->n_out);
-        const bool *step = needs_of(d->m, l.step, r->out, first, n->n_out);
+        const bool *body = needs_of(d->m, l.body, r->out, first, n->n_out);
         body_add_mask(r->in, test, n->n_in);
-        body_add_mask(r->in, step, n->n_in);
-        add_carries(r, step, first, n->n_out);
+        body_add_mask(r->in, body, n->n_in);
+        add_carries(r, body, first, n->n_out);
     } else { // a call, a shard_map, or a choice, whose operand 0 is the index
         uint32_t first = n->op == IR_cond;
         r->in[0] = first;
@@ -189,7 +189,7 @@ static void copy_remains(const struct needs *t, struct ir_builder *b, const stru
     } else if (n->op == IR_while) {
         struct ir_while l = ir_while_of(n);
         l.test = functions[0];
-        l.step = functions[1];
+        l.body = functions[1];
         l.n_consts = (int)body_count(r->in, true, 0, (uint32_t)l.n_consts);
         y = ir_while(b, &l, count, in);
     } else if (n->op == IR_shard_map) {

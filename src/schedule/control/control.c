@@ -421,11 +421,11 @@ static uint32_t test_of_any(struct ir_module *m, uint32_t test)
     return pass_simplify(m, ir_finish_function(&w.b));
 }
 
-// step(x...) for the lanes whose flag, one more operand, holds; the others keep their carries.
-static uint32_t step_of_lanes(struct ir_module *m, const struct ir_while *l,
+// body(x...) for the lanes whose flag, one more operand, holds; the others keep their carries.
+static uint32_t body_of_lanes(struct ir_module *m, const struct ir_while *l,
                               struct ir_type flags)
 {
-    struct body w = body_of(m, l->step);
+    struct body w = body_of(m, l->body);
     int64_t axes[IR_MAX_RANK];
     body_take_all(&w);
     ir_id goes_on = ir_param(&w.b, flags);
@@ -447,10 +447,10 @@ static void add_while(struct schedule *s, const struct ir_node *n, const char *r
     struct carries c = carries_make(s, n, l.n_consts, n->n_out, l.max_trips);
     const struct ir_graph *test = ir_function(m, l.test);
     struct ir_type flags = ir_type_of(test, test->outputs.at[0]);
-    uint32_t test_f = l.test, step_f = l.step;
+    uint32_t test_f = l.test, body_f = l.body;
     if (flags.rank) {
         test_f = test_of_any(m, l.test);
-        step_f = step_of_lanes(m, &l, flags);
+        body_f = body_of_lanes(m, &l, flags);
     }
     uint32_t *in = memory_array(s, n->n_in + 1), *out = memory_array(s, 2);
     bool *dies = arena_array(s->scratch, bool, n->n_in + 2);
@@ -467,7 +467,7 @@ static void add_while(struct schedule *s, const struct ir_node *n, const char *r
                   out);
     schedule_step(s,
                   (struct nest_step){.kind = NEST_STEP_TEST, .n_memories = 1, .memories = out});
-    schedule_body(s, ir_function(m, step_f), dies, in, c.out);
+    schedule_body(s, ir_function(m, body_f), dies, in, c.out);
     close_loop(&c, (struct nest_step){.kind = NEST_STEP_WHILE, .reason = reason}, first);
 }
 

@@ -383,7 +383,7 @@ static void survey_graph(struct survey *u, const struct lane_graph *f,
     u->of = outer;
 }
 
-// What a step makes of a carry by updates takes its local; other things are made beside it.
+// What a trip makes of a carry by updates takes its local; other things are made beside it.
 static int locals_of_carry(const struct lanes *l, const struct ir_node *n, uint32_t k)
 {
     if (n->op == IR_cond)
@@ -436,7 +436,7 @@ static int64_t bytes_of(const struct ir_graph *g, ir_id v)
     return count_times(ir_count_of(g, v), dtype_get(ir_dtype_of(g, v))->bytes);
 }
 
-// In a step of n, or of a loop in it: a choice between a carry and that with updates, of the most bytes.
+// In a trip of n, or of a loop in it: a choice between a carry and that with updates, of the most bytes.
 static void find_choice(const struct ir_graph *g, const struct ir_node *n, int64_t *most,
                         const struct ir_node **out)
 {

@@ -15,7 +15,7 @@
 // The carries of a loop: scalars of all, one after the other, and locals.
 struct carries {
     uint32_t n;
-    const struct view *view; // by carry: of one step
+    const struct view *view; // by carry: of one trip
     struct held *held;
     nest_id *local; // by carry, NEST_NONE for scalars
     bool *waits;    // by carry: its updates come last
@@ -245,7 +245,7 @@ static void write_scan(struct writer *w, const struct ir_node *n, struct lane_gr
 
 // ---- While
 
-// The test of the step that is to come, in the current scope.  The step reads the carries after it.
+// The test of the trip that is to come, in the current scope.  The body reads the carries after it.
 static struct frame *test_frame(struct writer *w, const struct ir_node *n,
                                 struct lane_graph *test, const struct carries *c)
 {
