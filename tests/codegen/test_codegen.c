@@ -126,7 +126,7 @@ START_TEST(access)
         nest_id t = nest_buffer(&b, "t", d, 3 * n, NEST_OUT);
         nest_id i = nest_axis(&b, "i", n);
         nest_open(&b, NEST_PAR, 1, &i);
-        struct nest_index forms[] = {
+        struct nest_index from[] = {
             form(&b, n - 1, 1, (struct nest_term[]){AXIS(i, -1)}),
             form(&b, 1, 1, (struct nest_term[]){AXIS(i, 3)}),
             form(&b, 7, 0, NULL),
@@ -376,8 +376,8 @@ START_TEST(borders)
         nest_open(&b, NEST_PAR, 2, (nest_id[]){r, c});
         struct nest_index at = form(&b, 0, 2, (struct nest_term[]){AXIS(r, N), AXIS(c, 1)});
         struct nest_index forms[] = {form(&b, 3, 1, (struct nest_term[]){AXIS(c, 1)}),
-                                      form(&b, N - 1, 1, (struct nest_term[]){AXIS(c, -1)}),
-                                      form(&b, 0, 1, (struct nest_term[]){AXIS(r, 1)})};
+                                     form(&b, N - 1, 1, (struct nest_term[]){AXIS(c, -1)}),
+                                     form(&b, 0, 1, (struct nest_term[]){AXIS(r, 1)})};
         int64_t low = edge, high = (kind == 2 ? ROWS : N) - edge;
         nest_id index = nest_index_value(&b, forms[kind], JOT_I64);
         nest_id p = nest_op(&b, op, JOT_BOOL, 2,

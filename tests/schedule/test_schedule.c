@@ -199,7 +199,7 @@ static uint32_t pooled(int64_t n, int64_t stride)
     struct ir_builder b = begin("pooled");
     struct ir_axis_window w = {
         .size = 3, .stride = stride, .high = 1, .base = 1, .dilation = 1};
-    w.places = (n - 2) / stride + 1;
+    w.count = (n - 2) / stride + 1;
     ir_id x = ir_param(&b, F32(n, n)), low = ir_scalar_like(&b, x, -INFINITY);
     ir_id y = ir_reduce(&b, IR_reduce_max,
                         ir_windows(&b, x, low, (struct ir_axis_window[]){w, w}, 2), AXES(2, 3));

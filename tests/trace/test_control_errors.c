@@ -112,7 +112,7 @@ F(stale_branch) { (void)v, (void)w; jot_value y; JOT_IF (jot_less(x, 9), y) { JO
 F(last_index) { (void)v, (void)w; JOT_FOR (i, UINT64_MAX, x) { x = jot_add(x, i); } return x; }
 F(last_end) { (void)v, (void)w; JOT_FOR_RANGE (i, 2, UINT64_MAX, x) { x = jot_add(x, i); } return x; }
 F(index_outside) { (void)w; JOT_FOR (i, 3, x) { x = jot_add(x, jot_take(v, 4)); } return x; }
-F(index_outside) { (void)w; JOT_FOR (i, 3, v) { v = jot_at_set(v, -5, x); } return v; }
+F(update_outside) { (void)w; JOT_FOR (i, 3, v) { v = jot_at_set(v, -5, x); } return v; }
 F(window_outside) { (void)w; JOT_FOR (i, 3, x) { x = jot_add(x, jot_sum(jot_dynamic_slice(v, jot_stack(0, i), 5))); } return x; }
 F(negative_window) { (void)w; JOT_FOR (i, 3, x) { x = jot_add(x, jot_sum(jot_dynamic_slice(v, jot_stack(0, i), -1))); } return x; }
 F(negative_size) { (void)v, (void)w; JOT_FOR (i, 3, x) { x = jot_add(x, jot_sum(jot_zeros(JOT_F64, 2, -2))); } return x; }
@@ -326,7 +326,7 @@ static const struct {
      "1"},
     {index_outside, JOT_ERR_ARGUMENT,
      "bad_loop.c:72: jot_take(v, 4): index 4 of axis 0 of f64[4]: indices are -4 to 3"},
-    {index_outside, JOT_ERR_ARGUMENT,
+    {update_outside, JOT_ERR_ARGUMENT,
      "bad_loop.c:73: jot_at_set(v, -5, x): index -5 of axis 0 of f64[4]: indices are -4 to 3"},
     {window_outside, JOT_ERR_SHAPE,
      "bad_loop.c:74: jot_dynamic_slice(v, jot_stack(0, i), 5): a window of 5 along axis 0 of "
