@@ -89,7 +89,7 @@ static inline void *fake_untracked(void *block)
 CUcontext fake_context(void); // that the thread is in
 CUresult fake_health(void);   // what a call there returns
 size_t fake_memory_bytes(void);
-// The block of memory that the place is in.
+// The block of memory that the address is in.
 bool fake_memory_find(const char *at, const char **begin, const char **end);
 // Work of several streams, none of which goes on before it: now, or a node of each where they are captured,
 // which nobody waits for any more when it is aborted.

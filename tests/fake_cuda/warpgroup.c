@@ -21,12 +21,12 @@ struct product {
     float (*widen)(uint16_t);
 };
 
-// What a descriptor says of the place of a matrix: its lower 18 bits, by 16.
+// What a descriptor says of the offset of a matrix: its lower 18 bits, by 16.
 static const char *matrix_at(uint64_t descriptor)
 {
     char *shared = emulated_shared();
-    uint64_t place = (descriptor & 0x3fff) << 4;
-    uint64_t at = (place - (uintptr_t)shared) & 0x3ffff;
+    uint64_t offset = (descriptor & 0x3fff) << 4;
+    uint64_t at = (offset - (uintptr_t)shared) & 0x3ffff;
     if ((descriptor >> 62) != 1 || (descriptor >> 32 & 0x3fff) != 8 * ROW / 16)
         emulated_fail("has a matrix that is not swizzled by rows of 128 bytes");
     return shared + at;
@@ -36,10 +36,10 @@ static const char *matrix_at(uint64_t descriptor)
 static float element(const struct product *p, const char *matrix, int rows, int row, int column)
 {
     uint32_t at = (uint32_t)(column / PANEL * rows * ROW + row * ROW + column % PANEL * 2);
-    const char *place = matrix + (at ^ (at >> 7 & 7) << 4);
+    const char *from = matrix + (at ^ (at >> 7 & 7) << 4);
     uint16_t x;
-    gpu_access(place, sizeof x, sizeof x, 0, sizeof x);
-    memcpy(&x, place, sizeof x);
+    gpu_access(from, sizeof x, sizeof x, 0, sizeof x);
+    memcpy(&x, from, sizeof x);
     return p->widen(x);
 }
 

@@ -135,7 +135,7 @@ START_TEST(nested_loops)
 }
 END_TEST
 
-// Three carries that change places, in a while that ends by its test or by its bound, at any trip.
+// Three carries that are swapped, in a while that ends by its test or by its bound, at any trip.
 START_TEST(turning_carries)
 {
     static const char text[] =
@@ -159,7 +159,7 @@ START_TEST(turning_carries)
 }
 END_TEST
 
-// A loop, the only one of its program, in which no kernel runs: carries that change places, and a loop
+// A loop, the only one of its program, in which no kernel runs: carries that are swapped, and a loop
 // of nothing.
 START_TEST(no_kernel)
 {
@@ -177,7 +177,7 @@ START_TEST(no_kernel)
 }
 END_TEST
 
-// Carries that change places and have nothing else to do with the loop, which may stand in another
+// Carries that are swapped and have nothing else to do with the loop, which may stand in another
 // and in a branch: they are where the last trip left them.
 static const char idle_text[] =
     "jot ir 1\n"
@@ -209,7 +209,7 @@ static const char idle_text[] =
 
 START_TEST(idle_carries)
 {
-    static const char *const places[] = {"%b, %c, %a", "%b, %a, %c", "%c, %a, %a",
+    static const char *const orders[] = {"%b, %c, %a", "%b, %a, %c", "%c, %a, %a",
                                          "%a, %b, %b"};
     char filled[sizeof idle_text + 1000], loop[300];
     for (int trips = 0; trips < 5; trips++) {
@@ -222,9 +222,9 @@ START_TEST(idle_carries)
                 "scan %%k, %%s, %%a, %%b, %%c {reverse=0, length=%d, n_consts=0, n_carry=5, "
                 "functions=[@1]}",
                 trips);
-        for (size_t i = 0; i < sizeof places / sizeof *places; i++)
+        for (size_t i = 0; i < sizeof orders / sizeof *orders; i++)
             for (int around = 1; around < 4; around += 2) {
-                snprintf(filled, sizeof filled, idle_text, trips, places[i], loop, around);
+                snprintf(filled, sizeof filled, idle_text, trips, orders[i], loop, around);
                 uint32_t f = parse(filled);
                 check_steps(f);
                 if (trips < 3)
@@ -234,7 +234,7 @@ START_TEST(idle_carries)
 }
 END_TEST
 
-// So many carries that change places, ten in a round, that the loop is cut into functions, which have where they
+// So many carries that are swapped, ten in a round, that the loop is cut into functions, which have where they
 // are from tables; it counts, or ends by its test.
 START_TEST(many_turning_carries)
 {
@@ -281,7 +281,7 @@ START_TEST(many_turning_carries)
 }
 END_TEST
 
-// Carries that change places in a loop of another, through memories that are rows of the other
+// Carries that are swapped in a loop of another, through memories that are rows of the other
 // one; the functions of the loops before and after know nothing of these.
 START_TEST(turns_of_other_loops)
 {

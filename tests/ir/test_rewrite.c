@@ -109,9 +109,9 @@ START_TEST(test_ops_that_do_nothing)
 END_TEST
 
 // Starts that are numbers, and updates of everything or of nothing.
-START_TEST(test_known_places)
+START_TEST(test_known_indices)
 {
-    struct ir_builder b = ir_builder_make(module, "places", IR_BUILD_IDENTITIES);
+    struct ir_builder b = ir_builder_make(module, "indices", IR_BUILD_IDENTITIES);
     ir_id x = ir_param(&b, ir_type_make(module, JOT_F32, 3, cube));
     ir_id i = ir_param(&b, ir_type_make(module, JOT_I32, 0, NULL));
     ir_id far = ir_scalar_int(&b, JOT_I64, 100), before = ir_scalar_int(&b, JOT_I32, -5);
@@ -133,7 +133,7 @@ END_TEST
 // One window at numbers, inside of x and not, in each mode.
 static ir_id one_window(struct ir_builder *b, ir_id x, int which)
 {
-    static const int32_t places[4][2] = {{1, 2}, {0, 1}, {-1, 2}, {1, 4}};
+    static const int32_t indices[4][2] = {{1, 2}, {0, 1}, {-1, 2}, {1, 4}};
     const int64_t n = 2, sizes[] = {1, 3, 1}, axes[] = {0, 2}, offsets[] = {0, 1, 2};
     bool collapses = which % 4 == 0;
     struct ir_gather g = {.n_offset = collapses ? 1 : 3,
@@ -144,7 +144,7 @@ static ir_id one_window(struct ir_builder *b, ir_id x, int which)
                           .index_map = axes,
                           .sizes = sizes,
                           .mode = (enum ir_index_mode)(which / 4)};
-    ir_id at = ir_const(b, ir_type_make(module, JOT_I32, 1, &n), places[which % 4]);
+    ir_id at = ir_const(b, ir_type_make(module, JOT_I32, 1, &n), indices[which % 4]);
     ir_id y = ir_gather(b, x, at, &g);
     if (b->flags && which % 4 < 2)
         ck_assert_int_ne(ir_node_of(b->graph, y)->op, IR_gather);
@@ -313,7 +313,7 @@ static void add_tests(TCase *t)
     tcase_add_loop_test(t, test_reshapes, 0, 16);
     tcase_add_test(t, test_added_axes);
     tcase_add_test(t, test_ops_that_do_nothing);
-    tcase_add_test(t, test_known_places);
+    tcase_add_test(t, test_known_indices);
     tcase_add_loop_test(t, test_windows_at_numbers, 0, 16);
     tcase_add_test(t, test_masks_of_constants);
 }

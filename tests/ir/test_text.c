@@ -159,10 +159,10 @@ static const char main_function[] =
     "  return %109, %0, %110, %105\n"
     "}\n";
 
-// Places that are data, a routine, and windows.
-static const char *const places =
+// Indices that are data, a routine, and windows.
+static const char *const indices =
     "jot ir 1\n"
-    "function @0 places(%0: f32[5,4], %1: i32[3,1], %2: f32[3,4], %3: i64[]) {\n"
+    "function @0 indices(%0: f32[5,4], %1: i32[3,1], %2: f32[3,4], %3: i64[]) {\n"
     "  %4 = dynamic_slice %0, %3, %3 {sizes=[2, 4]} : f32[2,4]\n"
     "  %5 = gather %0, %1 {offset_dims=[1], collapsed_dims=[0], operand_batch=[], "
     "index_batch=[], index_map=[0], sizes=[1, 4], mode=3} : f32[3,4]\n"
@@ -327,7 +327,7 @@ START_TEST(every_op_round_trips)
     for (uint32_t f = 0; f < module->functions.count; f++)
         ir_for_each_node (ir_function(module, f), n)
             seen[n->op] = true;
-    const char *const texts[] = {places, matrices, convolutions, lanes, sharded};
+    const char *const texts[] = {indices, matrices, convolutions, lanes, sharded};
     for (int i = 0; i < 5; i++) {
         g = parse(module, texts[i]);
         ck_assert_str_eq(ir_graph_text(g), texts[i]);

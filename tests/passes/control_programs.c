@@ -48,7 +48,7 @@ const struct control_program control_programs[CONTROL_PROGRAMS] = {
      "  return %4\n"
      "}\n",
      CONTROL_SMOOTH},
-    {"carries that trade places, one of them unused, and a count",
+    {"carries that are swapped, one of them unused, and a count",
      "jot ir 1\n"
      "function @0(%i: i32[], %x: f64[3], %y: f64[3], %u: f64[2]) {\n"
      "  %one = const {data=1} : i32[]\n"
@@ -260,7 +260,7 @@ const struct control_program control_programs[CONTROL_PROGRAMS] = {
      "  return %1, %2, %3, %4, %5, %6\n"
      "}\n",
      CONTROL_ANY},
-    {"a small matrix and a vector: products, sums, places",
+    {"a small matrix and a vector: products, sums, indices",
      "jot ir 1\n"
      "function @0(%a: f32[3,3], %x: f32[3], %i: i32[]) {\n"
      "  %p = dot_general %a, %x {lhs_contract=[1], rhs_contract=[0], lhs_batch=[], "

@@ -135,15 +135,15 @@ static ir_id make_node(struct maker *k)
     if (k->kind & PROGRAM_LOOPS && chance(k, 3))
         return make_bodies(k);
     if (k->kind & PROGRAM_LOOPS && k->depth && chance(k, 4))
-        return make_places_map(k);
+        return make_indices_map(k);
     if (k->kind & PROGRAM_LARGE && chance(k, 2))
-        return chance(k, 3) ? make_places_map(k) : chance(k, 3) ? make_dot(k) : make_layer(k);
+        return chance(k, 3) ? make_indices_map(k) : chance(k, 3) ? make_dot(k) : make_layer(k);
     switch (draw(k, 19)) {
     case 18:
         return k->kind & PROGRAM_PIECES && !is_derivable(k) ? make_map(k) : make_library(k);
     case 16:
     case 17:
-        return make_places_map(k);
+        return make_indices_map(k);
     case 0:
     case 1:
     case 2:

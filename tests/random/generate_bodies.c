@@ -30,7 +30,7 @@ static ir_id add_results(struct maker *k, ir_id v)
     return v;
 }
 
-// Says of some loops and branches that results are parameters, from `first` on, that change places;
+// Says of some loops and branches that results are parameters, from `first` on, that are swapped;
 // some operands become others of these, for there to be several of a type.
 static void draw_turns(struct maker *k, uint32_t first, uint32_t n, ir_id *in,
                        struct ir_type *types)

@@ -135,13 +135,13 @@ static struct ir_split draw_split(struct maker *k, const struct ir_shard *s, str
     for (int d = 0; d < t.rank; d++) {
         int64_t *count = &at[n++], extent = ir_dims(k->m, t)[d];
         for (int i = 0; i < 2; i++) {
-            int place = (int)draw(k, 2);
-            int64_t lanes = ir_axis_size(k->m, s->grid[place]);
-            if (used >> place & 1 || extent % lanes || chance(k, 3))
+            int axis = (int)draw(k, 2);
+            int64_t lanes = ir_axis_size(k->m, s->grid[axis]);
+            if (used >> axis & 1 || extent % lanes || chance(k, 3))
                 continue;
-            used |= (uint16_t)(1u << place);
+            used |= (uint16_t)(1u << axis);
             extent /= lanes;
-            at[n++] = place;
+            at[n++] = axis;
             ++*count;
         }
     }

@@ -47,8 +47,8 @@ static ir_id band(struct maker *k, struct ir_type t, int64_t shift, double x)
 {
     struct ir_builder *b = &k->b;
     int64_t n = ir_dims(k->m, t)[t.rank - 1];
-    struct ir_type places = ir_type_with(t, JOT_I32);
-    ir_id row = ir_iota(b, places, t.rank - 2), column = ir_iota(b, places, t.rank - 1);
+    struct ir_type indices = ir_type_with(t, JOT_I32);
+    ir_id row = ir_iota(b, indices, t.rank - 2), column = ir_iota(b, indices, t.rank - 1);
     ir_id apart = ir_sub(b, column, row), wanted = ir_scalar_like(b, row, (double)shift);
     ir_id around = ir_scalar_like(b, row, (double)(shift - n));
     ir_id is_there = ir_or(b, ir_eq(b, apart, wanted), ir_eq(b, apart, around));

@@ -52,12 +52,12 @@ ir_id make_map(struct maker *k);
 ir_id make_layout(struct maker *k);
 ir_id make_fold(struct maker *k, enum ir_class op_class);
 ir_id make_dot(struct maker *k);
-ir_id make_layer(struct maker *k);      // of many points
-ir_id make_places_map(struct maker *k); // at places that are data
-ir_id make_library(struct maker *k);    // what routines compute
-ir_id make_bodies(struct maker *k);     // calls, loops and branches
-ir_id make_collective(struct maker *k); // between the lanes of two named axes
-ir_id make_pieces(struct maker *k);     // a shard_map of one value
+ir_id make_layer(struct maker *k);       // of many points
+ir_id make_indices_map(struct maker *k); // at indices that are data
+ir_id make_library(struct maker *k);     // what routines compute
+ir_id make_bodies(struct maker *k);      // calls, loops and branches
+ir_id make_collective(struct maker *k);  // between the lanes of two named axes
+ir_id make_pieces(struct maker *k);      // a shard_map of one value
 
 // Programs with lanes: names the axes of the module, has a parameter vary over some of them, and makes a
 // program of what a lane does.

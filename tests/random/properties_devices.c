@@ -24,10 +24,10 @@ struct team {
 };
 
 // Where device d is in the mesh.
-static void find_place(const struct team *t, uint32_t d, int32_t *place)
+static void find_coordinates(const struct team *t, uint32_t d, int32_t *coordinates)
 {
     for (int i = t->parts.shard.n_axes; i-- > 0; d /= (uint32_t)t->mesh[i])
-        place[i] = (int32_t)(d % (uint32_t)t->mesh[i]);
+        coordinates[i] = (int32_t)(d % (uint32_t)t->mesh[i]);
 }
 
 // Copies the piece of device d out of the whole, or into it.
@@ -35,11 +35,11 @@ static void copy_piece(const struct team *t, struct ir_split split, struct ir_ty
                        void *all, void *piece, uint32_t d, bool is_out)
 {
     struct ir_module *m = t->c->m;
-    int32_t place[COLLECTIVE_MESH_RANK];
+    int32_t coordinates[COLLECTIVE_MESH_RANK];
     int64_t start[IR_MAX_RANK], at[IR_MAX_RANK] = {0};
     size_t size = jot_dtype_size(ir_dtype(whole));
     struct ir_type part;
-    find_place(t, d, place);
+    find_coordinates(t, d, coordinates);
     ir_piece_type(m, &t->parts.shard, split, whole, &part, &(int){0});
     const int64_t *dims = ir_dims(m, part), *all_dims = ir_dims(m, whole);
     for (int k = 0; k < whole.rank; k++) {
@@ -48,7 +48,7 @@ static void copy_piece(const struct team *t, struct ir_split split, struct ir_ty
         start[k] = 0;
         ir_split_of(m, &t->parts.shard, split, k, &n, &by);
         for (int i = 0; i < n; i++)
-            start[k] = start[k] * t->mesh[by[i]] + place[by[i]];
+            start[k] = start[k] * t->mesh[by[i]] + coordinates[by[i]];
         start[k] *= dims[k];
     }
     for (int64_t i = 0; i < ir_count(m, part); i++) {
@@ -77,15 +77,15 @@ static void make_arguments(struct team *t)
     t->inputs = arena_array(arena, const void *, DEVICES *n_in);
     t->outputs = arena_array(arena, void *, DEVICES *n_out + 1);
     for (uint32_t d = 0; d < DEVICES; d++) {
-        int32_t *place = arena_array(arena, int32_t, COLLECTIVE_MESH_RANK);
-        find_place(t, d, place);
+        int32_t *coordinates = arena_array(arena, int32_t, COLLECTIVE_MESH_RANK);
+        find_coordinates(t, d, coordinates);
         for (uint32_t i = 0; i < t->g->n_params; i++) {
             struct ir_type whole = ir_type_of(t->g, i);
             void *piece = arena_allocate(arena, bytes_of_piece(t, t->parts.in[i], whole) + 64);
             copy_piece(t, t->parts.in[i], whole, t->in[i].data, piece, d, false);
             t->inputs[d * n_in + i] = piece;
         }
-        t->inputs[d * n_in + n_in - 1] = place;
+        t->inputs[d * n_in + n_in - 1] = coordinates;
         for (uint32_t i = 0; i < n_out; i++) {
             struct ir_type whole = ir_type_of(t->g, t->g->outputs.at[i]);
             size_t bytes = bytes_of_piece(t, t->parts.out[i], whole);

@@ -151,7 +151,7 @@ static void check(enum collective_combiner c, jot_dtype d, size_t n, size_t coun
 {
     size_t size = dtype_get(d)->bytes;
     const void *from[BLOCKS];
-    // To places that vectors are aligned at, and to others.
+    // To addresses that vectors are aligned at, and to others.
     void *to[2] = {out[0], out[1] + size};
     for (size_t j = 0; j < BLOCKS; j++)
         from[j] = blocks[j];

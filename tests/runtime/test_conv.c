@@ -27,7 +27,16 @@ static const struct shape shapes[] = {
     {2, 2, 1, 3, 21, {9, 8}, {3, 2}, {2, 3}, {1, 0}, {1, 1}},
     {2, 1, 1, 2, 5, {11, 12}, {3, 3}, {1, 1}, {0, 3}, {2, 3}},
     {2, 2, 3, 2, 9, {6, 5}, {2, 3}, {1, 2}, {1, 1}, {1, 1}},
-    {2, 1, 1, 3, 40, {5, 4}, {1, 1}, {3, 2}, {0, 0}, {1, 1}}, // places that nothing is seen of
+    {2,
+     1,
+     1,
+     3,
+     40,
+     {5, 4},
+     {1, 1},
+     {3, 2},
+     {0, 0},
+     {1, 1}}, // positions that nothing is seen of
     // Strides and dilations with divisors.
     {2, 1, 1, 1, 8, {12, 12}, {3, 2}, {4, 6}, {2, 1}, {2, 4}},
     {2, 2, 1, 2, 8, {8, 8}, {4, 4}, {4, 4}, {0, 0}, {1, 1}},
@@ -82,7 +91,7 @@ static bool next(int n, const int64_t *end, int64_t *index)
     return false;
 }
 
-static int64_t place(const struct conv_call *c, int part, const int64_t *index)
+static int64_t offset_of(const struct conv_call *c, int part, const int64_t *index)
 {
     int64_t at = 0;
     for (int i = 0; i < c->n + 2; i++)
@@ -112,7 +121,8 @@ static void define(const struct conv_call *c, double *const *at)
                 continue;
             x[n + 1] = w[n + 1] / of_group * dims[CONV_W][n] + w[n];
             y[n + 1] = w[n + 1];
-            int64_t p[] = {place(c, CONV_X, x), place(c, CONV_W, w), place(c, CONV_Y, y)};
+            int64_t p[] = {offset_of(c, CONV_X, x), offset_of(c, CONV_W, w),
+                           offset_of(c, CONV_Y, y)};
             int a = conv_operand(c->part, 0), b = conv_operand(c->part, 1);
             at[c->part][p[c->part]] += at[a][p[a]] * at[b][p[b]];
             y[n + 1] = 0;

@@ -174,12 +174,12 @@ START_TEST(meshes_are_one)
     char text[200];
     jot_mesh_format(m, text, sizeof text);
     ck_assert_str_eq(text, "mesh x 2, y 2\n  host:0 host:1\n  host:2 host:3\n");
-    jot_array *places = rt_mesh_coordinates(m);
+    jot_array *coordinates = rt_mesh_coordinates(m);
     for (size_t i = 0; i < 4; i++) {
-        jot_array *place = jot_array_shard_on(places, i);
-        ck_assert_int_eq(((const int32_t *)place->data)[0], (int)i / 2);
-        ck_assert_int_eq(((const int32_t *)place->data)[1], (int)i % 2);
-        jot_array_release(place);
+        jot_array *own = jot_array_shard_on(coordinates, i);
+        ck_assert_int_eq(((const int32_t *)own->data)[0], (int)i / 2);
+        ck_assert_int_eq(((const int32_t *)own->data)[1], (int)i % 2);
+        jot_array_release(own);
     }
 }
 END_TEST

@@ -79,7 +79,7 @@ static inline ir_id fitted(struct random_program *r, ir_id x, struct ir_type t)
     return ir_broadcast_in_dim(&r->b, one, t.rank, ir_dims(module, t), NULL);
 }
 
-// x with a row of it replaced, at a place that is data; x itself when it has no rows.
+// x with a row of it replaced, at an index that is data; x itself when it has no rows.
 static inline ir_id with_a_row(struct random_program *r, ir_id x)
 {
     struct ir_type t = ir_type_in(&r->b, x);
@@ -91,9 +91,9 @@ static inline ir_id with_a_row(struct random_program *r, ir_id x)
     dims[0] = 1;
     for (int i = 1; i < t.rank; i++)
         starts[i] = ir_scalar_int(&r->b, JOT_I32, 0);
-    ir_id place = fitted(r, random_value(r), type_of_dims(JOT_F32, 0, NULL));
-    place = ir_mul(&r->b, ir_map1(&r->b, IR_sin, place), ir_scalar_like(&r->b, place, 5));
-    starts[0] = ir_convert(&r->b, place, JOT_I32);
+    ir_id index = fitted(r, random_value(r), type_of_dims(JOT_F32, 0, NULL));
+    index = ir_mul(&r->b, ir_map1(&r->b, IR_sin, index), ir_scalar_like(&r->b, index, 5));
+    starts[0] = ir_convert(&r->b, index, JOT_I32);
     ir_id row = fitted(r, random_value(r), type_of_dims(JOT_F32, t.rank, dims));
     return ir_dynamic_update_slice(&r->b, x, ir_map1(&r->b, IR_tanh, row), starts);
 }

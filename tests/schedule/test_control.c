@@ -108,7 +108,7 @@ static const struct {
      "  return %x, %y, %z\n",
      0, 0},
     {"carry k feeds carry k + 1", "  %x = sin %c : f32[100]\n  return %x, %a, %b\n", 0, 1},
-    {"all of them trade places", "  return %b, %c, %a\n", 0, 0},
+    {"all of them are swapped", "  return %b, %c, %a\n", 0, 0},
     {"a stencil",
      "  %x = rev %a {axes=[0]} : f32[100]\n  %y = add %x, %a : f32[100]\n"
      "  %z = sub %y, %c : f32[100]\n  return %y, %b, %z\n",

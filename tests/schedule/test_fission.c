@@ -49,7 +49,7 @@ static const struct {
      "    %1 = load x[3*i] : f32\n    yield reduce_sum %1 sum64\n  } -> %2 : f32\n"
      "  put z[0] = %2\n}\n",
      1},
-    {"places, products by fma and a test of a fold whose terms are folds",
+    {"indices, products by fma and a test of a fold whose terms are folds",
      "kernel k0_arg(x: f32[60], y: out f32[2], z: out i64[1], t: out bool[1]) {\n"
      "  %0 = const 0x00000000 : f32\n"
      "  fold i < 3, j < 2 {\n"
@@ -186,7 +186,7 @@ static const struct {
      " }\n"
      "  put w[0] = %0\n}\n",
      1},
-    {"updates of places that accumulate over the fold",
+    {"updates of elements that accumulate over the fold",
      "kernel k0_accumulates(x: f32[60], y: out f32[20], z: out f32[1]) {\n"
      "  fold i < 3 {\n    map j < 20 {\n      %0 = load x[20*i + j] : f32\n"
      "      put y[j] reduce_sum= %0 in @i sum64\n    }\n"

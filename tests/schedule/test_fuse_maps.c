@@ -2,8 +2,8 @@
 // Maps of a trip that are one, and that these do the same, bit for bit.
 #include "nest_programs.h"
 
-// Maps of a trip, and how many of them there are once those of elements alone are one: what is read at another place,
-// put at another place, or read of what a map has put behind it, stays behind.
+// Maps of a trip, and how many of them there are once those of elements alone are one: what is read at another index,
+// put at another index, or read of what a map has put behind it, stays behind.
 static const struct {
     const char *trip;
     uint32_t maps;

@@ -204,7 +204,7 @@ START_TEST(what_is_overwritten_is_read_first)
 }
 END_TEST
 
-// A minimum over the points at a place that is data: its loop stands behind another one over the points
+// A minimum over the points at an index that is data: its loop stands behind another one over the points
 // in the same kernel, and reads what the layers make of all of them.
 static const char looked_up[] =
     "jot ir 1\n"

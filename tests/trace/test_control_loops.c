@@ -46,7 +46,7 @@ START_TEST(test_for)
 }
 END_TEST
 
-// The index, a carry that nobody changes, carries that change places, no trips.
+// The index, a carry that nobody changes, carries that are swapped, no trips.
 static jot_value indices(jot_value x)
 {
     jot_value a = x, b = jot_mul(2, x), c = x, none = x;
@@ -93,7 +93,7 @@ START_TEST(test_for_index)
 }
 END_TEST
 
-// A body of several functions: most carries trade places or are made of their neighbours, some have loops
+// A body of several functions: most carries are swapped or are made of their neighbours, some have loops
 // and branches of their own.
 enum { CARRIES = 300, WIDTH = 3, STEPS = 3 };
 

@@ -22,7 +22,7 @@ static void leave(void)
         longjmp(away, 1);
 }
 
-// ---- places to leave from ----
+// ---- functions to leave from ----
 
 static jot_value plain(jot_value x)
 {
@@ -150,7 +150,7 @@ static const struct {
     jot_value (*f)(jot_value);
     const char *name;
     bool is_derived, calls_inner;
-} places[] = {
+} functions[] = {
     {plain, "plain", false, false},
     {nested, "nested", true, false},
     {in_loop, "in_loop", true, false},
@@ -161,7 +161,7 @@ static const struct {
     {in_callback, "in_callback", false, false},
     {in_callback_of_callback, "in_callback_of_callback", false, true},
 };
-enum { PLACES = sizeof places / sizeof *places };
+enum { FUNCTIONS = sizeof functions / sizeof *functions };
 
 // Somewhere deeper on the stack, where nothing of what was there before is written over.
 __attribute__((noinline)) static jot_status call_below(jot_executable *e, jot_array *x,
@@ -187,8 +187,9 @@ __attribute__((noinline)) static void try_call(jot_executable *e, jot_array *x)
 static void leave_and_come_back(int i, bool below)
 {
     jot_array *x = jot_array_from(((double[]){0.5, 1, 1.5}), 3), *y = NULL, *z = NULL;
-    jot_function f = jot_function_plain(places[i].name, "here", 1, (void (*)(void))places[i].f);
-    if (places[i].is_derived)
+    jot_function f =
+        jot_function_plain(functions[i].name, "here", 1, (void (*)(void))functions[i].f);
+    if (functions[i].is_derived)
         f = jot_grad(f);
     inner = jot_jit(jot_fn(plain));
     inner_input = x;
@@ -419,8 +420,8 @@ END_TEST
 
 static void add(TCase *t)
 {
-    tcase_add_loop_test(t, test_longjmp, 0, PLACES);
-    tcase_add_loop_test(t, test_call_from_below, 0, PLACES);
+    tcase_add_loop_test(t, test_longjmp, 0, FUNCTIONS);
+    tcase_add_loop_test(t, test_call_from_below, 0, FUNCTIONS);
     tcase_add_test(t, test_left_runs_leave_nothing);
     tcase_add_test(t, test_into_a_function);
     tcase_add_test(t, test_in_a_scope);

@@ -506,7 +506,7 @@ START_TEST(test_long_products)
 }
 END_TEST
 
-// -- Smooth places ------------------------------------------------------------------------------
+// -- Smooth points ------------------------------------------------------------------------------
 
 // Where formulas meet, and where those are equal of which one is the larger, functions have no kink.
 static jot_value running(jot_value x)

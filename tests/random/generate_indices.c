@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Nodes of random programs at places that are data.
+// Nodes of random programs at indices that are data.
 #include "ir/indexing.h"
 #include "random/maker.h"
 #include "support/opcases.h"
 
-// Places [n], some of them outside of an axis of the extent.  Derivable programs take them from
-// integers alone: a place that moves has no difference quotient.
-static ir_id make_places(struct maker *k, int64_t n, int64_t extent)
+// Indices [n], some of them outside of an axis of the extent.  Derivable programs take them from
+// integers alone: an index that moves has no difference quotient.
+static ir_id make_indices(struct maker *k, int64_t n, int64_t extent)
 {
     struct ir_builder *b = &k->b;
     ir_id x = pick(k);
@@ -28,11 +28,11 @@ static ir_id make_dynamic_slice(struct maker *k, ir_id x)
     struct ir_type t = type_in(k, x);
     const int64_t *dims = dims_in(k, x);
     int64_t sizes[MOST_AXES + 1], zeros[MOST_AXES + 1] = {0};
-    ir_id starts[MOST_AXES + 1], places = make_places(k, t.rank, dims[0]);
+    ir_id starts[MOST_AXES + 1], indices = make_indices(k, t.rank, dims[0]);
     for (int64_t i = 0; i < t.rank; i++) {
         int64_t end = i + 1;
         sizes[i] = 1 + (int64_t)draw(k, (uint64_t)dims[i]);
-        starts[i] = ir_reshape(b, ir_slice(b, places, &i, &end, NULL), 0, NULL);
+        starts[i] = ir_reshape(b, ir_slice(b, indices, &i, &end, NULL), 0, NULL);
     }
     if (chance(k, 2))
         return ir_dynamic_slice(b, x, starts, sizes);
@@ -42,7 +42,7 @@ static ir_id make_dynamic_slice(struct maker *k, ir_id x)
 
 // ---- Windows
 
-// The dimension numbers of windows of x: some axes are batches, the place is along one or two
+// The dimension numbers of windows of x: some axes are batches, the index is along one or two
 // others, and is a slice of any size there.
 struct windows {
     struct ir_gather g;
@@ -57,11 +57,11 @@ static void draw_windows(struct maker *k, ir_id x, struct windows *w)
     struct ir_type t = type_in(k, x);
     const int64_t *dims = dims_in(k, x);
     struct ir_gather *g = &w->g;
-    int64_t place = (int64_t)draw(k, t.rank);
+    int64_t index = (int64_t)draw(k, t.rank);
     for (int64_t i = 0; i < t.rank; i++) {
-        bool is_place = i == place || (g->n_map < 2 && chance(k, 4));
+        bool is_index = i == index || (g->n_map < 2 && chance(k, 4));
         w->sizes[i] = dims[i];
-        if (is_place) {
+        if (is_index) {
             w->map[g->n_map++] = i;
             w->sizes[i] = chance(k, 2) ? 1 : 1 + (int64_t)draw(k, (uint64_t)dims[i]);
         } else if (chance(k, 4)) {
@@ -71,7 +71,7 @@ static void draw_windows(struct maker *k, ir_id x, struct windows *w)
             w->index_dims[w->index_rank++] = dims[i];
             continue;
         }
-        if (is_place && w->sizes[i] == 1 && chance(k, 2))
+        if (is_index && w->sizes[i] == 1 && chance(k, 2))
             w->collapsed[g->n_collapsed++] = i;
         else
             g->n_offset++;
@@ -94,12 +94,12 @@ static void draw_windows(struct maker *k, ir_id x, struct windows *w)
     g->sizes = w->sizes;
 }
 
-static ir_id window_places(struct maker *k, const struct windows *w, const int64_t *dims)
+static ir_id window_indices(struct maker *k, const struct windows *w, const int64_t *dims)
 {
     int64_t n = 1;
     for (int i = 0; i <= w->index_rank; i++)
         n *= w->index_dims[i];
-    return ir_reshape(&k->b, make_places(k, n, dims[w->map[0]]), w->index_rank + 1,
+    return ir_reshape(&k->b, make_indices(k, n, dims[w->map[0]]), w->index_rank + 1,
                       w->index_dims);
 }
 
@@ -135,13 +135,13 @@ static void whole_rows(struct maker *k, ir_id x, struct windows *w)
 }
 
 // Windows of a value, and perhaps what they are put into.
-ir_id make_places_map(struct maker *k)
+ir_id make_indices_map(struct maker *k)
 {
     static const enum ir_op ops[] = {IR_scatter, IR_scatter_add, IR_scatter_min, IR_scatter_max,
                                      IR_scatter_mul};
     struct ir_builder *b = &k->b;
     struct windows w = {0};
-    ir_id x = pick(k), places;
+    ir_id x = pick(k), indices;
     struct ir_type t = type_in(k, x);
     if (t.rank == 0 || count_in(k, x) == 0 || count_in(k, x) / dims_in(k, x)[0] > k->most / 8)
         return IR_NONE;
@@ -159,10 +159,10 @@ ir_id make_places_map(struct maker *k)
     if (is_derivable(k) && w.g.mode == IR_MODE_FILL)
         w.g.mode = IR_MODE_DROP;
     if (are_rows && chance(k, 3))
-        places = differing_rows(k, &w, dims);
+        indices = differing_rows(k, &w, dims);
     else
-        places = window_places(k, &w, dims);
-    ir_id rows = ir_gather(b, x, places, &w.g);
+        indices = window_indices(k, &w, dims);
+    ir_id rows = ir_gather(b, x, indices, &w.g);
     if (rows == IR_NONE || count_in(k, rows) > k->most)
         return IR_NONE;
     enum ir_op op = ops[draw(k, is_derivable(k) && !w.g.unique ? 4 : 5)];
@@ -171,5 +171,5 @@ ir_id make_places_map(struct maker *k)
     int64_t axis = 0;
     if (type_in(k, rows).rank)
         rows = ir_rev(b, rows, 1, &axis);
-    return ir_scatter(b, op, x, places, rows, &w.g);
+    return ir_scatter(b, op, x, indices, rows, &w.g);
 }
