@@ -352,7 +352,7 @@ END_TEST
 START_TEST(sums_far_apart)
 {
     static const char *const indices[] = {"i + 37*k", "i - 37*k + 148", "i + 37*k + 185*m",
-                                         "i + 37*m + 185*k"};
+                                          "i + 37*m + 185*k"};
     static const int lengths[] = {1, 19, 70, 5000};
     const char *dtype = _i ? "f64" : "f32";
     for (int n = 0; n < 4; n++)

@@ -96,8 +96,8 @@ START_TEST(at_one_index)
             jot_dtype at = dtypes_of_indices[p], d = numbers[(_i + p + way) % 6];
             bool wrap = way % 2 && dtype_is_signed(at);
             if ((d != JOT_C64 || _i <= 2) && (d != JOT_BOOL || _i == 0))
-                add(one_axis(at, d, ops[_i], way / 2 ? 3 : 0, wrap), draw_indices(at, 1, &state),
-                    &state);
+                add(one_axis(at, d, ops[_i], way / 2 ? 3 : 0, wrap),
+                    draw_indices(at, 1, &state), &state);
         }
     end();
 }
@@ -137,9 +137,10 @@ START_TEST(indices_of_indices)
             ": f32[41]\n  return %%1\n}\n",
             d, d);
         uint32_t f = parse(text);
-        struct ir_tensor in[4] = {
-            draw(ir_type_of(graph(f), 0), &state), draw_indices(dtypes_of_indices[i], 1, &state),
-            draw(ir_type_of(graph(f), 2), &state), draw_indices(JOT_I32, 1, &state)};
+        struct ir_tensor in[4] = {draw(ir_type_of(graph(f), 0), &state),
+                                  draw_indices(dtypes_of_indices[i], 1, &state),
+                                  draw(ir_type_of(graph(f), 2), &state),
+                                  draw_indices(JOT_I32, 1, &state)};
         native_add(&run, graph(f)->name, f, in, &(struct native_how){.interpret = true});
     }
     end();

@@ -80,15 +80,14 @@ END_TEST
 // Elements that are taken of an array move where no cache has it near and they lie apart in it.
 START_TEST(elements_that_lie_apart_move)
 {
-#define TAKEN(n, count, window)                                                               \
-    "jot ir 1\nfunction @0(%t: f64[" n "], %i: i32[" count "], %s: f64[" count "," window    \
+#define TAKEN(n, count, window)                                                                \
+    "jot ir 1\nfunction @0(%t: f64[" n "], %i: i32[" count "], %s: f64[" count "," window      \
     "]) {\n"                                                                                   \
-    "  %p = reshape %i {dims=[" count ",1]} : i32[" count ",1]\n"                            \
+    "  %p = reshape %i {dims=[" count ",1]} : i32[" count ",1]\n"                              \
     "  %x = gather %t, %p {offset_dims=[1], collapsed_dims=[], operand_batch=[], "             \
-    "index_batch=[], index_map=[0], sizes=[" window "], mode=0} : f64[" count "," window      \
-    "]\n"                                                                                      \
-    "  %r = add %s, %x : f64[" count "," window "]\n  return %r\n}\n"                         \
-    "function @1 f(%t: f64[" n "], %i: i32[" count "], %s: f64[" count "," window "]) {\n"   \
+    "index_batch=[], index_map=[0], sizes=[" window "], mode=0} : f64[" count "," window "]\n" \
+    "  %r = add %s, %x : f64[" count "," window "]\n  return %r\n}\n"                          \
+    "function @1 f(%t: f64[" n "], %i: i32[" count "], %s: f64[" count "," window "]) {\n"     \
     "  %r = scan %t, %i, %s {reverse=0, length=3, n_consts=2, n_carry=1, functions=[@0]} : "   \
     "f64[" count "," window "]\n  return %r\n}\n"
     check_moved(TAKEN("8192", "8", "1"), IR_gather, 1);

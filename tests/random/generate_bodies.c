@@ -182,7 +182,7 @@ static void make_count(struct maker *k, uint32_t part, int64_t n, struct ir_whil
     ir_inline(&step, f, in, y);
     for (uint32_t i = 0; i < f->outputs.count; i++)
         ir_output(&step, y[i]);
-    out->step = ir_finish_function(&step);
+    out->body = ir_finish_function(&step);
 }
 
 // A few trips, by a count that may come from a value.

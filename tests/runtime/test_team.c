@@ -71,8 +71,8 @@ static int combine(enum collective_combiner combiner, int a, int b)
 }
 
 // What element i of the block that `position` writes is; k elements are the smaller block.
-static int wanted(const struct collective *c, const int64_t *members, int64_t position, size_t i,
-                  size_t k)
+static int wanted(const struct collective *c, const int64_t *members, int64_t position,
+                  size_t i, size_t k)
 {
     size_t n = (size_t)c->size, at = i;
     int64_t source = position;
@@ -80,7 +80,8 @@ static int wanted(const struct collective *c, const int64_t *members, int64_t po
     case COLLECTIVE_ALL_GATHER:
         return element(c->dtype, members[i / k], i % k);
     case COLLECTIVE_ALL_TO_ALL:
-        return element(c->dtype, members[i / (k / n)], (size_t)position * (k / n) + i % (k / n));
+        return element(c->dtype, members[i / (k / n)],
+                       (size_t)position * (k / n) + i % (k / n));
     case COLLECTIVE_PERMUTE:
         source = c->sources[position];
         return source < 0 ? 0 : element(c->dtype, members[source], i);

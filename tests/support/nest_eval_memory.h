@@ -58,8 +58,8 @@ struct accumulation {
 struct running {
     struct eval_fold fold;
     struct eval_number *lanes;
-    struct eval_number best, all; // the running value of a scan; of all workers
-    int64_t position, position_of_all;  // argmax, argmin; -1: of nothing
+    struct eval_number best, all;      // the running value of a scan; of all workers
+    int64_t position, position_of_all; // argmax, argmin; -1: of nothing
 };
 
 // What a loop over time leaves, where its steps are made again a segment at a time.

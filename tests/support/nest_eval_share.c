@@ -221,7 +221,8 @@ void fold_take(struct machine_state *m, struct lane *l, nest_id fold, int64_t po
             }
             continue;
         }
-        int64_t block = position / r->fold.block, within = position % r->fold.block % FOLD_LANES;
+        int64_t block = position / r->fold.block,
+                within = position % r->fold.block % FOLD_LANES;
         struct eval_number *to =
             c->order == NEST_SUM64 ? &r->lanes[block * r->fold.n_lanes + within] : &r->best;
         if (c->op == IR_fma)
@@ -239,7 +240,8 @@ void fold_leave(struct machine_state *m, nest_id fold)
         struct running *r = &m->running[fold][k];
         jot_dtype d = dtype_of(m, c);
         if (is_arg(c->op)) {
-            if (r->position >= 0 && is_better(c, d, r->best, r->position, r->all, r->position_of_all)) {
+            if (r->position >= 0 &&
+                is_better(c, d, r->best, r->position, r->all, r->position_of_all)) {
                 r->all = r->best;
                 r->position_of_all = r->position;
             }

@@ -232,7 +232,7 @@ static struct updates updates_of(const struct machine_state *m, nest_id id)
 
 // What turn i does, or only what it is made of, without updates.
 static jot_status run_update_turn(struct machine_state *m, struct lane *l,
-                                 const struct updates *p, int64_t i)
+                                  const struct updates *p, int64_t i)
 {
     for (uint32_t k = p->n; k-- > 0;) {
         int64_t n = extent(m, p->loops[k]->axes[0]);

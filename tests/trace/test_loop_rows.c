@@ -76,9 +76,9 @@ static jot_value both_ways(const struct loop *l)
 {
     jot_value z = l->y;
     JOT_FOR (i, N, z)
-        z = jot_at_set(
-            z, index_of(l, i),
-            jot_mul(jot_take(l->x, index_of(l, i)), jot_take(l->x, index_of(l, jot_sub(N - 1, i)))));
+        z = jot_at_set(z, index_of(l, i),
+                       jot_mul(jot_take(l->x, index_of(l, i)),
+                               jot_take(l->x, index_of(l, jot_sub(N - 1, i)))));
     return z;
 }
 
@@ -180,7 +180,8 @@ static jot_value inner(const struct loop *l)
     JOT_FOR (i, N, z) {
         jot_value r = jot_zeros(JOT_F32, M), from = jot_take(l->x, index_of(l, i));
         JOT_FOR (k, M, r)
-            r = jot_at_set(r, index_of(l, k), jot_mul(jot_take(from, index_of(l, k)), jot_add(k, i)));
+            r = jot_at_set(r, index_of(l, k),
+                           jot_mul(jot_take(from, index_of(l, k)), jot_add(k, i)));
         z = jot_at_set(z, index_of(l, i), r);
     }
     return jot_add(z, l->y);
@@ -191,7 +192,8 @@ static jot_value recurrence(const struct loop *l)
     jot_value z = l->y;
     JOT_FOR_RANGE (i, 1, N, z) {
         jot_value before = jot_take(z, index_of(l, jot_sub(i, 1)));
-        z = jot_at_set(z, index_of(l, i), jot_sin(jot_add(before, jot_take(l->x, index_of(l, i)))));
+        z = jot_at_set(z, index_of(l, i),
+                       jot_sin(jot_add(before, jot_take(l->x, index_of(l, i)))));
     }
     return z;
 }
@@ -214,9 +216,10 @@ static jot_value relaxed(const struct loop *l)
 {
     jot_value z = l->y;
     JOT_FOR_RANGE (i, 1, N - 2, z) {
-        jot_value ends =
-            jot_add(jot_take(z, index_of(l, jot_sub(i, 1))), jot_take(z, index_of(l, jot_add(i, 2))));
-        z = jot_at_set(z, index_of(l, i), jot_mul(0.3, jot_add(ends, jot_take(z, index_of(l, i)))));
+        jot_value ends = jot_add(jot_take(z, index_of(l, jot_sub(i, 1))),
+                                 jot_take(z, index_of(l, jot_add(i, 2))));
+        z = jot_at_set(z, index_of(l, i),
+                       jot_mul(0.3, jot_add(ends, jot_take(z, index_of(l, i)))));
     }
     return jot_add(z, l->x);
 }
@@ -225,7 +228,8 @@ static jot_value added_before(const struct loop *l)
 {
     jot_value z = l->y;
     JOT_FOR_RANGE (i, 1, N, z)
-        z = jot_at_add(z, index_of(l, i), jot_mul(0.5, jot_take(z, index_of(l, jot_sub(i, 1)))));
+        z = jot_at_add(z, index_of(l, i),
+                       jot_mul(0.5, jot_take(z, index_of(l, jot_sub(i, 1)))));
     return jot_mul(z, l->x);
 }
 
