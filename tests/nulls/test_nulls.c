@@ -12,6 +12,7 @@
 
 #define JOT_PLAIN
 #include <jot/jot.h>
+#include <jot/minimize.h>
 #include <jot/optim.h>
 
 // What a call makes before it fails is not given back.  No memory is NULL.
