@@ -30,7 +30,7 @@
 
 JOT_BEGIN_C
 
-// Explicit Runge-Kutta methods: slopes in a step, order of the solution, of the estimate of its error.
+// Runge-Kutta methods: slopes in a step, order of the solution, of the estimate of its error.
 typedef enum jot_ode_method {
     JOT_ODE_TSIT5,    // 6, order 5(4): Tsitouras, 2011
     JOT_ODE_EULER,    // 1, order 1; .steps only
@@ -40,6 +40,16 @@ typedef enum jot_ode_method {
     JOT_ODE_RK4,      // 4, order 4: Kutta, 1901; .steps only
     JOT_ODE_DOPRI5,   // 6, order 5(4): Dormand and Prince, 1980
     JOT_ODE_DOPRI8,   // 13, order 8(7): Prince and Dormand, 1981
+    // For stiff equations, of real states: L-stable.  They solve systems of as many equations as the state
+    // has elements, with the matrix df/dy, which jot derives and factors once a step.
+    JOT_ODE_IMPLICIT_EULER, // order 1
+    JOT_ODE_KVAERNO3,       // order 3(2), 3 systems by Newton's method: Kvaerno, 2004
+    JOT_ODE_KVAERNO5,       // order 5(4), 6 such systems
+    JOT_ODE_RODAS5P, // order 5(4), 8 linear systems, a Rosenbrock method: Steinebach, 2023
+    // Symplectic, of equations x' = f(t, v), v' = g(t, x); .steps only.  The first half of the values of the
+    // state is x, the second half v, and the slope of neither may depend on its own.
+    JOT_ODE_SEMI_IMPLICIT_EULER, // order 1: v before x
+    JOT_ODE_LEAPFROG,            // order 2, one g a step: half of v, x, half of v; Verlet, 1967
 } jot_ode_method;
 
 // How the solution ended.
@@ -47,12 +57,14 @@ enum jot_ode_status {
     JOT_ODE_DONE,
     JOT_ODE_MOST_STEPS,     // t1 is further than most_steps steps
     JOT_ODE_STEP_TOO_SMALL, // a step that the tolerance allows does not move t, or f is not finite
+    JOT_ODE_EVENT,          // .event has changed its sign
 };
 
-// i32[] each.  y is what was reached where the status is not JOT_ODE_DONE.
+// Of i32[], and a time.  y is what was reached where the status is not JOT_ODE_DONE.
 typedef struct jot_ode_result {
     jot_value status;
     jot_value accepted, rejected; // steps
+    jot_value time;               // where y is: t1, or before
 } jot_ode_result;
 
 typedef enum jot_ode_norm {
@@ -80,8 +92,13 @@ typedef struct jot_ode_options {
     // Steps of one length: so many from t0 to t1, or with times to each from the one before.  0: steps
     // as long as the error allows, by the fields down to longest_step.
     int64_t steps;
+    // f(t, y, p) as the slope takes them, one real number: the solution ends where it becomes zero after it
+    // was not, and has the derivative of this equation in y and result->time.  A step in which it changes
+    // its sign twice is not noticed; longest_step helps.  Not with steps, times or the continuous adjoint.
+    const jot_function *event;
     // A step is accepted where the norm of  error / (atol + rtol max(|y before|, |y after|))  is at most
     // 1.  rtol 0 is 1e-6, of time in f32 1e-4; atol 0 is rtol / 1000.
+    // In steps of one length as well they bound what Newton's method leaves.
     double rtol, atol;
     jot_ode_norm norm;
     // Gains of the controller: with e the norm of this step, e1 and e2 of the accepted ones before, and

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// jot_ode_solve: what it is given is checked and has defaults in place.
+// What jot_ode_solve and jot_sde_solve are given is checked and has defaults in place.
 #include "library/formula.h"
 #include "library/ode_problem.h"
 
@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char *const name = "jot_ode_solve";
 static const int64_t scalar[] = {JOT_END};
 
 static bool is_real(jot_dtype d)
@@ -60,6 +59,13 @@ static bool refuses_options(struct ode_problem *p, char *text, size_t size)
     else if ((unsigned)p->o.norm > JOT_ODE_MAX || (unsigned)p->o.adjoint > JOT_ODE_CONTINUOUS)
         snprintf(text, size, "there is no norm %d or no adjoint %d", (int)p->o.norm,
                  (int)p->o.adjoint);
+    else if (p->o.event && (p->o.steps || p->o.times.trace || p->o.times.id ||
+                            p->o.adjoint == JOT_ODE_CONTINUOUS))
+        snprintf(text, size, "an event goes without .steps, .times and the continuous adjoint");
+    else if (p->method->kind == ODE_SYMPLECTIC && p->n % 2)
+        snprintf(text, size,
+                 "%s takes as many velocities as positions: the state has %zu values",
+                 p->method->name, p->n);
     else if (p->o.steps == 0 && p->method->error_order == 0)
         snprintf(text, size, "%s has no estimate of its error: say how many .steps",
                  p->method->name);
@@ -112,7 +118,16 @@ static bool read_state(struct ode_problem *p, jot_value t0, jot_value *y, jot_va
     for (size_t i = 0; i < p->n; i++)
         y[i] = as_state(y[i], slopes);
     ode_slope(p, t0, y, k);
-    return !failed(p->n, k, out_error);
+    if (failed(p->n, k, out_error))
+        return false;
+    bool is_implicit = p->method->kind == ODE_DIAGONAL || p->method->kind == ODE_ROSENBROCK;
+    for (size_t i = 0; is_implicit && i < p->n; i++) {
+        if (is_real(jot_value_dtype(y[i])))
+            continue;
+        *out_error = jot_error(JOT_ERR_DTYPE, p->name, "an implicit method takes a real state");
+        return false;
+    }
+    return true;
 }
 
 // Time has the widest real type of t0, t1 and the state.  False with an error.
@@ -124,7 +139,7 @@ static bool read_time(struct ode_problem *p, jot_value t0, jot_value t1, const j
         widest = part_of(jot_value_dtype(y[i])) == JOT_F64 ? JOT_F64 : widest;
     p->time = jot_value_dtype(add(add(t0, t1), jot_zeros_dims(widest, scalar)));
     if (!is_real(p->time))
-        *out_error = jot_error(JOT_ERR_DTYPE, name, "t0 and t1 are not real");
+        *out_error = jot_error(JOT_ERR_DTYPE, p->name, "t0 and t1 are not real");
     return is_real(p->time);
 }
 
@@ -137,7 +152,7 @@ static bool read_times(struct ode_problem *p, jot_value *out_error)
     p->o.times = jot_convert(p->o.times, p->time);
     if (jot_value_rank(p->o.times) == 1)
         return true;
-    *out_error = jot_error(JOT_ERR_SHAPE, name, "times have more or fewer axes than one");
+    *out_error = jot_error(JOT_ERR_SHAPE, p->name, "times have more or fewer axes than one");
     return false;
 }
 
@@ -165,57 +180,82 @@ static bool copy_parameters(struct ode_problem *p)
     return p->parameters;
 }
 
-static bool solve(struct ode_problem *p, jot_value t0, jot_value t1, jot_value *y,
-                  jot_ode_result *result, jot_value *out_error)
+static bool gives_up(const struct ode_problem *p, jot_value *out_error)
+{
+    *out_error = jot_error(JOT_ERR_MEMORY, p->name, NULL);
+    return false;
+}
+
+bool ode_prepare(struct ode_problem *p, jot_value *t0, jot_value *t1, jot_value *y,
+                 jot_value *out_error)
 {
     char text[120];
     if (refuses_options(p, text, sizeof text)) {
-        *out_error = jot_error(JOT_ERR_ARGUMENT, name, text);
+        *out_error = jot_error(JOT_ERR_ARGUMENT, p->name, text);
         return false;
     }
-    if (failed(2, (jot_value[]){t0, t1}, out_error))
+    if (failed(2, (jot_value[]){*t0, *t1}, out_error))
         return false;
-    if (jot_value_rank(t0) != 0 || jot_value_rank(t1) != 0) {
-        *out_error = jot_error(JOT_ERR_SHAPE, name, "t0 and t1 are not one number each");
+    if (jot_value_rank(*t0) != 0 || jot_value_rank(*t1) != 0) {
+        *out_error = jot_error(JOT_ERR_SHAPE, p->name, "t0 and t1 are not one number each");
         return false;
     }
-    if (copy_parameters(p) && ode_make_lists(p)) {
-        if (!read_state(p, t0, y, out_error) || !read_time(p, t0, t1, y, out_error) ||
-            !read_times(p, out_error))
-            return false;
-        set_defaults(&p->o, p->time);
-        t0 = jot_convert(t0, p->time), t1 = jot_convert(t1, p->time);
-        if (p->o.adjoint == JOT_ODE_OF_STEPS) {
-            ode_run(p, t0, t1, y, result);
-            return true;
-        }
-        if (ode_run_with_adjoint(p, t0, t1, y, result))
-            return true;
+    if (!copy_parameters(p) || !ode_make_lists(p))
+        return gives_up(p, out_error);
+    if (!read_state(p, *t0, y, out_error) || !read_time(p, *t0, *t1, y, out_error) ||
+        !read_times(p, out_error))
+        return false;
+    set_defaults(&p->o, p->time);
+    *t0 = jot_convert(*t0, p->time), *t1 = jot_convert(*t1, p->time);
+    return true;
+}
+
+struct ode_problem *ode_problem_make(const char *name, jot_function f, size_t n,
+                                     const jot_value *y, const jot_ode_options *options,
+                                     const char *where, jot_value *out_error)
+{
+    const char *text = !y                         ? "y is NULL"
+                       : n == 0 || n > UINT16_MAX ? "the state has 0 or more than 65535 values"
+                                                  : NULL;
+    if (jot_value_failed(*out_error = text ? jot_error(JOT_ERR_ARGUMENT, name, text) : num(0)))
+        return NULL;
+    struct ode_problem *p = jot_trace_memory(sizeof *p);
+    if (!p) {
+        *out_error = jot_error(JOT_ERR_MEMORY, name, NULL);
+        return NULL;
     }
-    *out_error = jot_error(JOT_ERR_MEMORY, name, NULL);
-    return false;
+    *p = (struct ode_problem){.name = name, .f = f, .where = where, .n = n};
+    p->o = options ? *options : p->o;
+    return p;
+}
+
+void ode_place(size_t n, jot_value *y, const jot_value *error, const char *where)
+{
+    bool is_list = y && n <= UINT16_MAX;
+    for (size_t i = 0; error && is_list && i < n; i++)
+        y[i] = *error;
+    jot_place(error || !is_list ? *error : y[0], where);
+}
+
+static bool solve(struct ode_problem *p, jot_value t0, jot_value t1, jot_value *y,
+                  jot_ode_result *result, jot_value *out_error)
+{
+    if (!ode_prepare(p, &t0, &t1, y, out_error))
+        return false;
+    if (p->o.adjoint == JOT_ODE_CONTINUOUS)
+        return ode_run_with_adjoint(p, t0, t1, y, result) || gives_up(p, out_error);
+    ode_run(p, t0, t1, y, result);
+    return true;
 }
 
 void jot_ode_solve_tree(jot_function f, jot_value t0, jot_value t1, size_t n, jot_value *y,
                         const jot_ode_options *options, const char *where)
 {
-    jot_value error = num(0);
-    jot_ode_result result = {0};
-    bool is_list = y && n > 0 && n <= UINT16_MAX;
-    struct ode_problem *p = is_list ? jot_trace_memory(sizeof *p) : NULL;
-    if (!is_list)
-        error = jot_error(JOT_ERR_ARGUMENT, name,
-                          y ? "the state has 0 or more than 65535 values" : "y is NULL");
-    if (p) {
-        *p = (struct ode_problem){.f = f, .where = where, .n = n};
-        p->o = options ? *options : p->o;
-    }
-    if (!p || !solve(p, t0, t1, y, &result, &error)) {
-        for (size_t i = 0; is_list && i < n; i++)
-            y[i] = error;
-        result = (jot_ode_result){error, error, error};
-    }
+    jot_value error;
+    jot_ode_result result;
+    struct ode_problem *p = ode_problem_make("jot_ode_solve", f, n, y, options, where, &error);
+    bool is_solved = p && solve(p, t0, t1, y, &result, &error);
     if (options && options->result)
-        *options->result = result;
-    jot_place(is_list ? y[0] : error, where);
+        *options->result = is_solved ? result : (jot_ode_result){error, error, error, error};
+    ode_place(n, y, is_solved ? NULL : &error, where);
 }

@@ -16,7 +16,7 @@
 
 // Arguments of the solution as a function, before the state and the parameters.
 enum { T0, T1, TIMES, FIRST };
-enum { RESULTS = 3 }; // status and numbers of steps, behind the state
+enum { RESULTS = 4 }; // those of jot_ode_result, behind the state
 
 struct adjoint {
     const struct ode_problem *p;
@@ -41,8 +41,7 @@ static void solution(const jot_value *in, jot_value *out, void *ctx)
     p.parameters = (jot_value *)(in + FIRST + p.n);
     memcpy(out, in + FIRST, sizeof *out * p.n);
     ode_run(&p, in[T0], in[T1], out, &result);
-    memcpy(out + p.n, (jot_value[]){result.status, result.accepted, result.rejected},
-           sizeof *out * RESULTS);
+    memcpy(out + p.n, &result, sizeof result);
 }
 
 // The results, then what the way back needs: the arguments, with the solution as the state.
@@ -208,6 +207,6 @@ bool ode_run_with_adjoint(const struct ode_problem *p, jot_value t0, jot_value t
         p->where);
     jot_apply_at(f, (size_t)count, in, (size_t)results, out, p->where);
     memcpy(y, out, sizeof *y * n);
-    *result = (jot_ode_result){out[n], out[n + 1], out[n + 2]};
+    memcpy(result, out + n, sizeof *result);
     return true;
 }

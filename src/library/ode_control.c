@@ -72,7 +72,7 @@ static jot_value guess(const struct ode_problem *p, jot_value t, jot_value sign,
 {
     jot_value *scale = jot_trace_memory(sizeof *scale * 3 * p->n);
     if (!scale)
-        return jot_error(JOT_ERR_MEMORY, "jot_ode_solve", NULL);
+        return jot_error(JOT_ERR_MEMORY, p->name, NULL);
     jot_value *moved = scale + p->n, *slope = moved + p->n;
     scales(p, y, y, scale);
     jot_value size = norm(p, y, scale), speed = norm(p, k, scale);
@@ -80,7 +80,7 @@ static jot_value guess(const struct ode_problem *p, jot_value t, jot_value sign,
     jot_value h = jot_where(is_still, num(1e-6), mul(num(0.01), over(size, speed)));
     jot_value step = mul(sign, h);
     for (size_t i = 0; i < p->n; i++)
-        moved[i] = add(y[i], jot_convert(mul(step, k[i]), jot_value_dtype(y[i])));
+        moved[i] = add(y[i], mul(ode_as_part(step, y[i]), k[i]));
     ode_slope(p, add(t, step), moved, slope);
     for (size_t i = 0; i < p->n; i++)
         slope[i] = sub(slope[i], k[i]);

@@ -81,8 +81,8 @@ static void solve_even(const struct ode_problem *p, jot_value t1, jot_value *c, 
 // Steps as long as the error allows
 
 // Carries, before those of the state: the point, the next step, squares of the errors of the last two
-// accepted steps; then y, the slope there, and y before the last step, which began at BEFORE.
-enum { T, H, ERROR, ERROR_BEFORE, BEFORE, STATUS, ACCEPTED, REJECTED, FIRST };
+// accepted steps, the event; then y, the slope there, and y before the last step, which began at BEFORE.
+enum { T, H, ERROR, ERROR_BEFORE, EVENT, BEFORE, STATUS, ACCEPTED, REJECTED, FIRST };
 
 struct free_steps {
     const struct ode_problem *p;
@@ -122,6 +122,17 @@ static void next_length(const struct ode_problem *p, jot_value h, jot_value is_g
                           jot_where(too_many, count(JOT_ODE_MOST_STEPS), c[STATUS]));
 }
 
+// An event that changes its sign in a good step to p->next ends the solution.
+static void look_for_event(const struct ode_problem *p, jot_value t, jot_value is_good,
+                           jot_value *c)
+{
+    jot_value event = jot_stop_gradient(ode_event(p, t, p->next));
+    jot_value crosses = jot_less_equal(mul(jot_sign(event), jot_sign(c[EVENT])), num(0));
+    jot_value happens = both(both(is_good, crosses), jot_not_equal(c[EVENT], num(0)));
+    c[STATUS] = jot_where(happens, count(JOT_ODE_EVENT), c[STATUS]);
+    c[EVENT] = jot_where(is_good, event, c[EVENT]);
+}
+
 static void free_step(jot_value *c, void *ctx)
 {
     const struct free_steps *r = ctx;
@@ -131,8 +142,8 @@ static void free_step(jot_value *c, void *ctx)
     // A rest that is hardly longer than the step is part of it.
     jot_value is_last = jot_less_equal(jot_abs(left), mul(num(1.01), jot_abs(c[H])));
     jot_value h = jot_where(is_last, left, c[H]);
-    ode_step(p, c[T], h, y, k, p->next, p->next_k, p->error);
-    jot_value error = ode_error(p, y, p->next, p->error);
+    jot_value worked = ode_step(p, c[T], h, y, k, p->next, p->next_k, p->error);
+    jot_value error = jot_where(worked, ode_error(p, y, p->next, p->error), num(INFINITY));
     jot_value is_good = jot_less_equal(error, num(1));
     choose(is_good, p->n, y, before);
     choose(is_good, p->n, p->next, y);
@@ -142,6 +153,8 @@ static void free_step(jot_value *c, void *ctx)
     next_length(p, h, is_good, error, c);
     // At the end nothing is missing.
     c[STATUS] = jot_where(jot_equal(c[T], r->end), count(JOT_ODE_DONE), c[STATUS]);
+    if (p->o.event)
+        look_for_event(p, c[T], is_good, c);
 }
 
 static void free_steps(const struct free_steps *r, jot_value *c)
@@ -176,6 +189,7 @@ static void solve_free(const struct ode_problem *p, jot_value t1, const jot_valu
     c[T] = c[BEFORE] = start[0];
     c[H] = ode_first_step(p, start[0], t1, start + 1, start + 1 + n);
     c[ERROR] = c[ERROR_BEFORE] = jot_ones_like(c[T]);
+    c[EVENT] = p->o.event ? jot_stop_gradient(ode_event(p, start[0], start + 1)) : c[ERROR];
     c[STATUS] = c[ACCEPTED] = c[REJECTED] = count(0);
     memcpy(c + FIRST, start + 1, sizeof *c * 2 * n);
     memcpy(c + FIRST + 2 * n, start + 1, sizeof *c * n);
@@ -185,7 +199,14 @@ static void solve_free(const struct ode_problem *p, jot_value t1, const jot_valu
         free_steps(&r, c);
         memcpy(y, c + FIRST, sizeof *y * n);
     }
-    *result = (jot_ode_result){c[STATUS], c[ACCEPTED], c[REJECTED]};
+    if (p->o.event) {
+        jot_value is_event = jot_equal(c[STATUS], count(JOT_ODE_EVENT));
+        jot_value *found = p->error;
+        jot_value t = ode_find_event(p, is_event, c[BEFORE], c[T], c + FIRST + 2 * n, found);
+        c[T] = jot_where(is_event, t, c[T]);
+        choose(is_event, n, found, y);
+    }
+    *result = (jot_ode_result){c[STATUS], c[ACCEPTED], c[REJECTED], c[T]};
 }
 
 void ode_run(const struct ode_problem *p, jot_value t0, jot_value t1, jot_value *y,
@@ -202,5 +223,5 @@ void ode_run(const struct ode_problem *p, jot_value t0, jot_value t1, jot_value 
     }
     solve_even(p, t1, start, y);
     int64_t rows = ode_has_times(p) ? jot_value_dim(p->o.times, 0) : 1;
-    *result = (jot_ode_result){count(JOT_ODE_DONE), count(p->o.steps * rows), count(0)};
+    *result = (jot_ode_result){count(JOT_ODE_DONE), count(p->o.steps * rows), count(0), t1};
 }

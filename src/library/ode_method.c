@@ -122,14 +122,113 @@ static const struct ode_method dopri8 = {
               -528747749. / 2220607170. - 2. / 45, 1. / 4},
 };
 
+// The trapezoid rule tells the error.
+static const struct ode_method implicit_euler = {
+    .name = "JOT_ODE_IMPLICIT_EULER", .kind = ODE_DIAGONAL, .stages = 2, .order = 1, .error_order = 2,
+    .ends_with_slope = true, .diagonal = 1,
+    .c = {0, 1},
+    .error = {-1. / 2, 1. / 2},
+};
+
+// A. Kvaerno: Singly diagonally implicit Runge-Kutta methods with an explicit first stage.  BIT 44 (2004)
+// 489.  The error is the difference of the last two stages.
+#define G 0.43586652150845900
+static const struct ode_method kvaerno3 = {
+    .name = "JOT_ODE_KVAERNO3", .kind = ODE_DIAGONAL, .stages = 4, .order = 3, .error_order = 3,
+    .ends_with_slope = true, .diagonal = G,
+    .c = {0, 2 * G, 1, 1},
+    .a = {{0},
+          {G},
+          {(-4 * G * G + 6 * G - 1) / (4 * G), (1 - 2 * G) / (4 * G)},
+          {(6 * G - 1) / (12 * G), -1 / ((24 * G - 12) * G), (-6 * G * G + 6 * G - 1) / (6 * G - 3)}},
+    .error = {(6 * G - 1) / (12 * G) - (-4 * G * G + 6 * G - 1) / (4 * G),
+              -1 / ((24 * G - 12) * G) - (1 - 2 * G) / (4 * G),
+              (-6 * G * G + 6 * G - 1) / (6 * G - 3) - G, G},
+};
+#undef G
+
+static const struct ode_method kvaerno5 = {
+    .name = "JOT_ODE_KVAERNO5", .kind = ODE_DIAGONAL, .stages = 7, .order = 5, .error_order = 5,
+    .ends_with_slope = true, .diagonal = 0.26,
+    .c = {0, 0.52, 1.230333209967908, 0.8957659843500759, 0.43639360985864756, 1, 1},
+    .a = {{0},
+          {0.26},
+          {0.13, 0.84033320996790809},
+          {0.22371961478320505, 0.47675532319799699, -0.06470895363112615},
+          {0.16648564323248321, 0.10450018841591720, 0.03631482272098715, -0.13090704451073998},
+          {0.13855640231268224, 0, -0.04245337201752043, 0.02446657898003141, 0.61943039072480676},
+          {0.13659751177640291, 0, -0.05496908796538376, -0.04118626728321046, 0.62993304899016403,
+           0.06962479448202728}},
+    .error = {0.13659751177640291 - 0.13855640231268224, 0, -0.05496908796538376 + 0.04245337201752043,
+              -0.04118626728321046 - 0.02446657898003141, 0.62993304899016403 - 0.61943039072480676,
+              0.06962479448202728 - 0.26, 0.26},
+};
+
+// G. Steinebach: Construction of Rosenbrock-Wanner method Rodas5P and numerical benchmarks within the Julia
+// Differential Equations package.  BIT 63 (2023) 27.
+static const double rodas5p_coupling[8][8] = {
+    {0},
+    {-14.155112264123755},
+    {-17.97296035885952, -2.859693295451294},
+    {147.12150275711716, -1.41221402718213, 71.68940251302358},
+    {165.43517024871676, -0.4592823456491126, 42.90938336958603, -5.961986721573306},
+    {24.854864614690072, -3.0009227002832186, 47.4931110020768,
+     5.5814197821558125, -0.6610691825249471},
+    {30.91273214028599, -3.1208243349937974, 77.79954646070892, 34.28646028294783,
+     -19.097331116725623, -28.087943162872662},
+    {37.80277123390563, -3.2571969029072276, 112.26918849496327, 66.9347231244047,
+     -40.06618937091002, -54.66780262877968, -9.48861652309627},
+};
+static const double rodas5p_time_weight[8] = {
+    0.21193756319429014, -0.42387512638858027, -0.3384627126235924, 1.8046452872882734,
+    2.325825639765069,
+};
+static const struct ode_method rodas5p = {
+    .name = "JOT_ODE_RODAS5P", .kind = ODE_ROSENBROCK, .stages = 8, .order = 5, .error_order = 5,
+    .diagonal = 0.21193756319429014,
+    .coupling = rodas5p_coupling, .time_weight = rodas5p_time_weight,
+    .c = {0, 0.6358126895828704, 0.4095798393397535, 0.9769306725060716, 0.4288403609558664, 1, 1, 1},
+    .a = {{0},
+          {3},
+          {2.849394379747939, 0.45842242204463923},
+          {-6.954028509809101, 2.489845061869568, -10.358996098473584},
+          {2.8029986275628964, 0.5072464736228206, -0.3988312541770524,
+           -0.04721187230404641},
+          {-7.502846399306121, 2.561846144803919, -11.627539656261098,
+           -0.18268767659942256, 0.030198172008377946},
+          {-7.502846399306121, 2.561846144803919, -11.627539656261098,
+           -0.18268767659942256, 0.030198172008377946, 1},
+          {-7.502846399306121, 2.561846144803919, -11.627539656261098,
+           -0.18268767659942256, 0.030198172008377946, 1, 1}},
+};
+
+static const struct ode_method semi_implicit_euler = {
+    .name = "JOT_ODE_SEMI_IMPLICIT_EULER", .kind = ODE_SYMPLECTIC, .stages = 1, .order = 1,
+};
+
+static const struct ode_method leapfrog = {
+    .name = "JOT_ODE_LEAPFROG", .kind = ODE_SYMPLECTIC, .stages = 2, .order = 2, .ends_with_slope = true,
+};
+
 // clang-format on
 
 const struct ode_method *ode_method_find(jot_ode_method method)
 {
     static const struct ode_method *const methods[] = {
-        [JOT_ODE_TSIT5] = &tsit5,   [JOT_ODE_EULER] = &euler,   [JOT_ODE_MIDPOINT] = &midpoint,
-        [JOT_ODE_HEUN] = &heun,     [JOT_ODE_BOSH3] = &bosh3,   [JOT_ODE_RK4] = &rk4,
-        [JOT_ODE_DOPRI5] = &dopri5, [JOT_ODE_DOPRI8] = &dopri8,
+        [JOT_ODE_TSIT5] = &tsit5,
+        [JOT_ODE_EULER] = &euler,
+        [JOT_ODE_MIDPOINT] = &midpoint,
+        [JOT_ODE_HEUN] = &heun,
+        [JOT_ODE_BOSH3] = &bosh3,
+        [JOT_ODE_RK4] = &rk4,
+        [JOT_ODE_DOPRI5] = &dopri5,
+        [JOT_ODE_DOPRI8] = &dopri8,
+        [JOT_ODE_IMPLICIT_EULER] = &implicit_euler,
+        [JOT_ODE_KVAERNO3] = &kvaerno3,
+        [JOT_ODE_KVAERNO5] = &kvaerno5,
+        [JOT_ODE_RODAS5P] = &rodas5p,
+        [JOT_ODE_SEMI_IMPLICIT_EULER] = &semi_implicit_euler,
+        [JOT_ODE_LEAPFROG] = &leapfrog,
     };
     enum { METHODS = sizeof methods / sizeof *methods };
     return (unsigned)method < METHODS ? methods[method] : NULL;

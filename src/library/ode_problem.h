@@ -7,6 +7,7 @@
 
 // Lives as long as the trace: functions that are traced with it refer to it.
 struct ode_problem {
+    const char *name; // of the public function
     const struct ode_method *method;
     jot_ode_options o; // without a zero that stands for a default
     jot_function f;
@@ -24,18 +25,42 @@ static inline bool ode_has_times(const struct ode_problem *p)
     return p->o.times.trace || p->o.times.id;
 }
 
+// ---- making it (ode.c) ----
+
+// NULL with an error.
+struct ode_problem *ode_problem_make(const char *name, jot_function f, size_t n,
+                                     const jot_value *y, const jot_ode_options *options,
+                                     const char *where, jot_value *out_error);
+// Checks all, and gives y and times their types; false with an error.
+bool ode_prepare(struct ode_problem *p, jot_value *t0, jot_value *t1, jot_value *y,
+                 jot_value *out_error);
+// Gives what has been recorded its place.  With an error it is every value of the state.
+void ode_place(size_t n, jot_value *y, const jot_value *error, const char *where);
+
 // The lists, for the numbers of values that it says; false when memory is out.
 bool ode_make_lists(struct ode_problem *p);
 
 // ---- one step (ode_step.c) ----
 
+// h with the type of x, or of its real part.
+jot_value ode_as_part(jot_value h, jot_value x);
+
 // k = f(t, y), of the types of y.
 void ode_slope(const struct ode_problem *p, jot_value t, const jot_value *y, jot_value *k);
 
 // One step from y, where the slope is k; h has the type of time.  next_k, the slope there, and error, the
-// estimate of the error, are left out when NULL.  The lists may not overlap.
-void ode_step(const struct ode_problem *p, jot_value t, jot_value h, const jot_value *y,
-              const jot_value *k, jot_value *next, jot_value *next_k, jot_value *error);
+// estimate of the error, are left out when NULL.  The lists may not overlap.  Gives whether what the method
+// solves has been solved.
+jot_value ode_step(const struct ode_problem *p, jot_value t, jot_value h, const jot_value *y,
+                   const jot_value *k, jot_value *next, jot_value *next_k, jot_value *error);
+
+// The same by methods for stiff equations (ode_implicit.c); Rosenbrock methods do not tell the slope.
+jot_value ode_diagonal_step(const struct ode_problem *p, jot_value t, jot_value h,
+                            const jot_value *y, const jot_value *k, jot_value *next,
+                            jot_value *next_k, jot_value *error);
+jot_value ode_rosenbrock_step(const struct ode_problem *p, jot_value t, jot_value h,
+                              const jot_value *y, const jot_value *k, jot_value *next,
+                              jot_value *error);
 
 // ---- the length of steps (ode_control.c) ----
 
@@ -49,6 +74,14 @@ jot_value ode_factor(const struct ode_problem *p, jot_value is_accepted, jot_val
 // The first length, with the sign of t1 - t.
 jot_value ode_first_step(const struct ode_problem *p, jot_value t, jot_value t1,
                          const jot_value *y, const jot_value *k);
+
+// ---- events (ode_event.c) ----
+
+// The event at a point, of the type of time.
+jot_value ode_event(const struct ode_problem *p, jot_value t, const jot_value *y);
+// The time of the event in the step from t, y to t_after, where there is one, and the state there.
+jot_value ode_find_event(const struct ode_problem *p, jot_value is_event, jot_value t,
+                         jot_value t_after, const jot_value *y, jot_value *next);
 
 // ---- loops (ode_loops.c) ----
 

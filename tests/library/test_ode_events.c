@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+// Events: when they happen, and the derivatives of that.
+#include "ode_support.h"
+
+// A ball that falls from a height; the event is that it meets the ground.
+struct ball {
+    jot_value x, v;
+};
+static struct ball falling(jot_value t, struct ball b, jot_value g)
+{
+    (void)t;
+    return (struct ball){b.v, jot_neg(g)};
+}
+static jot_value height(jot_value t, struct ball b, jot_value g)
+{
+    (void)t, (void)g;
+    return b.x;
+}
+JOT_FUNCTION(falling_fn, falling, struct ball, jot_value, struct ball, jot_value);
+JOT_FUNCTION(height_fn, height, jot_value, jot_value, struct ball, jot_value);
+
+static jot_ode_method method;
+
+// The time and the speed of the impact, and the status.
+static struct ball impact(jot_value x, jot_value g, jot_value *status)
+{
+    struct ball b = {x, jot_zeros_like(x)};
+    jot_ode_result r;
+    b = jot_ode_solve(falling_fn, 0, 2, b, .parameters = JOT_PARAMETERS(g), .event = &height_fn,
+                      .method = method, .rtol = 1e-10, .result = &r);
+    *status = r.status;
+    return (struct ball){r.time, b.v};
+}
+static jot_value all_of(jot_value x, jot_value g)
+{
+    jot_value status;
+    struct ball b = impact(x, g, &status);
+    return jot_stack(0, b.x, b.v, jot_convert(status, JOT_F64));
+}
+static jot_value time_of(jot_value x, jot_value g)
+{
+    jot_value status;
+    return impact(x, g, &status).x;
+}
+static jot_value speed_of(jot_value x, jot_value g)
+{
+    jot_value status;
+    return impact(x, g, &status).v;
+}
+
+START_TEST(a_ball_meets_the_ground)
+{
+    static const jot_ode_method methods[] = {JOT_ODE_TSIT5, JOT_ODE_BOSH3, JOT_ODE_KVAERNO5};
+    const double x = 3, g = 9.81, in[] = {x, g};
+    double out[3], slope[2];
+    method = methods[_i];
+    run_numbers(jot_fn(all_of), 2, in, 1, 3, out);
+    check_near("time", out[0], sqrt(2 * x / g), 1e-9);
+    check_near("speed", out[1], -sqrt(2 * x * g), 1e-8);
+    ck_assert_double_eq(out[2], JOT_ODE_EVENT);
+    for (int forward = 0; forward < 2; forward++) {
+        jot_function t = jot_fn(time_of), v = jot_fn(speed_of);
+        run_numbers(forward ? jot_jacfwd(t, 0, 1) : jot_grad(t, 0, 1), 2, in, 2, 1, slope);
+        check_near("time in height", slope[0], 1 / sqrt(2 * x * g), 1e-7);
+        check_near("time in g", slope[1], -sqrt(x / (2 * g * g * g)), 1e-7);
+        run_numbers(forward ? jot_jacfwd(v, 0, 1) : jot_grad(v, 0, 1), 2, in, 2, 1, slope);
+        check_near("speed in height", slope[0], -sqrt(g / (2 * x)), 1e-7);
+        check_near("speed in g", slope[1], -sqrt(x / (2 * g)), 1e-7);
+    }
+}
+END_TEST
+
+// Some lanes have an event, others come to the end.
+START_TEST(lanes_end_each_in_its_own_way)
+{
+    enum { LANES = 5 };
+    double heights[LANES] = {1, 5, 15, 19, 40}, out[LANES][3], slope[LANES], g = 9.81;
+    jot_array *in[2] = {jot_array_from(heights, LANES), jot_array_full(JOT_F64, g)}, *result;
+    method = JOT_ODE_TSIT5;
+    for (int k = 0; k < 2; k++) {
+        jot_function f = k ? jot_grad(jot_fn(time_of)) : jot_fn(all_of);
+        jot_executable *e = jot_jit(jot_vmap(f, 0, JOT_NONE));
+        must(jot_call(e, JOT_IN(in[0], in[1]), JOT_OUT(result)));
+        must(jot_array_read(result, k ? slope : *out, (size_t)(k ? LANES : 3 * LANES)));
+        jot_array_release(result);
+        jot_executable_release(e);
+    }
+    for (int i = 0; i < LANES; i++) {
+        bool meets = sqrt(2 * heights[i] / g) < 2;
+        ck_assert_double_eq(out[i][2], meets ? JOT_ODE_EVENT : JOT_ODE_DONE);
+        check_near("time", out[i][0], fmin(2, sqrt(2 * heights[i] / g)), 1e-9);
+        check_near("speed", out[i][1], -g * out[i][0], 1e-7);
+        check_near("slope", slope[i], meets ? 1 / sqrt(2 * heights[i] * g) : 0, 1e-7);
+    }
+    jot_array_release(in[0]), jot_array_release(in[1]);
+}
+END_TEST
+
+START_TEST(what_does_not_go_together_is_told)
+{
+    jot_scope *scope = jot_scope_open();
+    struct ball b = {jot_ones(JOT_F64), jot_zeros(JOT_F64)};
+    jot_value g = jot_ones(JOT_F64);
+    b = jot_ode_solve(falling_fn, 0, 2, b, .parameters = JOT_PARAMETERS(g), .event = &height_fn,
+                      .steps = 10);
+    jot_array *none;
+    ck_assert_int_eq(jot_eval(b.x, &none), JOT_ERR_ARGUMENT);
+    ck_assert_ptr_nonnull(strstr(jot_error_message(), "an event goes without .steps"));
+    jot_scope_close(scope);
+}
+END_TEST
+
+static void add(TCase *t)
+{
+    tcase_add_loop_test(t, a_ball_meets_the_ground, 0, 3);
+    tcase_add_test(t, lanes_end_each_in_its_own_way);
+    tcase_add_test(t, what_does_not_go_together_is_told);
+}
+
+int main(void) { return run_suite("ode_events", add); }
