@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Geometric Brownian motion, dX = mu X dt + sigma X dW, by the method of Euler and Maruyama: one
-// path is a loop, all of them are its vmap over keys.
+// Geometric Brownian motion, dX = mu X dt + sigma X dW, by the method of Euler and Maruyama: all paths are
+// the vmap of one over keys.
 #include <jot/jot.h>
 
 #include <math.h>
@@ -9,23 +9,15 @@
 enum { PATHS = 4000, STEPS = 100 };
 static const double MU = 0.5, SIGMA = 0.4, DT = 1.0 / STEPS;
 
-// X(1) of the path that the key chooses, from X(0) = 1.
-static jot_value path(jot_value key)
-{
-    jot_value x = jot_ones(JOT_F32);
-    JOT_FOR (i, STEPS, x) {
-        jot_value dw =
-            jot_mul(sqrt(DT), jot_random_normal(jot_random_fold_in(key, i), JOT_F32));
-        x = jot_add(x, jot_mul(x, jot_add(MU * DT, jot_mul(SIGMA, dw))));
-    }
-    return x;
-}
+static jot_value drift(jot_value t, jot_value x) { return (void)t, jot_mul(MU, x); }
+static jot_value noise(jot_value t, jot_value x) { return (void)t, jot_mul(SIGMA, x); }
 
 static jot_value ends(jot_value seed)
 {
     jot_value key = jot_random_split(jot_random_key(seed), PATHS), x;
     JOT_VMAP ((key), (x)) {
-        x = path(key);
+        x = jot_sde_solve(jot_fn(drift), jot_fn(noise), 0, 1, key, jot_ones(JOT_F32),
+                          .steps = STEPS);
     }
     return x;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ordinary differential equations: y' = f(t, y, p) from y(t0) on.
+// Differential equations: y' = f(t, y, p) from y(t0) on, and stochastic ones.
 //
 //     static struct state slope(jot_value t, struct state y, struct rates p) { ... }
 //     JOT_FUNCTION(slope_fn, slope, struct state, jot_value, struct state, struct rates);
@@ -128,6 +128,48 @@ JOT_API void jot_ode_solve_tree(jot_function f, jot_value t0, jot_value t1, size
                                 jot_value *y, const jot_ode_options *options,
                                 const char *where);
 
+// ---- Stochastic equations ----
+//
+//     dX = f(t, X, p) dt + g(t, X, p) dW
+//
+// where every element of the state has noise of its own, g of the shape of X, and its g depends on no other
+// element.
+
+// Strong order: the mean error of a path falls with this power of the length of steps.
+typedef enum jot_sde_method {
+    JOT_SDE_EULER_MARUYAMA, // Ito, 1/2; 1 where g does not depend on X.  Maruyama, 1955
+    JOT_SDE_MILSTEIN,       // Ito, 1, with the derivative of g.  Milstein, 1974
+    JOT_SDE_HEUN,           // Stratonovich, 1.  Rumelin, 1982
+    JOT_SDE_SRK, // Ito, 1, without a derivative: Platen's.  Kloeden and Platen, 1992, 11.1
+} jot_sde_method;
+
+// Zero is the default of every field but steps.
+typedef struct jot_sde_options {
+    jot_sde_method method;
+    jot_piece parameters; // as in jot_ode_options, both functions have them
+    jot_value times;      // where X is wanted, as in jot_ode_options
+    int64_t steps; // of one length, from t0 to t1 or to each of the times from the one before
+    // Levels of a virtual tree, 1 to 30: the path of W depends on the key, t0 and t1 alone, whatever steps
+    // there are, and is straight between points (t1 - t0) / 2^tree apart.  A step costs as many normal
+    // numbers.  0: step i has a number of its own, jot_random_fold_in(key, i), and that is all it costs.
+    // Of several values, value j has the key jot_random_fold_in(key, j) of this key.
+    int tree;
+    int64_t checkpoint; // of jot_loop_options
+    size_t size;        // of this struct, set by the macro; 0 is this version
+} jot_sde_options;
+
+// X becomes X(t1), or with times X at these, on the path that the key chooses.  Derivatives in all but the key
+// are those of the steps, of a path that stays; with a tree none of W in time.  Errors as those of
+// jot_ode_solve, and JOT_ERR_ARGUMENT without steps.
+JOT_API void jot_sde_solve_tree(jot_function drift, jot_function noise, jot_value t0,
+                                jot_value t1, jot_value key, size_t n, jot_value *y,
+                                const jot_sde_options *options, const char *where);
+
+// W(t), of the shape and type of like, of the tree of so many levels from t0 to t1: what jot_sde_solve has of a
+// state of one value.  W(t0) is 0, and W(t1) has variance |t1 - t0|.
+JOT_API jot_value jot_brownian_at(jot_value key, jot_value t0, jot_value t1, jot_value t,
+                                  jot_value like, int levels, const char *where);
+
 JOT_END_C
 
 #if !defined(JOT_PLAIN) && defined(JOT_AUTO_)
@@ -157,7 +199,32 @@ JOT_END_C
                            JOT_HERE ": jot_ode_solve");                                        \
         v;                                                                                     \
     })
+
+// jot_sde_solve(f, g, t0, t1, key, x, .steps = 100): x at t1, or at .times, of the type of x.
+#define jot_sde_solve(f, g, t0, t1, key, ...)                                                  \
+    JOT_SDE_SOLVE_(                                                                            \
+        f, g, t0, t1, key,                                                                     \
+        JOT_OPTIONS_(jot_sde_options,                                                          \
+                     "jot_sde_solve takes (f, g, t0, t1, key, x, .steps = ..., ...)",          \
+                     JOT_REST_(__VA_ARGS__, .size = sizeof(jot_sde_options))),                 \
+        JOT_CAT(jot_y_, __COUNTER__), JOT_FIRST_(__VA_ARGS__, 0))
+#define JOT_SDE_SOLVE_(f, g, t0, t1, key, options, v, y)                                       \
+    __extension__({                                                                            \
+        JOT_AUTO_ v = (y);                                                                     \
+        JOT_NO_ARRAY_("jot_sde_solve", v);                                                     \
+        jot_sde_solve_tree(JOT_A_FUNCTION_("jot_sde_solve", f),                                \
+                           JOT_A_FUNCTION_("jot_sde_solve", g),                                \
+                           JOT_VALUE_("jot_sde_solve", t0), JOT_VALUE_("jot_sde_solve", t1),   \
+                           JOT_VALUE_("jot_sde_solve", key), JOT_TREE_("jot_sde_solve", v),    \
+                           options, JOT_HERE ": jot_sde_solve");                               \
+        v;                                                                                     \
+    })
 #endif
+
+#define jot_brownian(key, t0, t1, t, like, levels)                                             \
+    jot_brownian_at(JOT_VALUE_("jot_brownian", key), JOT_VALUE_("jot_brownian", t0),           \
+                    JOT_VALUE_("jot_brownian", t1), JOT_VALUE_("jot_brownian", t),             \
+                    JOT_VALUE_("jot_brownian", like), levels, JOT_HERE ": jot_brownian")
 
 #endif // JOT_PLAIN
 
