@@ -2,6 +2,7 @@
 // A network that solves Burgers' equation, u_t + u u_x = 0.01 u_xx with u(0, x) = -sin(pi x) and
 // u(t, -1) = u(t, 1) = 0.  Derivatives of the network are in the loss, and the loss has a gradient.
 #include <jot/jot.h>
+#include <jot/optim.h>
 
 #include <math.h>
 #include <stdio.h>
@@ -12,6 +13,7 @@ static const double PI = 3.14159265358979323846, NU = 0.01;
 struct net {
     jot_value w[LAYERS], b[LAYERS];
 };
+JOT_OPTIM_STATE(state, struct net, adam);
 
 // Meets the conditions at t = 0 and at x = -1 and 1 whatever the weights are.
 static jot_value solution(struct net p, jot_value t, jot_value x)
@@ -50,22 +52,11 @@ static struct net random_net(jot_value key)
 // Adam, at points that are new in every step.
 static struct net trained(struct net p, jot_value key)
 {
-    struct net m, v; // the mean of the gradients, and that of their squares
-    for (size_t k = 0; k < JOT_COUNT(p); k++)
-        JOT_LEAVES(m)[k] = JOT_LEAVES(v)[k] = jot_zeros_like(JOT_LEAVES(p)[k]);
-    JOT_FOR (i, STEPS, p, m, v) {
-        struct net g = JOT_GRAD(loss, p, jot_random_fold_in(key, i));
-        jot_value rate = jot_mul(0.01, jot_sub(1, jot_div(i, STEPS))), n = jot_add(i, 1);
-        rate = jot_mul(rate, jot_sqrt(jot_sub(1, jot_pow(0.999, n))));
-        rate = jot_div(rate, jot_sub(1, jot_pow(0.9, n)));
-        for (size_t k = 0; k < JOT_COUNT(p); k++) {
-            jot_value *a = JOT_LEAVES(m) + k, *b = JOT_LEAVES(v) + k, d = JOT_LEAVES(g)[k];
-            *a = jot_add(jot_mul(0.9, *a), jot_mul(0.1, d));
-            *b = jot_add(jot_mul(0.999, *b), jot_mul(0.001, jot_square(d)));
-            d = jot_div(*a, jot_add(jot_sqrt(*b), 1e-8));
-            JOT_LEAVES(p)[k] = jot_sub(JOT_LEAVES(p)[k], jot_mul(rate, d));
-        }
-    }
+    jot_optimizer adam = jot_adam(jot_linear_schedule(0.01, 0, STEPS));
+    struct state s;
+    jot_optimizer_init(adam, p, &s);
+    JOT_FOR (i, STEPS, p, s)
+        jot_optimizer_step(adam, JOT_GRAD(loss, p, jot_random_fold_in(key, i)), &p, &s);
     return p;
 }
 
