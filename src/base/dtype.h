@@ -40,6 +40,14 @@ static inline bool dtype_is_half(jot_dtype d) { return d == JOT_F16 || d == JOT_
 static inline jot_dtype dtype_real(jot_dtype d) { return (jot_dtype)dtype_table[d].real; }
 // The type in which arithmetic on d is done.
 static inline jot_dtype dtype_compute(jot_dtype d) { return (jot_dtype)dtype_table[d].compute; }
+// Bits of the infinity of a float type.
+static inline uint64_t dtype_infinity(jot_dtype d)
+{
+    return d == JOT_F16    ? 0x7c00
+           : d == JOT_BF16 ? 0x7f80
+           : d == JOT_F32  ? 0x7f800000
+                           : UINT64_C(0x7ff0000000000000);
+}
 static inline bool dtype_is_byte(jot_dtype d) { return d == JOT_BOOL || d == JOT_I8; }
 // Whether a library multiplies matrices of one type into one of the other, exactly up to the sum: of half types
 // into f32, of bytes into i32, and else of an inexact type into that type.

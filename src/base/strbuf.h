@@ -20,4 +20,11 @@ void strbuf_indent(struct strbuf *s, uint32_t level);
 __attribute__((format(printf, 2, 3))) void strbuf_printf(struct strbuf *s, const char *format,
                                                          ...);
 
+// Whether a name may have it: a letter, a digit or '_'.
+static inline bool strbuf_is_word_char(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+           c == '_';
+}
+
 #endif

@@ -214,7 +214,7 @@ static void write_jumps(struct cases *c)
     write_jump(c, LLVMBuildSub(b, x, least, ""), 0, c->most - c->least + 3);
 }
 
-static bool gather(struct cases *c)
+static bool gather_cases(struct cases *c)
 {
     struct node node = {0};
     if (c->l->gpu || !read_predicate(c, c->root, &node, &c->x) || !c->l->values[c->x].re ||
@@ -231,7 +231,7 @@ bool cg_lower_cases(struct cg_lowering *l, const struct nest_statement *s)
 {
     struct cases c = {.l = l, .root = s};
     LLVMBuilderRef b = l->m.b;
-    if (!gather(&c))
+    if (!gather_cases(&c))
         return false;
     for (uint32_t i = 0; i < c.nodes.count; i++)
         if (!c.nodes.at[i].branch)

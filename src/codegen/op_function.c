@@ -116,8 +116,8 @@ static LLVMValueRef add_function(const struct cg_module *m, const char *name, LL
     return f;
 }
 
-static LLVMValueRef make(struct cg_module *m, const struct op_function *o, const char *name,
-                         LLVMTypeRef type)
+static LLVMValueRef make_function(struct cg_module *m, const struct op_function *o,
+                                  const char *name, LLVMTypeRef type)
 {
     LLVMValueRef f = add_function(m, name, type);
     struct machine inner = {.module = m, .b = LLVMCreateBuilderInContext(m->context)};
@@ -157,7 +157,7 @@ bool cg_op_by_function(struct machine *m, enum ir_op op, jot_dtype result, int n
     LLVMTypeRef type = type_of(m->module, &o, parts, n_parts);
     LLVMValueRef f = LLVMGetNamedFunction(m->module->module, name);
     if (!f)
-        f = make(m->module, &o, name, type);
+        f = make_function(m->module, &o, name, type);
     if (cg_code_of(m->module, f) <= COST_CODE_CALL)
         return false;
     LLVMValueRef y = LLVMBuildCall2(m->b, type, f, parts, (unsigned)n_parts, "");

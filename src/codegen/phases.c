@@ -58,7 +58,7 @@ LLVMBasicBlockRef phases_start(struct phases *w)
     return start;
 }
 
-static LLVMValueRef number(const struct phases *w, int64_t x) { return cg_int(w->m, x); }
+static LLVMValueRef constant(const struct phases *w, int64_t x) { return cg_int(w->m, x); }
 
 // An array of n addresses in the frame.
 static LLVMValueRef add_array(struct phases *w, uint32_t n)
@@ -77,7 +77,7 @@ static LLVMValueRef entry_at(struct phases *w, LLVMValueRef array, LLVMValueRef 
 
 static void put_entry(struct phases *w, LLVMValueRef array, uint32_t i, LLVMValueRef pointer)
 {
-    LLVMBuildStore(w->b, pointer, entry_at(w, array, number(w, i)));
+    LLVMBuildStore(w->b, pointer, entry_at(w, array, constant(w, i)));
 }
 
 // ---- Memories
@@ -110,8 +110,8 @@ static LLVMValueRef row_address(struct phases *w, const struct nest_memory *m)
     int64_t bytes = m->count * (int64_t)jot_dtype_size(m->dtype);
     LLVMValueRef trip = w->trips[m->loop];
     if (m->reverse)
-        trip = LLVMBuildSub(w->b, number(w, w->totals[m->loop] - 1), trip, "");
-    LLVMValueRef offset = LLVMBuildMul(w->b, trip, number(w, bytes), "");
+        trip = LLVMBuildSub(w->b, constant(w, w->totals[m->loop] - 1), trip, "");
+    LLVMValueRef offset = LLVMBuildMul(w->b, trip, constant(w, bytes), "");
     return LLVMBuildGEP2(w->b, w->m->i8, address_of(w, m->of[0]), &offset, 1, "");
 }
 
@@ -119,8 +119,8 @@ static LLVMValueRef row_address(struct phases *w, const struct nest_memory *m)
 static LLVMValueRef turn_at(struct phases *w, const struct nest_memory *m, uint32_t first)
 {
     int64_t index = (m->index + m->n_of - first) % m->n_of;
-    LLVMValueRef at = LLVMBuildAdd(w->b, w->trips[m->loop], number(w, index), "");
-    return LLVMBuildURem(w->b, at, number(w, m->n_of), "");
+    LLVMValueRef at = LLVMBuildAdd(w->b, w->trips[m->loop], constant(w, index), "");
+    return LLVMBuildURem(w->b, at, constant(w, m->n_of), "");
 }
 
 // Where memories begin in the arena, from the first on and around.
@@ -134,7 +134,7 @@ static LLVMValueRef offsets_of_turn(struct phases *w, const struct nest_memory *
         return table;
     LLVMValueRef *all = arena_array(w->arena, LLVMValueRef, m->n_of);
     for (uint32_t i = 0; i < m->n_of; i++)
-        all[i] = number(w, (int64_t)w->p->memories.at[m->of[(first + i) % m->n_of]].offset);
+        all[i] = constant(w, (int64_t)w->p->memories.at[m->of[(first + i) % m->n_of]].offset);
     LLVMValueRef offsets = LLVMConstArray2(w->m->i64, all, m->n_of);
     table =
         LLVMAddGlobalInAddressSpace(w->m->module, LLVMTypeOf(offsets), name, w->gpu ? 1 : 0);
@@ -165,7 +165,7 @@ LLVMValueRef phases_turn(struct phases *w, const struct nest_memory *m)
     }
     LLVMValueRef at = turn_at(w, m, 0), address = address_of(w, m->of[m->n_of - 1]);
     for (uint32_t i = m->n_of - 1; i-- > 0;) {
-        LLVMValueRef is_it = LLVMBuildICmp(w->b, LLVMIntEQ, at, number(w, i), "");
+        LLVMValueRef is_it = LLVMBuildICmp(w->b, LLVMIntEQ, at, constant(w, i), "");
         address = LLVMBuildSelect(w->b, is_it, address_of(w, m->of[i]), address, "");
     }
     return address;
@@ -175,7 +175,7 @@ static LLVMValueRef operand(struct phases *w, uint32_t i)
 {
     if (w->gpu)
         return LLVMGetParam(w->function, i);
-    return LLVMBuildLoad2(w->b, w->m->ptr, entry_at(w, w->buffers, number(w, i)), "");
+    return LLVMBuildLoad2(w->b, w->m->ptr, entry_at(w, w->buffers, constant(w, i)), "");
 }
 
 static LLVMValueRef find_address(struct phases *w, uint32_t memory)
@@ -185,7 +185,7 @@ static LLVMValueRef find_address(struct phases *w, uint32_t memory)
         return m->kind == NEST_ROW ? row_address(w, m) : phases_turn(w, m);
     if (!phases_is_in_arena(w, memory) || memory == w->arena_memory)
         return operand(w, w->number_of[memory]);
-    LLVMValueRef offset = number(w, (int64_t)m->offset);
+    LLVMValueRef offset = constant(w, (int64_t)m->offset);
     return LLVMBuildGEP2(w->b, w->m->i8, address_of(w, w->arena_memory), &offset, 1, "");
 }
 
@@ -225,7 +225,7 @@ static LLVMValueRef begin_of(struct phases *w, const struct nest_step *t, uint32
     LLVMValueRef pointer = address_of(w, t->memories[k]);
     if (!begin)
         return pointer;
-    LLVMValueRef offset = number(w, begin);
+    LLVMValueRef offset = constant(w, begin);
     return LLVMBuildGEP2(w->b, w->m->i8, pointer, &offset, 1, "");
 }
 
@@ -242,7 +242,7 @@ static LLVMValueRef operands_of(struct phases *w, const struct nest_step *t, boo
 static LLVMValueRef call_field(struct phases *w, unsigned field, LLVMTypeRef type, unsigned n,
                                LLVMValueRef *arguments)
 {
-    LLVMValueRef at = entry_at(w, w->phases, number(w, field));
+    LLVMValueRef at = entry_at(w, w->phases, constant(w, field));
     LLVMValueRef function = LLVMBuildLoad2(w->b, w->m->ptr, at, "");
     return LLVMBuildCall2(w->b, type, function, arguments, n, "");
 }
@@ -251,7 +251,7 @@ static void run_kernel(struct phases *w, const struct cg_kernel_step *k, LLVMVal
 {
     LLVMTypeRef p = w->m->ptr, i = w->m->i64, none = LLVMVoidTypeInContext(w->m->context);
     LLVMValueRef kernel = LLVMGetNamedFunction(w->m->module, k->symbol);
-    LLVMValueRef total = number(w, k->total), zero = number(w, 0);
+    LLVMValueRef total = constant(w, k->total), zero = constant(w, 0);
     if (k->total == 0)
         return;
     if (k->scratch_bytes > w->out->scratch_bytes)
@@ -261,7 +261,7 @@ static void run_kernel(struct phases *w, const struct cg_kernel_step *k, LLVMVal
         LLVMTypeRef type = LLVMFunctionType(none, (LLVMTypeRef[]){p, p, p, i, i}, 5, 0);
         call_field(
             w, FIELD_RUN, type, 5,
-            (LLVMValueRef[]){w->phases, kernel, operands, total, number(w, k->phase_grain)});
+            (LLVMValueRef[]){w->phases, kernel, operands, total, constant(w, k->phase_grain)});
         return;
     }
     LLVMTypeRef type = LLVMGlobalGetValueType(kernel);
@@ -342,7 +342,7 @@ static void add_product(struct phases *w, uint32_t i)
     const struct nest_step *t = &w->p->steps.at[i];
     LLVMTypeRef p = w->m->ptr;
     LLVMTypeRef type = LLVMFunctionType(w->m->i8, (LLVMTypeRef[]){p, p, w->m->i64}, 3, 0);
-    LLVMValueRef index = number(w, w->product_of[i - w->first]);
+    LLVMValueRef index = constant(w, w->product_of[i - w->first]);
     LLVMValueRef arguments[] = {w->phases, operands_of(w, t, false), index};
     LLVMValueRef is_done = call_field(w, FIELD_MULTIPLY, type, 3, arguments);
     LLVMBasicBlockRef next = phases_block(w);
@@ -367,7 +367,7 @@ static void add_copy(struct phases *w, const struct nest_step *t)
     if (w->gpu)
         phases_copy(w, 1, &to, &from, m);
     else
-        LLVMBuildMemCpy(w->b, to, align, from, align, number(w, (int64_t)bytes));
+        LLVMBuildMemCpy(w->b, to, align, from, align, constant(w, (int64_t)bytes));
 }
 
 static LLVMValueRef load_flag(struct phases *w, const struct nest_step *t, LLVMTypeRef type)
@@ -409,7 +409,7 @@ LLVMValueRef phases_add_loop(struct phases *w, uint32_t first)
 {
     const struct nest_step *t = &w->p->steps.at[first];
     LLVMBasicBlockRef outer_leave = w->leave, before = LLVMGetInsertBlock(w->b);
-    LLVMValueRef outer_trips = w->leave_trips, zero = number(w, 0);
+    LLVMValueRef outer_trips = w->leave_trips, zero = constant(w, 0);
     uint32_t end = nest_step_end(w->p, first), found = w->found.count;
     if (t->trips == 0)
         return w->trips[t->loop] = zero;
@@ -424,12 +424,12 @@ LLVMValueRef phases_add_loop(struct phases *w, uint32_t first)
     LLVMAddIncoming(trip, &zero, &before, 1);
     add_steps(w, first + 1, end);
     LLVMBasicBlockRef latch = LLVMGetInsertBlock(w->b);
-    LLVMValueRef next = LLVMBuildAdd(w->b, trip, number(w, 1), "");
+    LLVMValueRef next = LLVMBuildAdd(w->b, trip, constant(w, 1), "");
     LLVMAddIncoming(trip, &next, &latch, 1);
     if (t->trips == NEST_NO_BOUND) {
         LLVMBuildBr(w->b, head);
     } else {
-        LLVMValueRef is_last = LLVMBuildICmp(w->b, LLVMIntEQ, next, number(w, t->trips), "");
+        LLVMValueRef is_last = LLVMBuildICmp(w->b, LLVMIntEQ, next, constant(w, t->trips), "");
         LLVMBuildCondBr(w->b, is_last, w->leave, head);
         LLVMAddIncoming(w->leave_trips, &next, &latch, 1);
     }
@@ -598,7 +598,7 @@ static void make_function(struct phases *w)
     w->phases = LLVMGetParam(w->function, 1);
     w->scratch = LLVMGetParam(w->function, 2);
     LLVMBasicBlockRef start = phases_start(w);
-    LLVMBuildRet(w->b, number(w, -1));
+    LLVMBuildRet(w->b, constant(w, -1));
     phases_go_on(w, start);
 }
 

@@ -20,7 +20,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-static _Noreturn void fail(const char *what, const char *why)
+static _Noreturn void die(const char *what, const char *why)
 {
     fprintf(stderr, "jot-compile: %s: %s\n", what, why);
     _exit(1);
@@ -30,7 +30,7 @@ static void limit(int resource, rlim_t most)
 {
     struct rlimit limits = {most, most};
     if (setrlimit(resource, &limits) != 0)
-        fail("a limit cannot be set", strerror(errno));
+        die("a limit cannot be set", strerror(errno));
 }
 
 // Sanitizers map more memory than any limit allows.
@@ -47,13 +47,13 @@ static cg_entry *load_code_generator(const char *path, const char *built)
 {
     void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (!library)
-        fail("the code generator cannot be loaded (is LLVM 19 installed?)", dlerror());
+        die("the code generator cannot be loaded (is LLVM 19 installed?)", dlerror());
     const char *theirs = dlsym(library, CG_BUILT_SYMBOL);
     cg_entry *entry = (cg_entry *)(uintptr_t)dlsym(library, CG_ENTRY_SYMBOL);
     if (!theirs || !entry)
-        fail(path, "is not a code generator of jot");
+        die(path, "is not a code generator of jot");
     if (strcmp(built, theirs) != 0 || strcmp(built, BUILT) != 0)
-        fail(path, "libjot, it and jot-compile are not of one build");
+        die(path, "libjot, it and jot-compile are not of one build");
     return entry;
 }
 
@@ -71,10 +71,10 @@ static struct cg_request read_request(void)
 {
     struct stat info;
     if (fstat(STDIN_FILENO, &info) || (size_t)info.st_size < sizeof(struct exchange_request))
-        fail("the request", "is no file of libjot");
+        die("the request", "is no file of libjot");
     const char *map = mmap(NULL, (size_t)info.st_size, PROT_READ, MAP_PRIVATE, STDIN_FILENO, 0);
     if (map == MAP_FAILED)
-        fail("the request", strerror(errno));
+        die("the request", strerror(errno));
     const struct exchange_request *r = (const void *)map;
     const char *at = map + sizeof *r;
     struct cg_request request = {.want = r->want};
@@ -86,7 +86,7 @@ static struct cg_request read_request(void)
 static void put(const void *bytes, size_t size)
 {
     if (!file_write(STDOUT_FILENO, bytes, size))
-        fail("the response", strerror(errno));
+        die("the response", strerror(errno));
 }
 
 static uint64_t size_of_text(const char *text) { return text ? strlen(text) : EXCHANGE_NONE; }
@@ -113,13 +113,13 @@ static void write_response(const struct cg_response *r)
         }
     header.is_whole = 1;
     if (pwrite(STDOUT_FILENO, &header, sizeof header, 0) != (ssize_t)sizeof header)
-        fail("the response", strerror(errno));
+        die("the response", strerror(errno));
 }
 
 int main(int argc, char **argv)
 {
     if (argc != 5)
-        fail("usage", "libjot starts this program");
+        die("usage", "libjot starts this program");
     prctl(PR_SET_PDEATHSIG, SIGKILL);
 #if defined(SYS_close_range)
     syscall(SYS_close_range, 3u, ~0u, 0u); // files that the caller has open

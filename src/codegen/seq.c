@@ -79,9 +79,9 @@ static void define(struct cg_lowering *l, nest_id first, const struct state *fro
 
 // Trips first .. first + count - 1, from what init says, in strips of so many that are written out;
 // in tiles, trip i is the i-th of a tile.
-static struct state run(struct cg_lowering *l, const struct nest_statement *s,
-                        const struct state *init, LLVMValueRef first, LLVMValueRef count,
-                        int64_t strip, bool is_tile)
+static struct state run_trips(struct cg_lowering *l, const struct nest_statement *s,
+                              const struct state *init, LLVMValueRef first, LLVMValueRef count,
+                              int64_t strip, bool is_tile)
 {
     LLVMBuilderRef b = l->m.b;
     struct state phis = *init;
@@ -149,7 +149,7 @@ static struct state run_tiles(struct cg_lowering *l, const struct nest_statement
     LLVMValueRef first = s->reverse ? LLVMBuildSub(b, rest, count, "") : time;
     if (!l->gpu)
         cg_stack_move(l, s, NEST_LOAD, first, count);
-    struct state next = run(l, s, &phis, first, count, strip, true);
+    struct state next = run_trips(l, s, &phis, first, count, strip, true);
     if (l->gpu)
         l->module->hooks->rows_store(l, s, first, trips);
     else
@@ -182,7 +182,8 @@ void cg_lower_seq(struct cg_lowering *l, const struct nest_statement *s)
                                              : 0;
         int64_t strip = l->gpu && !tile ? l->module->hooks->strip_find(l, s) : 1;
         end = tile ? run_tiles(l, s, &end, tile)
-                   : run(l, s, &end, cg_int(l->module, 0), cg_int(l->module, n), strip, false);
+                   : run_trips(l, s, &end, cg_int(l->module, 0), cg_int(l->module, n), strip,
+                               false);
         if (strip > 1)
             l->module->hooks->strip_end(l, s);
         cg_forget_hoisted(l, s->body);

@@ -35,8 +35,8 @@ static struct cg_value *new_values(struct cg_lowering *l, uint32_t n)
     return arena_array(l->arena, struct cg_value, n + 1);
 }
 
-static void take(struct cg_lowering *l, const struct nest_statement *s, const nest_id *from,
-                 struct cg_value *out)
+static void take_values(struct cg_lowering *l, const struct nest_statement *s,
+                        const nest_id *from, struct cg_value *out)
 {
     for (uint32_t i = 0; i < s->n_in; i++) {
         struct cg_value v = l->values[from[i]];
@@ -76,7 +76,7 @@ static void lower_as_one(struct cg_lowering *l, const struct nest_statement *s,
     p = parts;
     struct cg_value *next = new_values(l, n * CG_CHUNKS), *at = next;
     for (struct cg_turn t = {0}; cg_turn_next(l, &t); at += n)
-        take(l, s, s->yields + 1, at);
+        take_values(l, s, s->yields + 1, at);
     LLVMBasicBlockRef latch = LLVMGetInsertBlock(b);
     at = next;
     for (struct cg_turn t = {0}; cg_turn_next(l, &t); p++, at += n)
@@ -109,7 +109,7 @@ static void lower_for_gpu(struct cg_lowering *l, const struct nest_statement *s,
         carries[i] = cg_phi(l, init->carries[i], before);
     set(l, s->first_carry, n, carries);
     cg_lower_block(l, s->other);
-    take(l, s, s->yields + 1, next);
+    take_values(l, s, s->yields + 1, next);
     set(l, s->first_carry, n, next);
     cg_lower_block(l, s->body);
     LLVMBasicBlockRef latch = LLVMGetInsertBlock(b);
@@ -147,7 +147,7 @@ static void lower_turn(struct cg_lowering *l, const struct nest_statement *s, st
     LLVMPositionBuilderAtEnd(b, body);
     cg_lower_block(l, s->other);
     struct cg_value *next = new_values(l, n);
-    take(l, s, s->yields + 1, next);
+    take_values(l, s, s->yields + 1, next);
     for (uint32_t i = 0; i < n; i++)
         next[i] = cg_select(&l->m, l->vector.mask, next[i], p->carries[i]);
     LLVMValueRef mask = l->vector.mask;
@@ -329,7 +329,7 @@ void cg_lower_while(struct cg_lowering *l, const struct nest_statement *s)
         LLVMTypeRef bits = cg_with_lanes(l->module->i1, l->vector.lanes);
         *p = (struct part){.mask = l->vector.mask ? l->vector.mask : LLVMConstAllOnes(bits),
                            .carries = new_values(l, s->n_in)};
-        take(l, s, s->in, p->carries);
+        take_values(l, s, s->in, p->carries);
     }
     if (cg_is_wide(l, s->yields[0]))
         lower_apart(l, s, init, parts);

@@ -178,7 +178,7 @@ static int64_t first_difference(const jot_array *x, const jot_array *y, const st
 
 // ---- checks ----
 
-static double number(const struct mlir_op *op, const char *name, double otherwise)
+static double number_attr(const struct mlir_op *op, const char *name, double otherwise)
 {
     const struct mlir_attr *a = mlir_attr_find(op, name);
     return !a                       ? otherwise
@@ -192,9 +192,9 @@ static struct limits limits_of(const struct mlir_op *op, const char *name)
 {
     struct limits l = {0};
     if (!strncmp(name, "expect_close", 12)) {
-        l.units = number(op, "max_ulp_difference", 3);
+        l.units = number_attr(op, "max_ulp_difference", 3);
     } else if (!strncmp(name, "expect_almost_eq", 16)) {
-        l.absolute = number(op, "tolerance", 1e-3);
+        l.absolute = number_attr(op, "tolerance", 1e-3);
     }
     return l;
 }
@@ -255,8 +255,8 @@ static const struct mlir_row *computed_by(const struct test *t, const struct mli
 }
 
 // The wider limit of what a function, a product or a transform gives; false when the value is none of these.
-static bool widen(struct test *t, const struct mlir_op *check, const jot_array *x,
-                  struct limits *l)
+static bool widen_limits(struct test *t, const struct mlir_op *check, const jot_array *x,
+                         struct limits *l)
 {
     const struct mlir_op *maker = t->main.makers[check->operands[0]->number];
     const struct mlir_row *row = computed_by(t, check->operands[0]);
@@ -275,8 +275,8 @@ static bool widen(struct test *t, const struct mlir_op *check, const jot_array *
     return l->bounds != NULL;
 }
 
-static jot_status compare(struct test *t, const struct mlir_op *op, const jot_array *x,
-                          const jot_array *y)
+static jot_status compare_arrays(struct test *t, const struct mlir_op *op, const jot_array *x,
+                                 const jot_array *y)
 {
     const char *name = name_of(op);
     struct limits l = limits_of(op, name);
@@ -286,7 +286,7 @@ static jot_status compare(struct test *t, const struct mlir_op *op, const jot_ar
     int64_t i = first_difference(x, y, &l);
     if (i < 0)
         return JOT_OK;
-    if ((l.units > 0 || l.absolute > 0) && widen(t, op, x, &l)) {
+    if ((l.units > 0 || l.absolute > 0) && widen_limits(t, op, x, &l)) {
         int64_t still = first_difference(x, y, &l);
         memory_release(l.bounds);
         if (still < 0)
@@ -309,11 +309,11 @@ static jot_status compare_all(struct test *t, jot_array *const *out, uint32_t n_
         uint32_t n = graph_check_operands(op);
         const struct mlir_attr *value = mlir_attr_find(op, "value");
         if (n == 2 && at + 2 <= n_out) {
-            JOT_TRY(compare(t, op, out[at], out[at + 1]));
+            JOT_TRY(compare_arrays(t, op, out[at], out[at + 1]));
         } else if (n == 1 && value && value->kind == MLIR_DENSE) {
             jot_array *y = array_of(value);
             jot_status status =
-                y ? compare(t, op, out[at], y)
+                y ? compare_arrays(t, op, out[at], y)
                   : status_fail(JOT_ERR_DTYPE, "%s:%u: %s: its value cannot be read",
                                 t->p->file, op->place.line, name_of(op));
             jot_array_release(y);
@@ -327,7 +327,7 @@ static jot_status compare_all(struct test *t, jot_array *const *out, uint32_t n_
     return JOT_OK;
 }
 
-static jot_status run(struct test *t)
+static jot_status run_test(struct test *t)
 {
     uint32_t n_out = graph_results(&t->main);
     JOT_TRY(give_inputs(t));
@@ -354,7 +354,7 @@ static jot_status run_function(const jot_program *p, uint32_t i, jot_device *dev
         return status_out_of_memory();
     t.main.has_checks = true;
     t.main.given = t.given;
-    jot_status status = run(&t);
+    jot_status status = run_test(&t);
     jot_arrays_release(n, t.given);
     memory_release(t.given);
     *wide += t.wide;

@@ -158,7 +158,7 @@ jot_status deflate_start(struct output *o, struct deflation **out)
 }
 
 // Deflates what the input is until it is used up, and with Z_FINISH until all is out.
-static jot_status run(struct deflation *d, int flush)
+static jot_status deflate_input(struct deflation *d, int flush)
 {
     do {
         d->z.next_out = d->buffer;
@@ -177,7 +177,7 @@ jot_status deflate_add(struct deflation *d, const void *bytes, size_t n)
         d->z.avail_in = piece(n);
         at += d->z.avail_in;
         n -= d->z.avail_in;
-        JOT_TRY(run(d, Z_NO_FLUSH));
+        JOT_TRY(deflate_input(d, Z_NO_FLUSH));
     }
     return JOT_OK;
 }
@@ -185,7 +185,7 @@ jot_status deflate_add(struct deflation *d, const void *bytes, size_t n)
 jot_status deflate_finish(struct deflation *d)
 {
     d->z.avail_in = 0;
-    return run(d, Z_FINISH);
+    return deflate_input(d, Z_FINISH);
 }
 
 void deflate_release(struct deflation *d)

@@ -76,7 +76,7 @@ static jot_program *refine(const struct use *u, const char *key)
     return made;
 }
 
-static const jot_program *find(const struct use *u, const char *key)
+static const jot_program *find_program(const struct use *u, const char *key)
 {
     jot_program *p = u->d->p;
     pthread_mutex_lock(&p->lock);
@@ -101,7 +101,7 @@ static bool make(void *ctx, jot_value *out, jot_value *out_error)
     struct arena *arena = trace_top()->module->arena;
     if (!read_arguments(u, arena, out_error))
         return false;
-    const jot_program *p = find(u, key_of(u, arena));
+    const jot_program *p = find_program(u, key_of(u, arena));
     int i = p ? program_find(p, u->d->f->name) : -1;
     if (i < 0) {
         *out_error = trace_fail_status(u->d->f->name);

@@ -193,7 +193,7 @@ static void end(struct making *m, bool is_traced)
     ir_module_release(module);
 }
 
-static jot_program *make(struct making *m)
+static jot_program *make_program(struct making *m)
 {
     bool is_traced = trace_open(m) == JOT_OK;
     m->arena = is_traced ? arena_create() : NULL;
@@ -230,7 +230,7 @@ static jot_program *from_function(const char *name, bool is_piece, jot_function 
     m->n = n;
     m->in = in;
     m->is_piece = is_piece;
-    jot_program *p = make(m);
+    jot_program *p = make_program(m);
     memory_release(m);
     return p;
 }

@@ -98,7 +98,10 @@ static hlo_value convolve(struct hlo_node *n, const struct ir_conv *c,
     return hlo_op(w, HLO_(convolution), n->type, 2, (hlo_value[]){x, kernel}, &a);
 }
 
-static int64_t spread(int64_t extent, int64_t by) { return extent ? (extent - 1) * by + 1 : 0; }
+static int64_t spread_extent(int64_t extent, int64_t by)
+{
+    return extent ? (extent - 1) * by + 1 : 0;
+}
 
 // y of x and w.
 static hlo_value forward(struct hlo_node *n, const struct ir_conv *c)
@@ -158,9 +161,9 @@ static hlo_value of_x(struct hlo_node *n, const struct ir_conv *c)
     v.kernel.batch = kernel.feature;
     v.kernel.feature = kernel.batch;
     for (int k = 0; k < c->n; k++) {
-        int64_t window = spread(t->dims[kernel.spatial[k]], c->rhs_dilation[k]);
-        int64_t got = spread(y->dims[v.in.spatial[k]], c->strides[k]);
-        int64_t want = spread(n->type->dims[v.out.spatial[k]], c->lhs_dilation[k]);
+        int64_t window = spread_extent(t->dims[kernel.spatial[k]], c->rhs_dilation[k]);
+        int64_t got = spread_extent(y->dims[v.in.spatial[k]], c->strides[k]);
+        int64_t want = spread_extent(n->type->dims[v.out.spatial[k]], c->lhs_dilation[k]);
         v.stride[k] = c->lhs_dilation[k];
         v.base[k] = c->strides[k];
         v.dilation[k] = c->rhs_dilation[k];
@@ -180,9 +183,9 @@ static hlo_value of_w(struct hlo_node *n, const struct ir_conv *c)
     v.in.batch = x.feature;
     v.in.feature = x.batch;
     for (int k = 0; k < c->n; k++) {
-        int64_t got = spread(n->in[0]->type->dims[x.spatial[k]], c->lhs_dilation[k]);
-        int64_t window = spread(n->in[1]->type->dims[y.spatial[k]], c->strides[k]);
-        int64_t want = spread(n->type->dims[out.spatial[k]], c->rhs_dilation[k]);
+        int64_t got = spread_extent(n->in[0]->type->dims[x.spatial[k]], c->lhs_dilation[k]);
+        int64_t window = spread_extent(n->in[1]->type->dims[y.spatial[k]], c->strides[k]);
+        int64_t want = spread_extent(n->type->dims[out.spatial[k]], c->rhs_dilation[k]);
         v.stride[k] = c->rhs_dilation[k];
         v.base[k] = c->lhs_dilation[k];
         v.dilation[k] = c->strides[k];

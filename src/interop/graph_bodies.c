@@ -24,7 +24,7 @@ struct trial {
     struct number *at; // by number, from `first` on
 };
 
-static void widen(struct trial *t, const struct mlir_value *v, uint32_t *last)
+static void widen_range(struct trial *t, const struct mlir_value *v, uint32_t *last)
 {
     t->first = v->number < t->first ? v->number : t->first;
     *last = v->number > *last ? v->number : *last;
@@ -36,10 +36,10 @@ static bool open_trial(const struct graph_frame *frame, const struct mlir_block 
     uint32_t last = 0;
     *t = (struct trial){.frame = frame, .block = block, .first = UINT32_MAX};
     for (uint32_t i = 0; i < block->n_args; i++)
-        widen(t, block->args[i], &last);
+        widen_range(t, block->args[i], &last);
     for (uint32_t i = 0; i < block->n_ops; i++)
         for (uint32_t k = 0; k < block->ops[i]->n_results; k++)
-            widen(t, block->ops[i]->results[k], &last);
+            widen_range(t, block->ops[i]->results[k], &last);
     t->n = last - t->first + 1;
     enum { MOST = 4096 };
     if (block->n_args == 0 || t->n > MOST)

@@ -16,7 +16,7 @@ struct reflector {
     jot_value v, tau, beta;
 };
 
-static jot_value number(int64_t x) { return jot_from_int(x); }
+static jot_value constant(int64_t x) { return jot_from_int(x); }
 
 static jot_value sum(jot_value x, int axis)
 {
@@ -39,17 +39,18 @@ static jot_value squared(jot_value x) { return jot_real(jot_mul(x, conjugate(x))
 static struct reflector reflect(jot_value column, jot_value rows, jot_value at)
 {
     jot_value is_first = jot_equal(rows, at), is_below = jot_greater(rows, at);
-    jot_value alpha = sum(jot_where(is_first, column, number(0)), 0);
-    jot_value x = jot_where(is_below, column, number(0)), rest = sum(squared(x), 0);
+    jot_value alpha = sum(jot_where(is_first, column, constant(0)), 0);
+    jot_value x = jot_where(is_below, column, constant(0)), rest = sum(squared(x), 0);
     jot_value size = jot_sqrt(jot_add(rest, squared(alpha)));
-    jot_value beta = jot_where(jot_less(jot_real(alpha), number(0)), size, jot_neg(size));
-    jot_value is_done = jot_equal(rest, number(0));
+    jot_value beta = jot_where(jot_less(jot_real(alpha), constant(0)), size, jot_neg(size));
+    jot_value is_done = jot_equal(rest, constant(0));
     if (dtype_is_complex(ir_dtype(trace_type(alpha))))
-        is_done = jot_logical_and(is_done, jot_equal(jot_imag(alpha), number(0)));
+        is_done = jot_logical_and(is_done, jot_equal(jot_imag(alpha), constant(0)));
     struct reflector r;
-    r.tau = jot_where(is_done, jot_mul(alpha, number(0)), jot_div(jot_sub(beta, alpha), beta));
-    r.v = jot_where(is_done, jot_mul(x, number(0)), jot_div(x, jot_sub(alpha, beta)));
-    r.v = jot_where(is_first, number(1), r.v);
+    r.tau =
+        jot_where(is_done, jot_mul(alpha, constant(0)), jot_div(jot_sub(beta, alpha), beta));
+    r.v = jot_where(is_done, jot_mul(x, constant(0)), jot_div(x, jot_sub(alpha, beta)));
+    r.v = jot_where(is_first, constant(1), r.v);
     r.beta = jot_where(is_done, alpha, beta);
     return r;
 }
@@ -57,7 +58,7 @@ static struct reflector reflect(jot_value column, jot_value rows, jot_value at)
 // The column k, by a mask, as k is data.
 static jot_value column_of(jot_value a, jot_value is_column)
 {
-    return sum(jot_where(is_column, a, number(0)), 1);
+    return sum(jot_where(is_column, a, constant(0)), 1);
 }
 
 static jot_value outer(jot_value x, jot_value y)
@@ -69,13 +70,13 @@ static void reduce_column(jot_value k, jot_value *carry, void *ctx)
 {
     const struct reduction *d = ctx;
     jot_value a = carry[0], rows = jot_arange(JOT_I32, d->n_rows);
-    jot_value columns = jot_arange(JOT_I32, d->n_columns), at = jot_add(k, number(d->below));
+    jot_value columns = jot_arange(JOT_I32, d->n_columns), at = jot_add(k, constant(d->below));
     jot_value is_column = jot_equal(columns, k), column = column_of(a, is_column);
     struct reflector r = reflect(column, rows, at);
     if (d->is_similar)
         a = jot_sub(a, jot_mul(r.tau, outer(jot_matmul(a, r.v), conjugate(r.v))));
     jot_value w = jot_matmul(conjugate(r.v), a);
-    w = jot_where(jot_greater(columns, k), w, number(0));
+    w = jot_where(jot_greater(columns, k), w, constant(0));
     a = jot_sub(a, jot_mul(conjugate(r.tau), outer(r.v, w)));
     column =
         jot_where(jot_greater(rows, at), r.v, jot_where(jot_equal(rows, at), r.beta, column));
@@ -95,12 +96,12 @@ static void reduce(const jot_value *in, jot_value *out, void *ctx)
 static void multiply_by_last(jot_value i, jot_value *carry, void *ctx)
 {
     const struct reduction *d = ctx;
-    jot_value k = jot_sub(number(d->count - 1), i), rows = jot_arange(JOT_I32, d->n_rows);
+    jot_value k = jot_sub(constant(d->count - 1), i), rows = jot_arange(JOT_I32, d->n_rows);
     jot_value is_column = jot_equal(jot_arange(JOT_I32, d->n_columns), k);
-    jot_value v = jot_where(jot_greater(rows, k), column_of(carry[1], is_column), number(0));
+    jot_value v = jot_where(jot_greater(rows, k), column_of(carry[1], is_column), constant(0));
     jot_value is_k = jot_equal(jot_arange(JOT_I32, d->count), k);
-    jot_value tau = sum(jot_where(is_k, carry[2], number(0)), 0);
-    v = jot_where(jot_equal(rows, k), number(1), v);
+    jot_value tau = sum(jot_where(is_k, carry[2], constant(0)), 0);
+    v = jot_where(jot_equal(rows, k), constant(1), v);
     carry[0] = jot_sub(carry[0], jot_mul(tau, outer(v, jot_matmul(conjugate(v), carry[0]))));
 }
 

@@ -59,7 +59,7 @@ struct wide {
 };
 
 static ir_id word(const struct wide *w, int64_t x) { return ir_scalar_int(w->b, w->word, x); }
-static ir_id number(const struct wide *w, double x) { return ir_scalar(w->b, w->d, x); }
+static ir_id constant(const struct wide *w, double x) { return ir_scalar(w->b, w->d, x); }
 
 static struct wide take_apart(struct ir_builder *b, ir_id x, const struct number_format *to)
 {
@@ -70,7 +70,7 @@ static struct wide take_apart(struct ir_builder *b, ir_id x, const struct number
     int bits = is_double ? 64 : 32, bias = is_double ? 1023 : 127;
     ir_id all = ir_bitcast(b, x, w.word);
     ir_id is_negative = ir_ne(b, ir_shr_logical(b, all, word(&w, bits - 1)), word(&w, 0));
-    w.sign = ir_select(b, is_negative, number(&w, -1), number(&w, 1));
+    w.sign = ir_select(b, is_negative, constant(&w, -1), constant(&w, 1));
     w.a = ir_mul(b, x, w.sign);
     w.least = word(&w, bias + 1 - to->bias);
     ir_id exponent = ir_shr_logical(b, ir_shl(b, all, word(&w, 1)), word(&w, w.mantissa + 1));
@@ -97,12 +97,12 @@ static ir_id rounded(struct ir_builder *b, ir_id x, enum mlir_element e)
     ir_id y = ir_mul(b, ir_round_even(b, ir_div(b, w.a, w.unit)), w.unit);
     double beyond = to->flavour == NUMBER_IEEE ? (double)INFINITY : (double)NAN;
     if (to->flavour != NUMBER_FINITE)
-        y = ir_select(b, ir_gt(b, y, largest), number(&w, beyond), y);
+        y = ir_select(b, ir_gt(b, y, largest), constant(&w, beyond), y);
     y = ir_mul(b, straight(b, w.a, y), w.sign);
     if (to->flavour == NUMBER_FNUZ)
-        y = ir_add(b, y, number(&w, 0)); // -0 is 0
+        y = ir_add(b, y, constant(&w, 0)); // -0 is 0
     if (to->flavour == NUMBER_FINITE)
-        y = ir_select(b, ir_ne(b, x, x), number(&w, -0.0), y);
+        y = ir_select(b, ir_ne(b, x, x), constant(&w, -0.0), y);
     return y;
 }
 
@@ -114,10 +114,10 @@ static ir_id rounded_to_scale(struct ir_builder *b, ir_id x)
     ir_id bits = ir_add(b, ir_bitcast(b, x, w.word), half);
     bits = ir_shl(b, ir_shr_logical(b, bits, word(&w, w.mantissa)), word(&w, w.mantissa));
     ir_id y = ir_bitcast(b, bits, w.d);
-    y = ir_select(b, ir_lt(b, x, number(&w, 0x1.8p-127)), number(&w, 0x1p-127), y);
-    ir_id is_scale = ir_and(b, ir_gt(b, x, number(&w, 0)),
-                            ir_le(b, y, number(&w, number_largest(MLIR_F8E8M0FNU))));
-    return ir_select(b, is_scale, y, number(&w, (double)NAN));
+    y = ir_select(b, ir_lt(b, x, constant(&w, 0x1.8p-127)), constant(&w, 0x1p-127), y);
+    ir_id is_scale = ir_and(b, ir_gt(b, x, constant(&w, 0)),
+                            ir_le(b, y, constant(&w, number_largest(MLIR_F8E8M0FNU))));
+    return ir_select(b, is_scale, y, constant(&w, (double)NAN));
 }
 
 ir_id graph_round_small(struct ir_builder *b, ir_id x, enum mlir_element e)
@@ -144,13 +144,14 @@ ir_id graph_bits_of_small(struct ir_builder *b, ir_id x, enum mlir_element e)
     if (ir_dtype(ir_type_in(b, x)) != JOT_F32)
         x = ir_convert(b, x, JOT_F32);
     struct wide w = take_apart(b, x, f);
-    ir_id n = ir_convert(b, ir_min(b, ir_div(b, w.a, w.unit), number(&w, 256)), w.word);
+    ir_id n = ir_convert(b, ir_min(b, ir_div(b, w.a, w.unit), constant(&w, 256)), w.word);
     ir_id bits = ir_shl(b, ir_sub(b, w.exponent, w.least), word(&w, f->mantissa));
     bits = ir_add(b, n, bits);
     if (e == MLIR_F8E8M0FNU)
         bits = ir_shr_logical(b, ir_bitcast(b, x, w.word), word(&w, w.mantissa));
-    bits = ir_select(b, ir_eq(b, w.a, number(&w, (double)INFINITY)), word(&w, infinity), bits);
-    ir_id sign = ir_select(b, ir_lt(b, w.sign, number(&w, 0)),
+    bits =
+        ir_select(b, ir_eq(b, w.a, constant(&w, (double)INFINITY)), word(&w, infinity), bits);
+    ir_id sign = ir_select(b, ir_lt(b, w.sign, constant(&w, 0)),
                            word(&w, 1 << (f->exponent + f->mantissa)), word(&w, 0));
     bits = e == MLIR_F8E8M0FNU ? bits : ir_or(b, bits, sign);
     return ir_convert(b, ir_select(b, ir_ne(b, x, x), word(&w, nan), bits), JOT_U8);

@@ -72,7 +72,7 @@ __attribute__((format(printf, 3, 4))) static void fail(struct buffer *b, size_t 
 }
 
 // The number of `size` bytes at an offset.
-static uint32_t number(struct buffer *b, size_t at, size_t size)
+static uint32_t read_number(struct buffer *b, size_t at, size_t size)
 {
     uint32_t value = 0;
     if (at > b->n || b->n - at < size)
@@ -85,7 +85,7 @@ static uint32_t number(struct buffer *b, size_t at, size_t size)
 // What the offset there points to.
 static size_t follow(struct buffer *b, size_t at)
 {
-    uint32_t offset = number(b, at, 4);
+    uint32_t offset = read_number(b, at, 4);
     if (!b->status && (offset < 4 || offset > b->n - at))
         fail(b, at, "an offset of %u where %zu bytes are left", offset, b->n - at);
     return b->status ? 0 : at + offset;
@@ -94,7 +94,7 @@ static size_t follow(struct buffer *b, size_t at)
 // The offset of a field of a table, 0 when it has its default.
 static size_t field(struct buffer *b, size_t table, int n)
 {
-    int32_t back = (int32_t)number(b, table, 4);
+    int32_t back = (int32_t)read_number(b, table, 4);
     int64_t fields = (int64_t)table - back;
     if (b->status)
         return 0;
@@ -103,16 +103,16 @@ static size_t field(struct buffer *b, size_t table, int n)
         return 0;
     }
     size_t slot = 4 + 2 * (size_t)n;
-    if (number(b, (size_t)fields, 2) < slot + 2)
+    if (read_number(b, (size_t)fields, 2) < slot + 2)
         return 0;
-    uint32_t offset = number(b, (size_t)fields + slot, 2);
+    uint32_t offset = read_number(b, (size_t)fields + slot, 2);
     return offset ? table + offset : 0;
 }
 
 static uint32_t field_number(struct buffer *b, size_t table, int n, size_t size)
 {
     size_t at = field(b, table, n);
-    return at ? number(b, at, size) : 0;
+    return at ? read_number(b, at, size) : 0;
 }
 
 static struct vector field_vector(struct buffer *b, size_t table, int n, size_t size)
@@ -122,7 +122,7 @@ static struct vector field_vector(struct buffer *b, size_t table, int n, size_t 
     if (!at)
         return v;
     at = follow(b, at);
-    v.n = number(b, at, 4);
+    v.n = read_number(b, at, 4);
     v.at = at + 4;
     if (!b->status && v.n > (b->n - v.at) / size)
         fail(b, at, "%u things in %zu bytes", v.n, b->n - v.at);
@@ -143,7 +143,7 @@ static void *make(struct buffer *b, size_t at, size_t bytes)
 static const char *text_at(struct buffer *b, size_t at)
 {
     at = follow(b, at);
-    uint32_t n = number(b, at, 4);
+    uint32_t n = read_number(b, at, 4);
     if (!b->status && (n >= b->n - at - 4 || b->bytes[at + 4 + n]))
         fail(b, at, "a string that does not end");
     char *text = make(b, at, (size_t)n + 1);
@@ -196,7 +196,7 @@ static const struct jax_aval *read_avals(struct buffer *b, size_t table, int ind
     uint32_t n = chosen.n ? chosen.n : v.n;
     struct jax_aval *avals = make(b, table, n * sizeof *avals);
     for (uint32_t i = 0; i < n && !b->status; i++) {
-        uint32_t which = chosen.n ? number(b, chosen.at + 4 * (size_t)i, 4) : i;
+        uint32_t which = chosen.n ? read_number(b, chosen.at + 4 * (size_t)i, 4) : i;
         if (which >= v.n)
             fail(b, table, "type %u of %u", which, v.n);
         else
@@ -251,7 +251,7 @@ static const uint32_t *read_kept(struct buffer *b, size_t table, uint32_t n_in, 
     struct vector v = field_vector(b, table, EXPORT_KEPT, 2);
     uint32_t *kept = make(b, table, v.n * sizeof *kept);
     for (uint32_t i = 0; i < v.n && !b->status; i++) {
-        kept[i] = number(b, v.at + 2 * (size_t)i, 2);
+        kept[i] = read_number(b, v.at + 2 * (size_t)i, 2);
         if (kept[i] >= n_in || (i && kept[i] <= kept[i - 1]))
             fail(b, v.at, "argument %u of %u is kept", kept[i], n_in);
     }

@@ -136,8 +136,8 @@ static void read_function(struct text_reader *r)
     add_function(r, &f, where);
 }
 
-static const struct mlir_attr *find(const struct text_list *l, const char *name,
-                                    enum mlir_attr_kind kind)
+static const struct mlir_attr *find_attr(const struct text_list *l, const char *name,
+                                         enum mlir_attr_kind kind)
 {
     for (uint32_t i = 0; i < l->count; i++)
         if (!strcmp(l->at[i].name, name) && l->at[i].attr->kind == kind)
@@ -170,9 +170,9 @@ static void read_general_function(struct text_reader *r, const char *where,
     r->n_values = 0;
     s.op->name = "func.func";
     text_general(r, &s);
-    const struct mlir_attr *name = find(&s.attrs, "sym_name", MLIR_STRING);
-    const struct mlir_attr *type = find(&s.attrs, "function_type", MLIR_TYPE);
-    const struct mlir_attr *visibility = find(&s.attrs, "sym_visibility", MLIR_STRING);
+    const struct mlir_attr *name = find_attr(&s.attrs, "sym_name", MLIR_STRING);
+    const struct mlir_attr *type = find_attr(&s.attrs, "function_type", MLIR_TYPE);
+    const struct mlir_attr *visibility = find_attr(&s.attrs, "sym_visibility", MLIR_STRING);
     if (!is_name(name) || !type || type->type->kind != MLIR_FUNCTION)
         text_fail(r, where, "a function has a sym_name, and a function_type");
     struct mlir_function f = {.name = name->text,
@@ -188,9 +188,9 @@ static void read_general_function(struct text_reader *r, const char *where,
     if (!fits)
         text_fail(r, where, "the body of @%s does not have the arguments of its function_type",
                   f.name);
-    f.args = dictionaries(r, find(&s.attrs, "arg_attrs", MLIR_ARRAY), n, where);
-    f.results =
-        dictionaries(r, find(&s.attrs, "res_attrs", MLIR_ARRAY), f.type->n_parts - n, where);
+    f.args = dictionaries(r, find_attr(&s.attrs, "arg_attrs", MLIR_ARRAY), n, where);
+    f.results = dictionaries(r, find_attr(&s.attrs, "res_attrs", MLIR_ARRAY),
+                             f.type->n_parts - n, where);
     text_optional_location(r);
     add_function(r, &f, where);
 }
@@ -218,8 +218,8 @@ static void read_general_mesh(struct text_reader *r, const char *where)
     struct text_statement s = {.op = arena_new(r->arena, struct mlir_op), .where = where};
     s.op->name = "sdy.mesh";
     text_general(r, &s);
-    const struct mlir_attr *name = find(&s.attrs, "sym_name", MLIR_STRING);
-    const struct mlir_attr *mesh = find(&s.attrs, "mesh", MLIR_OPAQUE);
+    const struct mlir_attr *name = find_attr(&s.attrs, "sym_name", MLIR_STRING);
+    const struct mlir_attr *mesh = find_attr(&s.attrs, "mesh", MLIR_OPAQUE);
     if (!is_name(name) || !mesh)
         text_fail(r, where, "a mesh has a sym_name, and a mesh");
     const char *text = write_mesh(r->arena, name->text, mesh->text);

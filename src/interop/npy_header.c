@@ -34,7 +34,7 @@ static char peek(struct reader *r)
     return r->at < r->n ? r->text[r->at] : 0;
 }
 
-static bool take(struct reader *r, char c)
+static bool take_char(struct reader *r, char c)
 {
     bool is_there = peek(r) == c && r->at < r->n;
     r->at += is_there;
@@ -43,7 +43,7 @@ static bool take(struct reader *r, char c)
 
 static jot_status expect(struct reader *r, char c, const char *where)
 {
-    if (take(r, c))
+    if (take_char(r, c))
         return JOT_OK;
     return FAIL(r, "the header has no '%c' %s", c, where);
 }
@@ -185,7 +185,7 @@ static jot_status read_extent(struct reader *r, struct npy_header *h)
             r->at = start;
             return FAIL(r, "the size of axis %d is beyond 64 bits", h->rank);
         }
-    take(r, 'L'); // as Python 2 wrote long ones
+    take_char(r, 'L'); // as Python 2 wrote long ones
     h->dims[h->rank++] = extent;
     return JOT_OK;
 }
@@ -193,9 +193,9 @@ static jot_status read_extent(struct reader *r, struct npy_header *h)
 static jot_status read_shape(struct reader *r, struct npy_header *h)
 {
     JOT_TRY(expect(r, '(', "before the sizes of shape"));
-    while (!take(r, ')')) {
+    while (!take_char(r, ')')) {
         JOT_TRY(read_extent(r, h));
-        if (!take(r, ','))
+        if (!take_char(r, ','))
             return h->rank == 1 ? FAIL(r, "shape has no ',' after its only size")
                                 : expect(r, ')', "after the sizes of shape");
     }
@@ -232,9 +232,9 @@ jot_status npy_parse(const struct stream *s, uint64_t at, const char *text, size
     bool has[N_KEYS] = {false};
     *out = (struct npy_header){.rank = 0};
     JOT_TRY(expect(&r, '{', "at its begin"));
-    while (!take(&r, '}')) {
+    while (!take_char(&r, '}')) {
         JOT_TRY(read_entry(&r, out, has));
-        if (take(&r, ','))
+        if (take_char(&r, ','))
             continue;
         JOT_TRY(expect(&r, '}', "or ',' after an entry"));
         break;

@@ -99,7 +99,7 @@ static size_t stem(const char *name)
 }
 
 // The last one of that name; how many there are when there is none.
-static size_t find(const jot_archive *a, const char *name)
+static size_t find_member(const jot_archive *a, const char *name)
 {
     size_t count = jot_archive_count(a), n = stem(name);
     for (size_t i = count; i-- > 0;) {
@@ -136,7 +136,7 @@ jot_array *jot_archive_get(const jot_archive *a, const char *name)
         return status_null(STATUS_NULL_ARRAY, "jot_archive_get");
     }
     const char *file = a->in.name ? a->in.name : "the archive";
-    size_t i = find(a, name), count = jot_archive_count(a);
+    size_t i = find_member(a, name), count = jot_archive_count(a);
     if (i == count)
         status_fail(JOT_ERR_ARGUMENT, "%s: there is no %.100s among the %zu arrays%s%.100s",
                     file, name, count, count ? ", the first of which is " : "",
@@ -155,7 +155,7 @@ jot_status jot_archive_add(jot_archive *a, const char *name, jot_array *array)
                            !a      ? "archive"
                            : !name ? "name"
                                    : "array");
-    if (find(a, name) < jot_archive_count(a))
+    if (find_member(a, name) < jot_archive_count(a))
         return status_fail(JOT_ERR_ARGUMENT, "jot_archive_add: there is a %.100s already",
                            name);
     if (a->n_added == a->room) {

@@ -130,7 +130,7 @@ static const struct mlir_type *result_of(struct refine_op *o, const struct mlir_
 }
 
 // The operation as it is, with the types that its results have.
-static void keep(struct refine_op *o)
+static void keep_op(struct refine_op *o)
 {
     struct refiner *r = o->r;
     const struct mlir_op *old = o->op;
@@ -413,7 +413,7 @@ static void refine_op(struct refiner *r, struct refined *values, const struct ml
     if (known) {
         refine_emit_constant(&o, 0, type, known);
     } else if (!r->status) {
-        keep(&o);
+        keep_op(&o);
         name_functions(&o);
     }
 }

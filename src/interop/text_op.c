@@ -171,7 +171,8 @@ struct mlir_block text_block(struct text_reader *r, struct mlir_value *const *ar
 
 // ---- types
 
-static void take(struct text_reader *r, struct text_statement *s, const struct mlir_type *f)
+static void take_operands(struct text_reader *r, struct text_statement *s,
+                          const struct mlir_type *f)
 {
     for (uint32_t i = 0; i < f->n_parts; i++) {
         if (i < f->n_inputs)
@@ -187,7 +188,7 @@ void text_types(struct text_reader *r, struct text_statement *s)
 {
     text_expect(r, ":");
     if (text_sees(r, "(")) {
-        take(r, s, text_function_type(r));
+        take_operands(r, s, text_function_type(r));
         return;
     }
     do {
@@ -269,7 +270,7 @@ void text_general(struct text_reader *r, struct text_statement *s)
     if (text_sees(r, "{"))
         text_attrs(r, &s->attrs);
     text_expect(r, ":");
-    take(r, s, text_function_type(r));
+    take_operands(r, s, text_function_type(r));
 }
 
 struct left {

@@ -220,7 +220,7 @@ static size_t name_length(const char *form)
     return strspn(form, "abcdefghijklmnopqrstuvwxyz_");
 }
 
-static const struct mlir_attr *find(const struct mlir_op *op, const char *name, size_t n)
+static const struct mlir_attr *find_attr(const struct mlir_op *op, const char *name, size_t n)
 {
     for (uint32_t i = 0; i < op->n_attrs; i++)
         if (!strncmp(op->attrs[i].name, name, n) && !op->attrs[i].name[n])
@@ -235,7 +235,7 @@ static bool has_group(const struct mlir_op *op, const char *form)
     size_t n = name_length(name);
     if (name[-1] == '!')
         return part_of(name, n)->fits(op);
-    const struct mlir_attr *a = find(op, name, n);
+    const struct mlir_attr *a = find_attr(op, name, n);
     return a && !((a->kind == MLIR_INTS || a->kind == MLIR_ARRAY) && a->n == 0);
 }
 
@@ -323,9 +323,9 @@ bool write_fits_form(const struct mlir_op *op)
         else if (c == '!' && !part_of(form, n)->fits(op))
             return false;
         else if ((c == '$' || c == '@') &&
-                 !fits_letter(form_letter(op->row, form, n), find(op, form, n)))
+                 !fits_letter(form_letter(op->row, form, n), find_attr(op, form, n)))
             return false;
-        else if (c == '@' && !is_name(find(op, form, n)))
+        else if (c == '@' && !is_name(find_attr(op, form, n)))
             return false;
     }
     return takes_rest ? op->n_operands >= operands : op->n_operands == operands;

@@ -51,7 +51,7 @@ static void put(struct record *r, int width, uint64_t value)
         r->bytes[r->n++] = (unsigned char)(value >> 8 * i);
 }
 
-static jot_status keep(struct zip_writer *w, const void *bytes, size_t n)
+static jot_status append(struct zip_writer *w, const void *bytes, size_t n)
 {
     if (n > w->room - w->used) {
         size_t room = 2 * w->room + n + 1024;
@@ -136,10 +136,10 @@ static jot_status keep_entry(struct zip_writer *w, const struct member *m)
     put(&r, 4, 0);
     put(&r, 4, 0644u << 16); // its mode
     put(&r, 4, narrow(m, m->at));
-    JOT_TRY(keep(w, r.bytes, r.n));
-    JOT_TRY(keep(w, m->name, strlen(m->name)));
+    JOT_TRY(append(w, r.bytes, r.n));
+    JOT_TRY(append(w, m->name, strlen(m->name)));
     w->n++;
-    return keep(w, extra.bytes, extra.n);
+    return append(w, extra.bytes, extra.n);
 }
 
 static jot_status write_deflated(struct zip_writer *w, size_t n, const struct zip_piece *pieces)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Convolutions: each product of the sum that defines them (conv.h), added where it belongs.
+#include "base/count.h"
 #include "ir/conv.h"
 #include "ir/eval_ops.h"
 
@@ -46,17 +47,6 @@ static void add_product(const struct parts *p, const int64_t *x, const int64_t *
     sum->im = FMA(a->im, b->re, sum->im);
 }
 
-// The next index of an array of n axes, row-major; false after the last.
-static bool next(int n, const int64_t *dims, int64_t *index)
-{
-    for (int i = n - 1; i >= 0; i--) {
-        if (++index[i] < dims[i])
-            return true;
-        index[i] = 0;
-    }
-    return false;
-}
-
 // All products of an element of w: those with each element of y.
 static void add_products(const struct parts *p, const int64_t *w)
 {
@@ -78,7 +68,7 @@ static void add_products(const struct parts *p, const int64_t *w)
         }
         if (is_inside)
             add_product(p, x, w, y);
-    } while (next(c->n + 2, p->dims[CONV_Y], y));
+    } while (count_next_index(c->n + 2, p->dims[CONV_Y], y));
 }
 
 static struct eval_number *load_all(const struct eval_call *c, const struct ir_tensor *t)
@@ -109,7 +99,7 @@ jot_status eval_conv(const struct eval_call *c)
         return JOT_OK;
     do {
         add_products(&p, w);
-    } while (next(p.c.n + 2, p.dims[CONV_W], w));
+    } while (count_next_index(p.c.n + 2, p.dims[CONV_W], w));
     for (int64_t i = 0; i < count; i++)
         eval_store(ir_dtype(c->out[0].type), c->out[0].data, i, p.at[p.c.part][i]);
     return JOT_OK;

@@ -10,7 +10,7 @@ struct wide {
     long double re, im;
 };
 
-static struct wide load(jot_dtype d, const void *data, int64_t i)
+static struct wide load_wide(jot_dtype d, const void *data, int64_t i)
 {
     struct eval_number x = eval_load(d, data, i);
     if (dtype_real(d) == JOT_F32)
@@ -101,7 +101,7 @@ jot_status eval_fft(const struct eval_call *c)
     if (count == 0)
         return JOT_OK;
     for (int64_t i = 0; i < count; i++)
-        x[i] = load(ir_dtype(c->in[0].type), c->in[0].data, i);
+        x[i] = load_wide(ir_dtype(c->in[0].type), c->in[0].data, i);
     for (int i = n_axes - 2, axis = rank - 2; i >= 0; i--, axis--) {
         transform_axis(c->arena, is_inverse, count / (inner * dims[axis]), dims[axis], inner,
                        x);

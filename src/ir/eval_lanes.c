@@ -219,8 +219,8 @@ static bool goes_on(const struct ir_module *m, struct ir_tensor holds)
     return false;
 }
 
-static void keep(const struct grid *g, struct ir_tensor holds, struct ir_tensor from,
-                 struct ir_tensor *to)
+static void copy_lane(const struct grid *g, struct ir_tensor holds, struct ir_tensor from,
+                      struct ir_tensor *to)
 {
     int64_t n = ir_count(g->m, holds.type);
     size_t bytes = bytes_of(g->m, from.type) / (n ? (size_t)n : 1);
@@ -269,7 +269,7 @@ static jot_status eval_while_of(const struct lanes *l, const struct ir_node *n, 
         JOT_TRY(eval_lanes(&on, body, own, y));
         for (int k = 0; k < on.n; k++)
             for (uint32_t i = 0; i < n->n_out; i++)
-                keep(g, holds[k][0], y[k][i], &x[index[k]][n_consts + i]);
+                copy_lane(g, holds[k][0], y[k][i], &x[index[k]][n_consts + i]);
     }
     for (int k = 0; k < l->n; k++)
         for (uint32_t i = 0; i < n->n_out; i++)

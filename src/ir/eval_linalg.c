@@ -8,7 +8,7 @@
 
 typedef double complex number;
 
-static number load(const struct ir_tensor *t, int64_t i)
+static number load_number(const struct ir_tensor *t, int64_t i)
 {
     jot_dtype d = ir_dtype(t->type);
     struct eval_number x = eval_convert(d, JOT_C128, eval_load(d, t->data, i));
@@ -45,7 +45,7 @@ static void load_part(const struct parts *p, int64_t i)
 {
     int64_t n = p->rows * p->columns;
     for (int64_t k = 0; k < n; k++)
-        p->at[k] = load(p->t, i * n + k);
+        p->at[k] = load_number(p->t, i * n + k);
 }
 
 static void store_part(const struct parts *p, const struct ir_tensor *to, int64_t i)

@@ -19,7 +19,7 @@ static const int64_t *list(const struct ask *a, enum ir_key key, int *n)
 }
 
 // The index of x in a list, or -1.
-static int find(const int64_t *list, int n, int64_t x)
+static int index_in(const int64_t *list, int n, int64_t x)
 {
     while (n-- > 0)
         if (list[n] == x)
@@ -96,7 +96,7 @@ static bool reduced(const struct ask *a, struct ir_origin *out)
     const int64_t *axes =
         list(a, ir_is_arg((enum ir_op)a->n->op) ? IR_KEY_axis : IR_KEY_axes, &n);
     for (;; k++)
-        if (find(axes, n, k) < 0 && ++kept == a->axis)
+        if (index_in(axes, n, k) < 0 && ++kept == a->axis)
             return along(out, k);
 }
 
@@ -116,7 +116,8 @@ static bool contracted(const struct ask *a, struct ir_origin *out)
     if (a->axis < n)
         return along(out, (int)batch[a->axis]);
     for (int k = 0; k < a->rank; k++)
-        if (find(batch, n, k) < 0 && find(contract, n_contract, k) < 0 && next++ == a->axis)
+        if (index_in(batch, n, k) < 0 && index_in(contract, n_contract, k) < 0 &&
+            next++ == a->axis)
             return along(out, k);
     return along(out, -1);
 }

@@ -3,6 +3,7 @@
 // statement is a line.  Value names need not be numbers; any text whatever either gives a graph
 // or a message with line and column.
 #include "base/status.h"
+#include "base/strbuf.h"
 #include "ir/infer.h"
 #include "ir/literal.h"
 
@@ -107,12 +108,6 @@ static bool expect_end_of_line(struct parser *p)
     return fail(p, p->at, "the line should end here");
 }
 
-static bool is_word_char(char c)
-{
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-           c == '_';
-}
-
 static bool word_is(struct word w, const char *text)
 {
     return strlen(text) == w.length && !memcmp(w.text, text, w.length);
@@ -123,7 +118,7 @@ static struct word read_word(struct parser *p, char more)
 {
     skip_blanks(p);
     struct word w = {.text = p->at};
-    while (is_word_char(*p->at) || (*p->at && *p->at == more))
+    while (strbuf_is_word_char(*p->at) || (*p->at && *p->at == more))
         p->at++;
     w.length = (size_t)(p->at - w.text);
     return w;
@@ -475,7 +470,7 @@ static bool add_const_fields(struct parser *p, struct statement *s)
     return true;
 }
 
-static bool build(struct parser *p, struct statement *s)
+static bool build_node(struct parser *p, struct statement *s)
 {
     struct ir_builder *b = &p->b;
     if (s->op == IR_const && !add_const_fields(p, s))
@@ -535,7 +530,7 @@ static bool read_statement(struct parser *p)
             return false;
         vec_push(p->m->arena, &s.types, t);
     }
-    return expect_end_of_line(p) && build(p, &s);
+    return expect_end_of_line(p) && build_node(p, &s);
 }
 
 static bool read_return(struct parser *p)

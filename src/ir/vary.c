@@ -253,7 +253,7 @@ static bool fits(const struct bodied *c, int k)
 }
 
 // The body over parameters that vary as their slots do, and with results that do at least.
-static bool widen(struct bodied *c, int k)
+static bool widen_body(struct bodied *c, int k)
 {
     struct ir_module *m = c->b->module;
     const struct ir_graph *g = body(c, k);
@@ -287,7 +287,7 @@ static bool settle(struct bodied *c, uint32_t floor)
         }
         for (int k = 0; k < c->n_bodies; k++)
             if (!fits(c, k)) {
-                if (!widen(c, k))
+                if (!widen_body(c, k))
                     return false;
                 grows = true;
             }

@@ -82,8 +82,8 @@ static bool is_pair(const struct map_gpu *m, struct again *r, int64_t *tapes, in
     return *tapes > 0;
 }
 
-static bool find(const struct map_gpu *m, nest_id loop, struct again *r, int64_t *tapes,
-                 int64_t *bytes)
+static bool find_tapes(const struct map_gpu *m, nest_id loop, struct again *r, int64_t *tapes,
+                       int64_t *bytes)
 {
     *r = (struct again){.first = NEST_NONE, .second = NEST_NONE};
     nest_for_each (s, m->nest, nest_statement_at(m->nest, loop)->body) {
@@ -100,7 +100,7 @@ const bool *map_again_find(const struct map_gpu *m, nest_id loop,
 {
     struct again r;
     int64_t tapes = 0, bytes = 0;
-    bool is = find(m, loop, &r, &tapes, &bytes) && r.first == nest_id_of(m->nest, seq);
+    bool is = find_tapes(m, loop, &r, &tapes, &bytes) && r.first == nest_id_of(m->nest, seq);
     return is ? r.is_tape : NULL;
 }
 
@@ -108,7 +108,7 @@ bool map_again_choose(const struct map_gpu *m, struct nest *n, nest_id loop)
 {
     struct again r;
     int64_t tapes = 0, bytes = 0;
-    if (!find(m, loop, &r, &tapes, &bytes))
+    if (!find_tapes(m, loop, &r, &tapes, &bytes))
         return false;
     const struct nest_statement *there = nest_statement_at(n, r.first);
     int64_t segment = choose_segment(m, there, nest_statement_at(n, r.second), tapes);

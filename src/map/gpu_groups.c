@@ -249,7 +249,8 @@ static bool is_narrow(const struct map_gpu *m, nest_id loop, nest_id fold,
 
 // Points that leave multiprocessors idle have a block each, with more threads than share their fold:
 // for the maps beside it, and for the loads of all.
-static void widen(const struct map_gpu *m, nest_id loop, nest_id widest, struct map_group *g)
+static void widen_group(const struct map_gpu *m, nest_id loop, nest_id widest,
+                        struct map_group *g)
 {
     int64_t length = nest_extent(m->nest, nest_statement_at(m->nest, widest));
     if (nest_extent(m->nest, nest_statement_at(m->nest, loop)) > GPU_MULTIPROCESSORS ||
@@ -357,7 +358,7 @@ void map_groups_choose(const struct map_gpu *m, struct nest *n, nest_id loop)
     nest_id widest = map_longest_loop(n, nest_statement_at(n, loop)->body);
     const struct nest_statement *s = nest_statement_at(n, widest);
     struct map_group g = map_group_of(m, widest, MOST_GROUP);
-    widen(m, loop, widest, &g);
+    widen_group(m, loop, widest, &g);
     if (is_narrow(m, loop, widest, &g.row))
         g.group = NARROW_GROUP;
     if (nest_fold_is_leaf(n, widest))

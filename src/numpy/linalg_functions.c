@@ -9,7 +9,7 @@
 
 static const int last[] = {-1, JOT_END};
 
-static jot_value number(double x) { return jot_from_double(x); }
+static jot_value constant(double x) { return jot_from_double(x); }
 
 // ---- Statuses ----
 
@@ -39,7 +39,7 @@ static jot_value sign_of_swaps(jot_lu_factors f)
     jot_value stays = jot_equal(f.pivots, jot_arange(JOT_I32, linalg_extent(f.pivots, 1)));
     jot_value count = jot_sum_axes(jot_where(stays, jot_from_int(0), jot_from_int(1)), last);
     jot_value is_odd = jot_equal(jot_bitwise_and(count, jot_from_int(1)), jot_from_int(1));
-    return jot_convert(jot_where(is_odd, number(-1), number(1)), jot_value_dtype(f.lu));
+    return jot_convert(jot_where(is_odd, constant(-1), constant(1)), jot_value_dtype(f.lu));
 }
 
 // The element of each matrix.
@@ -106,7 +106,7 @@ static jot_value adjugate(jot_lu_factors f)
 {
     jot_value d = linalg_diagonal(f.lu), at = jot_arange(JOT_I32, linalg_extent(d, 1));
     jot_value is_between = jot_greater(jot_sub(at, column_of(at)), jot_from_int(1));
-    jot_value between = jot_where(is_between, row_of(shifted(d)), number(1));
+    jot_value between = jot_where(is_between, row_of(shifted(d)), constant(1));
     jot_value w = jot_mul(f.lu, jot_cumprod_axes(between, last));
     jot_value before = jot_cumprod_axes(shifted(d), last);
     jot_value after = jot_cumprod_axes(shifted(jot_flip_axes(d, last)), last);
@@ -148,8 +148,8 @@ static jot_value singular_change(jot_value a, jot_value da)
     jot_value is_left_out =
         jot_logical_or(jot_expand_dims_axes(is_own, (const int[]){1, JOT_END}),
                        jot_expand_dims_axes(is_own, (const int[]){0, JOT_END}));
-    jot_value p = jot_prod_axes(jot_where(is_left_out, number(1), row_of(row_of(f.s))), last);
-    p = jot_where(is_own, number(0), p);
+    jot_value p = jot_prod_axes(jot_where(is_left_out, constant(1), row_of(row_of(f.s))), last);
+    p = jot_where(is_own, constant(0), p);
     jot_value diagonal = jot_matmul(p, column_of(linalg_diagonal(m)));
     jot_value change = jot_where(is_own, diagonal, jot_neg(jot_mul(m, p)));
     jot_value unit = jot_mul(determinant(jot_lu_factor_at(f.u, NULL)),
@@ -164,7 +164,7 @@ static void adjugate_rule(const jot_value *in, jot_value *out, void *ctx)
     jot_value a = in[0];
     int64_t n = linalg_extent(a, 1);
     jot_value d = jot_abs(linalg_diagonal(jot_lu_factor_at(a, NULL).lu));
-    jot_value least = jot_mul(number(0.01), jot_max_axes(d, last));
+    jot_value least = jot_mul(constant(0.01), jot_max_axes(d, last));
     jot_value is_regular = jot_greater(jot_min_axes(d, last), least);
     jot_value choice = column_of(column_of(is_regular));
     // Each has a matrix that it is for, so that the derivatives of the other one are finite.
@@ -209,8 +209,8 @@ static void slogdet_body(const jot_value *in, jot_value *out, void *ctx)
 static jot_value turning_sign(jot_value a)
 {
     jot_lu_factors f = jot_lu_factor_at(a, NULL);
-    jot_value d = linalg_diagonal(f.lu), is_zero = jot_equal(d, number(0));
-    jot_value phases = jot_div(d, jot_abs(jot_where(is_zero, number(1), d)));
+    jot_value d = linalg_diagonal(f.lu), is_zero = jot_equal(d, constant(0));
+    jot_value phases = jot_div(d, jot_abs(jot_where(is_zero, constant(1), d)));
     return jot_mul(jot_prod_axes(phases, last), sign_of_swaps(f));
 }
 
@@ -283,9 +283,9 @@ static const double pade_norm = 5.371920351148152;
 // c[0] x[0] + c[2] x[1] + c[4] x[2] + ...
 static jot_value combine(int n, const jot_value *x, const double *c)
 {
-    jot_value sum = jot_mul(number(c[0]), x[0]);
+    jot_value sum = jot_mul(constant(c[0]), x[0]);
     for (int i = 1; i < n; i++)
-        sum = jot_add(sum, jot_mul(number(c[2 * i]), x[i]));
+        sum = jot_add(sum, jot_mul(constant(c[2 * i]), x[i]));
     return sum;
 }
 
@@ -311,13 +311,13 @@ jot_value jot_expm(jot_value a)
         linalg_extent(a, 1) == 0
             ? jot_sum_axes(jot_abs(a), (const int[]){-2, -1, JOT_END})
             : jot_max_axes(jot_sum_axes(jot_abs(a), (const int[]){-2, JOT_END}), last);
-    jot_value halvings = jot_ceil(jot_log2(jot_div(norm, number(pade_norm))));
-    halvings = jot_stop_gradient(jot_maximum(halvings, number(0)));
+    jot_value halvings = jot_ceil(jot_log2(jot_div(norm, constant(pade_norm))));
+    halvings = jot_stop_gradient(jot_maximum(halvings, constant(0)));
     jot_value is_too_large = jot_greater(halvings, jot_from_int(SQUARINGS));
     halvings = jot_expand_dims_axes(halvings, (const int[]){-2, -1, JOT_END});
     jot_value r = approximate(jot_mul(a, jot_exp2(jot_neg(halvings))));
     for (int i = 0; i < SQUARINGS; i++)
         r = jot_where(jot_greater(halvings, jot_from_int(i)), jot_matmul(r, r), r);
     is_too_large = jot_expand_dims_axes(is_too_large, (const int[]){-2, -1, JOT_END});
-    return jot_where(is_too_large, number((double)NAN), r);
+    return jot_where(is_too_large, constant((double)NAN), r);
 }

@@ -45,8 +45,8 @@ static int number_of(const struct gauss *p, int a, int b, int c)
     return (a * (p->orders[IN_B] + 1) + b) * (p->orders[IN_C] + 1) + c;
 }
 
-static struct double_double load(const struct gauss *p, const jot_value *v, enum part part,
-                                 int i)
+static struct double_double load_term(const struct gauss *p, const jot_value *v, enum part part,
+                                      int i)
 {
     if (i < 0)
         return dd_of(num(0));
@@ -76,14 +76,16 @@ static void times_upper(const struct gauss *p, const jot_value *v, jot_value k,
         for (int b = 0; b <= p->orders[IN_B]; b++)
             for (int c = 0; c <= p->orders[IN_C]; c++) {
                 struct double_double sum =
-                    dd_mul(both_up, load(p, v, TERM, number_of(p, a, b, c)));
+                    dd_mul(both_up, load_term(p, v, TERM, number_of(p, a, b, c)));
                 if (a > 0)
-                    add_scaled(&sum, dd_mul(up_b, load(p, v, TERM, number_of(p, a - 1, b, c))),
+                    add_scaled(&sum,
+                               dd_mul(up_b, load_term(p, v, TERM, number_of(p, a - 1, b, c))),
                                a);
                 if (b > 0)
-                    add_scaled(&sum, dd_mul(up_a, load(p, v, TERM, number_of(p, a, b - 1, c))),
+                    add_scaled(&sum,
+                               dd_mul(up_a, load_term(p, v, TERM, number_of(p, a, b - 1, c))),
                                b);
-                add_scaled(&sum, load(p, v, TERM, number_of(p, a - 1, b - 1, c)), a * b);
+                add_scaled(&sum, load_term(p, v, TERM, number_of(p, a - 1, b - 1, c)), a * b);
                 out[number_of(p, a, b, c)] = sum;
             }
 }
@@ -102,7 +104,7 @@ static void multiply(const struct gauss *p, jot_value *v, jot_value k, jot_value
         int c = i % (p->orders[IN_C] + 1);
         struct double_double u = dd_scale(up[i], x);
         if (c > 0)
-            u = dd_add(u, dd_scale(load(p, v, TERM, i - 1), mul(num(-c), divisor)));
+            u = dd_add(u, dd_scale(load_term(p, v, TERM, i - 1), mul(num(-c), divisor)));
         store(p, v, TERM, i, dd_mul(u, inverse));
     }
 }
@@ -142,9 +144,9 @@ static jot_value series_goes_on(const jot_value *v, void *ctx)
 static void add_terms(const struct gauss *p, jot_value *v, jot_value k)
 {
     for (int i = 0; i < p->n; i++) {
-        struct double_double term = load(p, v, TERM, i);
-        store(p, v, SUM, i, dd_add(load(p, v, SUM, i), term));
-        store(p, v, SLOPE, i, dd_add(load(p, v, SLOPE, i), dd_scale(term, k)));
+        struct double_double term = load_term(p, v, TERM, i);
+        store(p, v, SUM, i, dd_add(load_term(p, v, SUM, i), term));
+        store(p, v, SLOPE, i, dd_add(load_term(p, v, SLOPE, i), dd_scale(term, k)));
     }
 }
 
@@ -177,8 +179,8 @@ static void begin_step(const struct gauss *p, jot_value *v, jot_value is_done, j
 {
     struct double_double zero = dd_of(num(0)), ratio = dd_div(dd_of(length), dd_of(last));
     for (int i = 0; i < p->n; i++) {
-        struct double_double sum = load(p, v, SUM, i), slope = load(p, v, SLOPE, i);
-        struct double_double term = load(p, v, TERM, i), next = load(p, v, NEXT, i);
+        struct double_double sum = load_term(p, v, SUM, i), slope = load_term(p, v, SLOPE, i);
+        struct double_double term = load_term(p, v, TERM, i), next = load_term(p, v, NEXT, i);
         store(p, v, TERM, i, dd_where(is_done, sum, term));
         store(p, v, NEXT, i, dd_where(is_done, dd_mul(slope, ratio), next));
         store(p, v, SUM, i, dd_where(is_done, zero, sum));
@@ -213,18 +215,19 @@ static void taylor_step(jot_value *v, void *ctx)
         for (int b = 0; b <= p->orders[IN_B]; b++)
             for (int c = 0; c <= p->orders[IN_C]; c++) {
                 int i = number_of(p, a, b, c);
-                struct double_double sum = dd_mul(middle, load(p, v, NEXT, i)),
+                struct double_double sum = dd_mul(middle, load_term(p, v, NEXT, i)),
                                      by_x0 = dd_of(num(0));
-                add_scaled(&by_x0, load(p, v, NEXT, number_of(p, a - 1, b, c)), -a);
-                add_scaled(&by_x0, load(p, v, NEXT, number_of(p, a, b - 1, c)), -b);
+                add_scaled(&by_x0, load_term(p, v, NEXT, number_of(p, a - 1, b, c)), -a);
+                add_scaled(&by_x0, load_term(p, v, NEXT, number_of(p, a, b - 1, c)), -b);
                 if (a + b > 0)
                     sum = dd_add(sum, dd_mul(by_x0, u));
-                add_scaled(&sum, dd_mul(load(p, v, NEXT, number_of(p, a, b, c - 1)), q), c);
+                add_scaled(&sum, dd_mul(load_term(p, v, NEXT, number_of(p, a, b, c - 1)), q),
+                           c);
                 sum = dd_add(dd_mul(up[i], length), dd_scale(sum, jot_neg(next)));
                 after[i] = dd_mul(sum, ratio);
             }
     for (int i = 0; i < p->n; i++) {
-        store(p, v, TERM, i, load(p, v, NEXT, i));
+        store(p, v, TERM, i, load_term(p, v, NEXT, i));
         store(p, v, NEXT, i, after[i]);
     }
     carries[0] = next;
@@ -257,7 +260,7 @@ static jot_value by_steps(struct gauss p, jot_value a, jot_value b, jot_value c)
                jot_where(is_there, num(1), p.first));
     count = (size_t)index_at(&p, PARTS) + 3;
     jot_while_at(step_goes_on, taylor_step, &p, count, v, NULL, "jot_hyp2f1");
-    return dd_round(load(&p, v, TERM, p.n - 1));
+    return dd_round(load_term(&p, v, TERM, p.n - 1));
 }
 
 // At 1, for c > a + b.

@@ -37,7 +37,7 @@ static int sum_at(const struct kummer *p)
     return term_at(p, p->orders[IN_A], p->orders[IN_B]) + 2;
 }
 
-static struct double_double load(const jot_value *c, int at)
+static struct double_double load_term(const jot_value *c, int at)
 {
     return (struct double_double){c[at], c[at + 1]};
 }
@@ -62,9 +62,9 @@ static void multiply(const struct kummer *p, jot_value *c, struct double_double 
     for (int i = p->orders[IN_A]; i >= 0; i--) {
         struct double_double before = dd_of(num(0)), last = before;
         for (int j = 0; j <= p->orders[IN_B]; j++) {
-            struct double_double term = load(c, term_at(p, i, j)), u = dd_mul(up, term);
+            struct double_double term = load_term(c, term_at(p, i, j)), u = dd_mul(up, term);
             if (i > 0) {
-                struct double_double lower = load(c, term_at(p, i - 1, j));
+                struct double_double lower = load_term(c, term_at(p, i - 1, j));
                 u = dd_add(u, dd_scale(lower, mul(num(i), in_a)));
             }
             if (j > 0)
@@ -104,7 +104,7 @@ static void step(jot_value *c, void *ctx)
     jot_value k = c[at + 2], next = add(k, num(1));
     multiply(p, c, dd_shift(p->up, k), dd_shift(p->down, k), p->up_in_a, p->up_in_b, p->x,
              next);
-    store(c, at, dd_add(load(c, at), load(c, at - 2)));
+    store(c, at, dd_add(load_term(c, at), load_term(c, at - 2)));
     c[at + 2] = next;
 }
 
@@ -125,12 +125,12 @@ static jot_value by_series(jot_value a, jot_value b, jot_value x, const int *ord
         multiply(&p, c, dd_sum(a, num(k)), dd_sum(b, num(k)), num(1), num(0), num(1), num(1));
     p.down = dd_sum(b, num(orders[IN_X]));
     p.up = dd_where(turns, dd_difference(b, a), dd_sum(a, num(orders[IN_X])));
-    store(c, at, load(c, at - 2));
+    store(c, at, load_term(c, at - 2));
     c[at + 2] = zero;
     jot_while_at(goes_on, step, &p, (size_t)at + 3, c, NULL, "jot_hyp1f1");
     // In two halves: the sum may be as large as e^-x.
     jot_value half = jot_exp(jot_where(turns, mul(x, num(0.5)), num(0)));
-    return mul(mul(dd_round(load(c, at)), half), half);
+    return mul(mul(dd_round(load_term(c, at)), half), half);
 }
 
 struct asymptotic {

@@ -531,11 +531,11 @@ static void release_viewed(const void *data, void *ctx)
     jot_array_release(ctx);
 }
 
-// Parts of the host have one memory.
-static jot_array *view_on(jot_device *device, jot_array *a)
+jot_array *rt_array_view(jot_array *a, jot_device *device, int rank, const int64_t *dims,
+                         const void *data)
 {
     jot_array *view =
-        rt_array_create_over((jot_dtype)a->dtype, a->rank, a->dims, a->data, release_viewed, a);
+        rt_array_create_over((jot_dtype)a->dtype, rank, dims, data, release_viewed, a);
     if (!view)
         return NULL;
     view->part = device->part;
@@ -558,7 +558,9 @@ jot_array *jot_array_to(jot_array *a, jot_device *device)
     if (rt_array_device(a) == device)
         return jot_array_retain(a);
     if (rt_is_host(rt_array_device(a)) && rt_is_host(device)) {
-        jot_array *view = jot_device_check(device) == JOT_OK ? view_on(device, a) : NULL;
+        jot_array *view = jot_device_check(device) == JOT_OK
+                              ? rt_array_view(a, device, a->rank, a->dims, a->data)
+                              : NULL;
         return view ? view : status_null(STATUS_NULL_ARRAY, "jot_array_to");
     }
     jot_array *to = rt_array_create_on(device, (jot_dtype)a->dtype, a->rank, a->dims);

@@ -67,6 +67,10 @@ jot_array *rt_array_create_over(jot_dtype dtype, int rank, const int64_t *dims,
                                 const void *data, void (*release)(const void *, void *),
                                 void *ctx);
 
+// Elements of an array on the host as an array on another part of it, all of which have one memory.
+jot_array *rt_array_view(jot_array *a, jot_device *device, int rank, const int64_t *dims,
+                         const void *data);
+
 // A record in a block of so many bytes, which begins with it; flags and data are to be set.
 jot_array *rt_array_create_record(jot_dtype dtype, int rank, const int64_t *dims,
                                   size_t block_bytes);

@@ -528,7 +528,7 @@ static jot_status find_objects(const struct object *all, struct object *out, siz
     return JOT_OK;
 }
 
-static jot_status load(struct object *objects, size_t count, struct rt_code *code)
+static jot_status load_objects(struct object *objects, size_t count, struct rt_code *code)
 {
     code->images = memory_allocate_zeroed(count * sizeof *code->images);
     if (!code->images)
@@ -555,7 +555,7 @@ jot_status rt_code_load(const void *object, size_t size, rt_resolve *resolve, vo
     if (status == JOT_OK)
         status = objects ? find_objects(&all, objects, &count) : status_out_of_memory();
     if (status == JOT_OK)
-        status = load(objects, count, code);
+        status = load_objects(objects, count, code);
     for (size_t i = 0; objects && i < count; i++) {
         memory_release(objects[i].offsets);
         memory_release(objects[i].stubs);

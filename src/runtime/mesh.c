@@ -119,8 +119,8 @@ static jot_mesh *find_or_add(uint32_t count, jot_device *const *devices, uint32_
     return m;
 }
 
-static jot_mesh *make(size_t n, jot_device *const *devices, size_t n_axes,
-                      const jot_mesh_axis *axes)
+static jot_mesh *make_mesh(size_t n, jot_device *const *devices, size_t n_axes,
+                           const jot_mesh_axis *axes)
 {
     static const char who[] = "jot_mesh_over";
     int64_t dims[RT_MESH_RANK], count;
@@ -152,7 +152,7 @@ static jot_mesh *make(size_t n, jot_device *const *devices, size_t n_axes,
 jot_mesh *jot_mesh_over(size_t n_devices, jot_device *const *devices, size_t n_axes,
                         const jot_mesh_axis *axes)
 {
-    return make(n_devices, devices, n_axes, axes);
+    return make_mesh(n_devices, devices, n_axes, axes);
 }
 
 static void print_axes(struct rt_text *text, size_t n, const jot_mesh_axis *axes,

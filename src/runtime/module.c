@@ -29,7 +29,7 @@ __attribute__((constructor)) static void note_folder(void)
         own_folder[0] = 0;
 }
 
-static bool take(char *path, const char *folder, const char *between, const char *name)
+static bool join_path(char *path, const char *folder, const char *between, const char *name)
 {
     int n = snprintf(path, RT_PATH_BYTES, "%s%s%s", folder, between, name);
     if (n > 0 && n < RT_PATH_BYTES && access(path, R_OK) == 0)
@@ -49,9 +49,9 @@ void rt_module_find(const char *name, char path[RT_PATH_BYTES])
                                           "/../src/runtime/"};
     path[0] = 0;
     for (size_t i = 0; *own_folder && i < sizeof between / sizeof *between; i++)
-        if (take(path, own_folder, between[i], name))
+        if (join_path(path, own_folder, between[i], name))
             return;
 #ifdef JOT_MODULE_DIRECTORY
-    take(path, JOT_MODULE_DIRECTORY, "/", name);
+    join_path(path, JOT_MODULE_DIRECTORY, "/", name);
 #endif
 }

@@ -465,7 +465,7 @@ jot_status rt_program_go_on(const struct rt_program *p, struct rt_instance *inst
     return JOT_OK;
 }
 
-static jot_status run(const struct rt_program *p, struct rt_instance *instance)
+static jot_status run_instance(const struct rt_program *p, struct rt_instance *instance)
 {
     uint32_t at = 0;
     const struct rt_segment *stepwise = NULL;
@@ -492,7 +492,7 @@ __attribute__((noinline)) static jot_status run_open(struct rt_program *p,
 {
     RT_MARK mark = {0};
     rt_frame_open(&instance->frame, &mark, abandon_run);
-    jot_status status = run(p, instance);
+    jot_status status = run_instance(p, instance);
     rt_frame_close(&mark);
     end_run(p, instance);
     return status;
@@ -523,7 +523,7 @@ jot_status rt_program_run(struct rt_program *program, const void *const *inputs,
     rt_instance_patch(program, instance, inputs, outputs);
     if (program->callback_count)
         return run_open(program, instance);
-    jot_status status = run(program, instance);
+    jot_status status = run_instance(program, instance);
     end_run(program, instance);
     return status;
 }

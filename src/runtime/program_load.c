@@ -174,8 +174,9 @@ static jot_status find_segments(struct rt_program *p)
     return status;
 }
 
-static jot_status load(struct rt_program *p, const void *object, size_t object_size,
-                       const void *plan, size_t plan_size, const struct rt_callback *callbacks)
+static jot_status load_program(struct rt_program *p, const void *object, size_t object_size,
+                               const void *plan, size_t plan_size,
+                               const struct rt_callback *callbacks)
 {
     p->plan_bytes = memory_allocate(plan_size);
     if (!p->plan_bytes)
@@ -216,7 +217,7 @@ jot_status rt_program_load(jot_device *device, const void *object, size_t object
     p->callback_count = callback_count;
     p->code_bytes = object_size;
     p->plan_size = plan_size;
-    jot_status status = load(p, object, object_size, plan, plan_size, callbacks);
+    jot_status status = load_program(p, object, object_size, plan, plan_size, callbacks);
     if (status == JOT_OK)
         *out_program = p;
     else

@@ -203,12 +203,6 @@ static jot_status copy_bytes(jot_device *there, void *to, jot_device *here, cons
     return there->type->copy(there, to, here, from, bytes);
 }
 
-static void release_viewed(const void *data, void *ctx)
-{
-    (void)data;
-    jot_array_release(ctx);
-}
-
 // The box as a new array on the device, of a piece that has it.
 static jot_array *take_from(jot_array *piece, const struct box *have, const struct box *box,
                             jot_device *device)
@@ -218,15 +212,8 @@ static jot_array *take_from(jot_array *piece, const struct box *have, const stru
     if (count_of(box) == count_of(have))
         return jot_array_to(piece, device);
     const char *from = (const char *)piece->data + skip;
-    if (rt_is_host(device) && rt_is_host(rt_array_device(piece))) {
-        jot_array *view =
-            rt_array_create_over(dtype, box->rank, box->dims, from, release_viewed, piece);
-        if (!view)
-            return NULL;
-        view->part = device->part;
-        jot_array_retain(piece);
-        return view;
-    }
+    if (rt_is_host(device) && rt_is_host(rt_array_device(piece)))
+        return rt_array_view(piece, device, box->rank, box->dims, from);
     jot_array *a = rt_array_create_on(device, dtype, box->rank, box->dims);
     if (a && copy_bytes(device, a->data, rt_array_device(piece), from, a->bytes) == JOT_OK)
         return a;

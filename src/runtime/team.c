@@ -48,9 +48,9 @@ static jot_status find_groups(const struct rt_team *t, uint32_t step)
     return JOT_OK;
 }
 
-static jot_status load(struct rt_team *t, jot_device *const *devices, const void *object,
-                       size_t object_size, const void *plan, size_t plan_size,
-                       const struct rt_callback *callbacks, uint32_t callback_count)
+static jot_status load_team(struct rt_team *t, jot_device *const *devices, const void *object,
+                            size_t object_size, const void *plan, size_t plan_size,
+                            const struct rt_callback *callbacks, uint32_t callback_count)
 {
     t->devices = memory_allocate(t->count * sizeof(jot_device *));
     t->programs = memory_allocate_zeroed(t->count * sizeof *t->programs);
@@ -129,7 +129,7 @@ jot_status rt_team_load(jot_device *const *devices, uint32_t count,
         return status_out_of_memory();
     t->count = count;
     jot_status status =
-        load(t, devices, object, object_size, plan, plan_size, callbacks, callback_count);
+        load_team(t, devices, object, object_size, plan, plan_size, callbacks, callback_count);
     if (status == JOT_OK && t->n_own < count)
         status = agree(t, content ? *content : content_of_plan(team_plan(t), plan, plan_size));
     if (status == JOT_OK)
@@ -220,7 +220,7 @@ void rt_team_release(struct rt_team *t)
     memory_release(t);
 }
 
-static jot_status take(struct rt_team *t, struct team_call **out)
+static jot_status take_call(struct rt_team *t, struct team_call **out)
 {
     *out = atomic_exchange_explicit(&t->first, NULL, memory_order_acq_rel);
     if (*out)
@@ -441,7 +441,7 @@ static jot_status check_end(const struct team_call *c)
     return JOT_OK;
 }
 
-static jot_status run(struct team_call *c)
+static jot_status run_call(struct team_call *c)
 {
     c->n_running = 0;
     for (uint32_t d = 0; d < c->team->count; d++) {
@@ -472,7 +472,7 @@ __attribute__((noinline)) static jot_status run_open(struct team_call *c)
     RT_MARK mark = {0};
     rt_host_leave(c->outer = rt_pool_enter(NULL));
     rt_frame_open(&c->frame, &mark, abandon);
-    jot_status status = run(c);
+    jot_status status = run_call(c);
     rt_frame_close(&mark);
     return status;
 }
@@ -480,11 +480,12 @@ __attribute__((noinline)) static jot_status run_open(struct team_call *c)
 jot_status rt_team_run(struct rt_team *team, const void *const *inputs, void *const *outputs)
 {
     struct team_call *c;
-    JOT_TRY(take(team, &c));
+    JOT_TRY(take_call(team, &c));
     c->inputs = inputs;
     c->outputs = outputs;
     atomic_store(&c->has_failed, false);
-    jot_status status = team->programs[team->first_own]->callback_count ? run_open(c) : run(c);
+    jot_status status =
+        team->programs[team->first_own]->callback_count ? run_open(c) : run_call(c);
     end_call(c);
     // Others wait for what is not done here.
     if (status != JOT_OK && team->n_own < team->count)

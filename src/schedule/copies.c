@@ -282,13 +282,14 @@ void schedule_put_copies(struct nest_program *p, struct arena *scratch)
 }
 
 // Numbers memory m, after what it shows.
-static void number(struct nest_program *p, uint32_t m, uint32_t *number_of, uint32_t *count)
+static void number_memory(struct nest_program *p, uint32_t m, uint32_t *number_of,
+                          uint32_t *count)
 {
     const struct nest_memory *memory = &p->memories.at[m];
     if (number_of[m] != NONE)
         return;
     for (uint32_t i = 0; nest_memory_is_view(memory) && i < memory->n_of; i++)
-        number(p, memory->of[i], number_of, count);
+        number_memory(p, memory->of[i], number_of, count);
     number_of[m] = (*count)++;
 }
 
@@ -305,7 +306,7 @@ void schedule_sort_memories(struct nest_program *p)
     for (uint32_t m = 0; m < n; m++)
         if (is_used[m] || p->memories.at[m].kind == NEST_INPUT ||
             p->memories.at[m].kind == NEST_OUTPUT)
-            number(p, m, number_of, &count);
+            number_memory(p, m, number_of, &count);
     for (uint32_t m = 0; m < n; m++) {
         if (number_of[m] == NONE)
             continue;

@@ -165,7 +165,8 @@ static bool read_values(const struct chain *c, jot_value *x, int axis, ir_id *id
 }
 
 // False with an error, which is the last of the trace.
-static bool run(const jot_function *f, struct chain *c, jot_value *x, int axis, bool reverse)
+static bool run_chain(const jot_function *f, struct chain *c, jot_value *x, int axis,
+                      bool reverse)
 {
     ir_id *ids = room(c);
     int64_t *at = arena_array(builder()->module->arena, int64_t, c->n + 1), n = 0;
@@ -197,7 +198,7 @@ static bool make(void *ctx, jot_value *x, jot_value *out_error)
         return false;
     if (problem)
         trace_fail(name, function_problem_status(r->combine), "%s", problem);
-    else if (run(r->combine, &r->chain, x, r->axis, r->reverse))
+    else if (run_chain(r->combine, &r->chain, x, r->axis, r->reverse))
         return true;
     *out_error = trace_fail_latest();
     return false;

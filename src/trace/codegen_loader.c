@@ -57,7 +57,7 @@ FORK_KEEPS(FORK_LOADER, lock, note_fork)
 
 bool codegen_is_left(void) { return is_left; }
 
-static jot_status load(void)
+static jot_status load_module(void)
 {
     if (entry)
         return JOT_OK;
@@ -93,7 +93,7 @@ static jot_status load(void)
 jot_status codegen_open(void)
 {
     pthread_mutex_lock(&lock);
-    jot_status status = load();
+    jot_status status = load_module();
     pthread_mutex_unlock(&lock);
     return status;
 }

@@ -64,12 +64,6 @@ static bool check(const char *op, jot_value *y, size_t n, const jot_value *x, ir
     return true;
 }
 
-static void set_all(size_t n, jot_value *x, jot_value v)
-{
-    for (size_t i = 0; i < n; i++)
-        x[i] = v;
-}
-
 static jot_value variable(jot_value x)
 {
     jot_value error;
@@ -162,7 +156,7 @@ void jot_gradient_tree(jot_value y, size_t n, jot_value *x)
         return;
     jot_value error = guarded_gradient("jot_gradient", y, n, x);
     if (error.trace || error.id)
-        set_all(n, x, error);
+        trace_set_all(n, x, error);
 }
 
 // A gradient in a variable of something computed before it would be a silent zero.
@@ -202,7 +196,7 @@ void jot_gradient_of(jot_value y, size_t n, jot_value *x)
         return;
     jot_value error = guarded_check_late(y, n, x);
     if (error.trace || error.id)
-        set_all(n, x, error);
+        trace_set_all(n, x, error);
     else
         jot_gradient_tree(y, n, x);
 }

@@ -2,6 +2,8 @@
 // Diagonals and triangles of matrices.
 #include "trace/emit.h"
 
+#include "base/count.h"
+
 #include "jot/indexing.h"
 #include "jot/shapes.h"
 
@@ -178,15 +180,11 @@ jot_value jot_tri(jot_dtype dtype, int64_t n, int64_t m, int64_t k)
     TRACE_RETURN(tri(dtype, n, m, k));
 }
 
-static int64_t clip(int64_t x, int64_t low, int64_t high)
-{
-    return x < low ? low : x > high ? high : x;
-}
-
 // The elements of an n by m matrix up to the k-th diagonal: r + k + 1 in row r, but 0 to m.
 static int64_t count_lower(int64_t n, int64_t m, int64_t k)
 {
-    int64_t some = clip(-k, 0, n), all = clip(m - k - 1, some, n), rows = all - some;
+    int64_t some = count_clip(-k, 0, n), all = count_clip(m - k - 1, some, n),
+            rows = all - some;
     return rows * (some + k + 1) + rows * (rows - 1) / 2 + (n - all) * m;
 }
 
@@ -201,7 +199,7 @@ static jot_value triangle(const char *name, int64_t n, int64_t k, int64_t m, boo
         return trace_fail(name, JOT_ERR_ARGUMENT,
                           "%lld by %lld elements: it takes at most %d, which i32 counts",
                           (long long)n, (long long)m, INT32_MAX);
-    k = clip(k, -n - 1, m + 1);
+    k = count_clip(k, -n - 1, m + 1);
     int64_t count = is_upper ? n * m - count_lower(n, m, k - 1) : count_lower(n, m, k);
     const int64_t dims[] = {count, JOT_END}, none[] = {2, 0, JOT_END};
     if (count == 0)

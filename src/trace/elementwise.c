@@ -91,7 +91,7 @@ static void skip(struct parser *p)
 static bool is_letter(char c) { return isalnum((unsigned char)c) || c == '_'; }
 
 // The operator, which is not the start of a longer one that `but` ends.
-static bool take(struct parser *p, const char *word, const char *but)
+static bool take_word(struct parser *p, const char *word, const char *but)
 {
     size_t n = strlen(word);
     skip(p);
@@ -104,7 +104,7 @@ static bool take(struct parser *p, const char *word, const char *but)
 static bool expect(struct parser *p, const char *word)
 {
     char text[32];
-    if (take(p, word, ""))
+    if (take_word(p, word, ""))
         return true;
     snprintf(text, sizeof text, "\"%s\" is missing", word);
     fail(p, text);
@@ -255,7 +255,7 @@ static jot_value parse_call(struct parser *p, const struct function *f, const ch
         if (n == want)
             return fail_at(p, at, "the function takes fewer arguments");
         x[n++] = parse_expression(p);
-    } while (!p->has_failed && take(p, ",", ""));
+    } while (!p->has_failed && take_word(p, ",", ""));
     if (p->has_failed || !expect(p, ")"))
         return p->error;
     if (n != want)
@@ -285,8 +285,8 @@ static jot_value unknown(struct parser *p, const char *at, int length)
     for (size_t i = 0; i < sizeof types / sizeof *types; i++)
         if (is_word(at, length, types[i].name))
             return fail_at(p, at, "a name is defined without a type: t = x;");
-    return fail_at(p, at,
-                   take(p, "(", "") ? "there is no such function" : "nothing has this name");
+    return fail_at(
+        p, at, take_word(p, "(", "") ? "there is no such function" : "nothing has this name");
 }
 
 static jot_value parse_word(struct parser *p)
@@ -336,14 +336,14 @@ static jot_value parse_number(struct parser *p)
 static bool take_cast(struct parser *p, jot_dtype *out)
 {
     const char *start = p->at;
-    if (!take(p, "(", ""))
+    if (!take_word(p, "(", ""))
         return false;
     skip(p);
     int length = word_length(p->at);
     for (size_t i = 0; i < sizeof types / sizeof *types; i++)
         if (length && is_word(p->at, length, types[i].name)) {
             p->at += length;
-            if (take(p, ")", "")) {
+            if (take_word(p, ")", "")) {
                 *out = types[i].dtype;
                 return true;
             }
@@ -363,19 +363,19 @@ static jot_value parse_unary(struct parser *p)
     if (take_cast(p, &dtype)) {
         x = parse_unary(p);
         x = p->has_failed ? x : made(p, at, jot_convert(x, dtype));
-    } else if (take(p, "(", "")) {
+    } else if (take_word(p, "(", "")) {
         x = parse_expression(p);
         if (!p->has_failed)
             expect(p, ")");
-    } else if (take(p, "-", "-=")) {
+    } else if (take_word(p, "-", "-=")) {
         x = parse_unary(p);
         x = p->has_failed ? x : made(p, at, jot_neg(x));
-    } else if (take(p, "+", "+=")) {
+    } else if (take_word(p, "+", "+=")) {
         x = parse_unary(p);
-    } else if (take(p, "!", "=")) {
+    } else if (take_word(p, "!", "=")) {
         x = parse_unary(p);
         x = p->has_failed ? x : made(p, at, is_false(x));
-    } else if (take(p, "~", "")) {
+    } else if (take_word(p, "~", "")) {
         x = parse_unary(p);
         x = p->has_failed ? x : made(p, at, jot_bitwise_not(x));
     } else if (isdigit((unsigned char)*p->at) ||
@@ -423,7 +423,7 @@ operators[] = {
 static const struct operator* take_operator(struct parser *p, int level)
 {
     for (size_t i = 0; i < sizeof operators / sizeof *operators; i++)
-        if (operators[i].level >= level && take(p, operators[i].word, operators[i].but))
+        if (operators[i].level >= level && take_word(p, operators[i].word, operators[i].but))
             return &operators[i];
     return NULL;
 }
@@ -443,7 +443,7 @@ static jot_value parse_level(struct parser *p, int level)
 static jot_value parse_expression(struct parser *p)
 {
     jot_value test = parse_level(p, 0);
-    if (p->has_failed || !take(p, "?", ""))
+    if (p->has_failed || !take_word(p, "?", ""))
         return test;
     const char *at = p->at - 1;
     jot_value x = parse_expression(p);
@@ -497,7 +497,7 @@ static bool parse_definition(struct parser *p)
     const char *name = p->at;
     int length = word_length(name);
     p->at += length;
-    if (length == 0 || !take(p, "=", "=")) {
+    if (length == 0 || !take_word(p, "=", "=")) {
         p->at = name;
         return false;
     }
@@ -519,7 +519,7 @@ static jot_value elementwise(const char *names, const char *expression, size_t n
     while (!p.has_failed && parse_definition(&p))
         continue;
     jot_value y = p.has_failed ? p.error : parse_expression(&p);
-    take(&p, ";", "");
+    take_word(&p, ";", "");
     skip(&p);
     if (*p.at == '[' && !p.has_failed)
         fail(&p, "an expression is of one element, and has no indices");

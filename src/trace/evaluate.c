@@ -135,7 +135,7 @@ __attribute__((noinline)) static jot_status run_open(struct evaluation *e, uint3
     return status;
 }
 
-static jot_status run(struct evaluation *e)
+static jot_status run_evaluation(struct evaluation *e)
 {
     struct trace *t = e->t;
     uint32_t *hidden;
@@ -167,7 +167,7 @@ static jot_status run(struct evaluation *e)
 }
 
 // In the arena, for a run may be left.
-static struct evaluation *make(struct trace *t, bool is_earlier)
+static struct evaluation *make_evaluation(struct trace *t, bool is_earlier)
 {
     struct evaluation *e = arena_new(t->module->arena, struct evaluation);
     e->t = t;
@@ -183,10 +183,10 @@ static jot_status run_earlier(struct trace *t, int n, const ir_id *outs)
     uint32_t count;
     const struct carried_value *c = carried_find(t, n, outs, &count);
     for (uint32_t i = 0; i < count;) {
-        struct evaluation *e = make(t, true);
+        struct evaluation *e = make_evaluation(t, true);
         for (uint32_t stage = c[i].stage; i < count && c[i].stage == stage; i++)
             vec_push(arena, &e->outs, c[i].id);
-        JOT_TRY(run(e));
+        JOT_TRY(run_evaluation(e));
     }
     return JOT_OK;
 }
@@ -212,7 +212,7 @@ static jot_array *known_array(struct trace *t, ir_id id)
 jot_status scope_evaluate(const char *op, size_t n, const jot_value *values, jot_array **out)
 {
     struct trace *t = trace_top();
-    struct evaluation *e = make(t, false);
+    struct evaluation *e = make_evaluation(t, false);
     ir_id *ids = arena_array(e->arena, ir_id, n + 1);
     for (size_t i = 0; i < n; i++) {
         jot_value v = trace_import(op, values[i]);
@@ -230,7 +230,7 @@ jot_status scope_evaluate(const char *op, size_t n, const jot_value *values, jot
             vec_push(e->arena, &e->outs, ids[i]);
     e->n_asked = e->outs.count;
     if (e->n_asked || has_effects)
-        JOT_TRY(run(e));
+        JOT_TRY(run_evaluation(e));
     for (size_t i = 0, asked = 0; i < n; i++) {
         jot_array *known =
             asked < e->n_asked && e->outs.at[asked] == ids[i] ? NULL : known_array(t, ids[i]);

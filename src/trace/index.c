@@ -2,6 +2,8 @@
 // Parts of values at indices known while tracing, and values put together.
 #include "trace/emit.h"
 
+#include "base/count.h"
+
 // A slice along one axis, the others whole.
 static ir_id slice_along(ir_id x, int64_t axis, int64_t start, int64_t limit, int64_t stride)
 {
@@ -18,11 +20,6 @@ static ir_id slice_along(ir_id x, int64_t axis, int64_t start, int64_t limit, in
     return ir_slice(b, x, starts, limits, strides);
 }
 
-static int64_t clip(int64_t x, int64_t low, int64_t high)
-{
-    return x < low ? low : x > high ? high : x;
-}
-
 // Python's slice.indices.
 static void resolve(int64_t n, int64_t step, int64_t *start, int64_t *stop)
 {
@@ -30,11 +27,11 @@ static void resolve(int64_t n, int64_t step, int64_t *start, int64_t *stop)
     if (*start == JOT_END)
         *start = back ? n - 1 : 0;
     else
-        *start = clip(*start < 0 ? *start + n : *start, back ? -1 : 0, back ? n - 1 : n);
+        *start = count_clip(*start < 0 ? *start + n : *start, back ? -1 : 0, back ? n - 1 : n);
     if (*stop == JOT_END)
         *stop = back ? -1 : n;
     else
-        *stop = clip(*stop < 0 ? *stop + n : *stop, back ? -1 : 0, back ? n - 1 : n);
+        *stop = count_clip(*stop < 0 ? *stop + n : *stop, back ? -1 : 0, back ? n - 1 : n);
 }
 
 static jot_value slice(jot_value x, int axis, int64_t start, int64_t stop, int64_t step)
@@ -78,7 +75,7 @@ static ir_id drop_axis(ir_id x, int64_t axis)
     return ir_reshape(b, x, t.rank - 1, dims);
 }
 
-static jot_value take(jot_value x, int64_t index, int axis)
+static jot_value take_index(jot_value x, int64_t index, int axis)
 {
     const char *name = "jot_take";
     jot_value error;
@@ -91,7 +88,7 @@ static jot_value take(jot_value x, int64_t index, int axis)
 
 jot_value jot_take_axis(jot_value x, int64_t index, int axis)
 {
-    TRACE_RETURN(take(x, index, axis));
+    TRACE_RETURN(take_index(x, index, axis));
 }
 
 static jot_value pad(jot_value x, jot_value value, int axis, int64_t low, int64_t high)

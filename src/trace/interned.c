@@ -19,8 +19,8 @@ struct entry {
 
 static struct entry *_Atomic buckets[BUCKETS]; // entries are only added, in front
 
-static const struct entry *find(const struct entry *from, const struct entry *end,
-                                uint64_t hash, const void *bytes, size_t size)
+static const struct entry *find_entry(const struct entry *from, const struct entry *end,
+                                      uint64_t hash, const void *bytes, size_t size)
 {
     for (const struct entry *e = from; e != end; e = e->next)
         if (e->hash == hash && e->size == size && memcmp(e->bytes, bytes, size) == 0)
@@ -33,7 +33,7 @@ const void *interned(const void *bytes, size_t size)
     uint64_t hash = hash_bytes(size, bytes, size);
     struct entry *_Atomic *bucket = &buckets[hash % BUCKETS];
     struct entry *first = atomic_load(bucket);
-    const struct entry *known = find(first, NULL, hash, bytes, size);
+    const struct entry *known = find_entry(first, NULL, hash, bytes, size);
     if (known)
         return known->bytes;
     struct entry *e = memory_allocate(sizeof *e + size);
@@ -43,7 +43,7 @@ const void *interned(const void *bytes, size_t size)
     memcpy(e->bytes, bytes, size);
     // Where another thread was faster, what it has added may be the same.
     while (!atomic_compare_exchange_weak(bucket, &e->next, e)) {
-        known = find(e->next, first, hash, bytes, size);
+        known = find_entry(e->next, first, hash, bytes, size);
         if (known) {
             memory_release(e);
             return known->bytes;

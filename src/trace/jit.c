@@ -215,7 +215,7 @@ static jot_status fail_null(const char *where)
                        why);
 }
 
-static jot_status run(struct call *c)
+static jot_status run_call(struct call *c)
 {
     struct version *v;
     JOT_TRY(check_lists(c->e, c->where, c->n_in, c->in, c->n_out, c->out));
@@ -228,7 +228,7 @@ static jot_status run(struct call *c)
 static jot_status call(struct call *c)
 {
     c->group = executable_hold(c->e);
-    jot_status status = run(c);
+    jot_status status = run_call(c);
     executable_let_go(c->e, c->group);
     return jot_status_place(status, c->where == version_list_call ? NULL : c->where);
 }

@@ -84,7 +84,7 @@ static void take_out(struct entry *e)
     *at = e->next;
 }
 
-static struct entry *find(struct hash128 key)
+static struct entry *find_entry(struct hash128 key)
 {
     struct entry *e = entries;
     while (e && (e->key.lo != key.lo || e->key.hi != key.hi))
@@ -153,8 +153,8 @@ static jot_status acquire(const struct ir_graph *g, struct hash128 key,
     jot_status status = JOT_OK;
     pthread_mutex_lock(&lock);
     rt_block_on_new_allocator(lazy_forget);
-    struct entry *e = find(key);
-    for (; e && !e->program; e = find(key))
+    struct entry *e = find_entry(key);
+    for (; e && !e->program; e = find_entry(key))
         pthread_cond_wait(&is_compiled, &lock);
     if (e) {
         e->users++;

@@ -84,7 +84,7 @@ static ir_id operand_of(jot_value residual)
 }
 
 // A body over all residuals.
-static uint32_t widen(struct system *s, int which)
+static uint32_t widen_part(struct system *s, int which)
 {
     struct ir_module *m = builder()->module;
     const struct traced *t = &s->traced[which];
@@ -133,7 +133,7 @@ static bool record(struct system *s, jot_value *x)
     collect_residuals(s);
     uint32_t f[FUNCTIONS];
     for (int k = 0; k < FUNCTIONS; k++)
-        if ((f[k] = widen(s, k)) == IR_NONE)
+        if ((f[k] = widen_part(s, k)) == IR_NONE)
             return false;
     ir_id *in = arena_array(arena, ir_id, s->n_residuals + s->n + 1);
     for (int i = 0; i < s->n_residuals; i++)

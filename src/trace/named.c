@@ -1,24 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "trace/named.h"
 
+#include "base/strbuf.h"
 #include "ir/collective.h"
-
-static bool is_word_char(char c)
-{
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-           c == '_';
-}
 
 bool trace_is_axis_name(const char *name)
 {
     size_t n = 0;
-    while (is_word_char(name[n]))
+    while (strbuf_is_word_char(name[n]))
         n++;
     return n && !name[n];
 }
 
 // The axis of that name in the set, or -1.
-static int find(const struct ir_module *m, uint16_t axes, const char *name, size_t length)
+static int find_named(const struct ir_module *m, uint16_t axes, const char *name, size_t length)
 {
     for (int i = 0; axes >> i; i++) {
         const char *known = axes >> i & 1 ? m->axes.at[i].name : "";
@@ -32,7 +27,7 @@ int trace_name_axis(const char *op, uint16_t axes, const char *name, int64_t siz
                     jot_value *out_error)
 {
     struct ir_module *m = trace_top()->module;
-    if (find(m, axes, name, strlen(name)) >= 0) {
+    if (find_named(m, axes, name, strlen(name)) >= 0) {
         *out_error =
             trace_fail(op, JOT_ERR_ARGUMENT,
                        "an axis %s inside of a map over %s: give one another name", name, name);
@@ -55,9 +50,9 @@ bool trace_find_axes(const char *op, const char *text, int *out_n, int64_t *over
         while (*at == ' ')
             at++;
         size_t length = 0;
-        while (is_word_char(at[length]))
+        while (strbuf_is_word_char(at[length]))
             length++;
-        int axis = find(t->module, t->axes, at, length);
+        int axis = find_named(t->module, t->axes, at, length);
         if (length == 0) {
             *out_error = trace_fail(op, JOT_ERR_ARGUMENT,
                                     "\"%.60s\" lists no axes: write \"i\" or \"i, j\"", text);

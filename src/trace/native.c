@@ -266,7 +266,7 @@ void native_watch(const struct native_program *p)
         rt_program_watch(p->program, dump_wants("run") ? dump_step : NULL);
 }
 
-static jot_status load(struct native_program *p, const struct code *c)
+static jot_status load_code(struct native_program *p, const struct code *c)
 {
     const struct rt_callback *callbacks = callbacks_of(p);
     uint32_t n_callbacks = p->module->hosts.count;
@@ -297,7 +297,7 @@ static jot_status load_cached(struct native_program *p, struct hash128 key,
     struct code c;
     if (!rt_cache_find(rt_cache_default(), key, &e, report))
         return JOT_OK;
-    jot_status status = unpack(&e, &c) ? load(p, &c) : JOT_ERR_IO;
+    jot_status status = unpack(&e, &c) ? load_code(p, &c) : JOT_ERR_IO;
     rt_cache_entry_release(&e);
     if (status != JOT_ERR_IO)
         return status;
@@ -318,8 +318,8 @@ static jot_status assemble(const struct native_program *p, const struct cg_respo
     return JOT_OK;
 }
 
-static jot_status make(struct native_program *p, struct arena *arena, bool is_kept,
-                       struct rt_text *report)
+static jot_status make_code(struct native_program *p, struct arena *arena, bool is_kept,
+                            struct rt_text *report)
 {
     struct cg_response r;
     struct code c;
@@ -332,7 +332,7 @@ static jot_status make(struct native_program *p, struct arena *arena, bool is_ke
     if (ahead)
         p->device->type->end_ahead(ahead);
     if (status == JOT_OK)
-        status = load(p, &c);
+        status = load_code(p, &c);
     if (status == JOT_OK && is_kept)
         store(native_key(p), &c, report);
     memory_release(assembled);
@@ -343,7 +343,7 @@ static jot_status make(struct native_program *p, struct arena *arena, bool is_ke
 
 jot_status native_compile_anew(struct native_program *p, struct arena *arena)
 {
-    return make(p, arena, false, NULL);
+    return make_code(p, arena, false, NULL);
 }
 
 jot_status native_find_or_make(struct native_program *p, struct arena *arena,
@@ -356,7 +356,7 @@ jot_status native_find_or_make(struct native_program *p, struct arena *arena,
     else
         rt_text_add(report,
                     "not looked for and not kept: it calls functions of this process\n");
-    return is_loaded(p) ? JOT_OK : make(p, arena, is_portable, report);
+    return is_loaded(p) ? JOT_OK : make_code(p, arena, is_portable, report);
 }
 
 static jot_status compile(struct native_program *p, struct arena *arena)
@@ -398,7 +398,7 @@ static bool takes_convolution(const void *ctx, const int64_t *params, uint32_t c
     return p->device->type->takes_convolution(p->device, params, count);
 }
 
-static jot_status build(struct arena *arena, void *ctx)
+static jot_status build_program(struct arena *arena, void *ctx)
 {
     struct native_program *p = ctx;
     struct pass_conv_library library = {takes_convolution, p,
@@ -417,7 +417,7 @@ static jot_status build(struct arena *arena, void *ctx)
     return JOT_OK;
 }
 
-static jot_status build_in_arena(void *ctx) { return arena_lend(build, ctx); }
+static jot_status build_in_arena(void *ctx) { return arena_lend(build_program, ctx); }
 
 jot_status native_compile(struct ir_module *m, uint32_t function,
                           const struct backend_options *options,
@@ -513,8 +513,8 @@ static jot_status make_outputs(const struct native_program *p, jot_array *const 
     return JOT_OK;
 }
 
-static jot_status run(struct native_program *p, jot_array *const *in, jot_array **out,
-                      const void **inputs, void **outputs)
+static jot_status run_program(struct native_program *p, jot_array *const *in, jot_array **out,
+                              const void **inputs, void **outputs)
 {
     for (uint32_t i = 0; i < p->n_in; i++)
         inputs[i] = in[i]->data;
@@ -574,7 +574,7 @@ __attribute__((noinline)) static jot_status run_open(struct native_program *p,
         }
     rt_frame_open(&r->frame, &mark, abandon_run);
     if (status == JOT_OK)
-        status = run(p, all, made, (const void **)pointers, pointers + p->n_in);
+        status = run_program(p, all, made, (const void **)pointers, pointers + p->n_in);
     rt_frame_close(&mark);
     for (uint32_t i = 0; status == JOT_OK && i < p->n_out; i++)
         out[i] = made[i];
@@ -632,7 +632,7 @@ jot_status native_run(struct native_program *p, jot_array *const *in, jot_array 
         is_plain = is_in_place(p, in[i]);
     if (!is_plain)
         return run_open(p, in, out);
-    JOT_TRY(run(p, in, made, inputs, outputs));
+    JOT_TRY(run_program(p, in, made, inputs, outputs));
     for (uint32_t i = 0; i < p->n_out; i++)
         out[i] = made[i];
     return JOT_OK;

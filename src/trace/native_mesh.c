@@ -212,7 +212,7 @@ static jot_status give_outputs(struct mesh_run *r, jot_array *const *in, jot_arr
     return JOT_OK;
 }
 
-static jot_status run(struct mesh_run *r, jot_array *const *in)
+static jot_status run_mesh(struct mesh_run *r, jot_array *const *in)
 {
     JOT_TRY(set_inputs(r, in));
     JOT_TRY(make_outputs(r, in));
@@ -223,7 +223,7 @@ __attribute__((noinline)) static jot_status run_open(struct mesh_run *r, jot_arr
 {
     RT_MARK mark = {0};
     rt_frame_open(&r->frame, &mark, abandon_run);
-    jot_status status = run(r, in);
+    jot_status status = run_mesh(r, in);
     rt_frame_close(&mark);
     return status;
 }
@@ -234,7 +234,7 @@ jot_status native_mesh_run(const struct native_mesh *p, bool calls_back, jot_arr
     struct mesh_run *r = create_run(p);
     if (!r)
         return status_out_of_memory();
-    jot_status status = calls_back ? run_open(r, in) : run(r, in);
+    jot_status status = calls_back ? run_open(r, in) : run_mesh(r, in);
     if (status != JOT_OK && rt_mesh_is_across(p->mesh))
         rt_distributed_fail(status, "%s", jot_error_message());
     if (status == JOT_OK)

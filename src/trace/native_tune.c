@@ -98,7 +98,7 @@ static void begin_step(const char *name)
 }
 
 // One run.  The arrays have references of the tuner's, so no input is overwritten.
-static jot_status run(struct tuner *t, struct candidate *c, double *us)
+static jot_status run_candidate(struct tuner *t, struct candidate *c, double *us)
 {
     native_use(t->p, c->program);
     double start = now_us();
@@ -118,7 +118,7 @@ static jot_status run_in_steps(struct tuner *t, struct candidate *c)
     rt_program_watch(c->program, begin_step);
     watched.t = t;
     watched.c = c;
-    jot_status status = run(t, c, &us);
+    jot_status status = run_candidate(t, c, &us);
     watched.step = NULL;
     native_watch(t->p);
     for (uint32_t i = 0; i < c->steps.count; i++) {
@@ -132,8 +132,8 @@ static jot_status run_in_steps(struct tuner *t, struct candidate *c)
 static jot_status measure(struct tuner *t, struct candidate *all, uint32_t n, bool in_steps)
 {
     double us;
-    JOT_TRY(run(t, &all[0], &us)); // wakes what sleeps
-    JOT_TRY(run(t, &all[0], &us));
+    JOT_TRY(run_candidate(t, &all[0], &us)); // wakes what sleeps
+    JOT_TRY(run_candidate(t, &all[0], &us));
     double rounds = MEASURED_US / (us + 1);
     for (int round = 0; round < LEAST_ROUNDS || (round < MOST_ROUNDS && round < rounds);
          round++)
@@ -145,7 +145,7 @@ static jot_status measure(struct tuner *t, struct candidate *all, uint32_t n, bo
                 JOT_TRY(run_in_steps(t, c));
                 continue;
             }
-            JOT_TRY(run(t, c, &us));
+            JOT_TRY(run_candidate(t, c, &us));
             c->least = !c->least || us < c->least ? us : c->least;
         }
     return JOT_OK;
@@ -165,7 +165,7 @@ static void prepare(struct tuner *t, struct candidate *c)
 }
 
 // Releases all programs but one.
-static void keep(struct tuner *t, const struct rt_program *program)
+static void keep_best(struct tuner *t, const struct rt_program *program)
 {
     for (uint32_t i = 0; i < MOST_LOADED; i++)
         if (t->loaded[i] != program) {
@@ -194,7 +194,7 @@ static jot_status tune_repeat(struct tuner *t, struct strbuf *report)
             if (all[i].least < OF_A_PROGRAM * t->best.least || i == 0)
                 t->best = all[i];
         }
-    keep(t, t->best.program);
+    keep_best(t, t->best.program);
     return JOT_OK;
 }
 
@@ -278,7 +278,7 @@ static jot_status tune_mapping(struct tuner *t, struct strbuf *report)
     }
     JOT_TRY(measure(t, all, choices_of(t), true));
     struct candidate ends[2] = {t->best, {.choices = fastest(t, nests, all, report)}};
-    keep(t, t->best.program);
+    keep_best(t, t->best.program);
     if (!ends[1].choices.count)
         return JOT_OK;
     prepare(t, &ends[1]);
@@ -373,7 +373,7 @@ void native_tune(struct native_program *p, jot_array *const *in)
     (void)rt_stack_lend(backend_stack(p->module), tune_in_arena, &t);
     for (uint32_t i = 0; i < p->n_in; i++)
         jot_array_release(in[i]);
-    keep(&t, t.best.program);
+    keep_best(&t, t.best.program);
     p->choices = t.best.choices;
     native_use(p, t.best.program);
 }

@@ -26,7 +26,7 @@ static void forget_other_threads(void)
 
 FORK_KEEPS(FORK_TRACES, lock, forget_other_threads)
 
-static struct trace *find(uint32_t serial)
+static struct trace *find_trace(uint32_t serial)
 {
     struct trace *t = newest;
     while (t && t->serial != serial)
@@ -43,7 +43,7 @@ static uint32_t next_serial(void)
             last_serial = 1;
             has_wrapped = true;
         }
-    } while (has_wrapped && find(last_serial));
+    } while (has_wrapped && find_trace(last_serial));
     return last_serial;
 }
 
@@ -71,7 +71,7 @@ void opened_remove(struct trace *t)
 bool opened_find(uint32_t serial, struct opened_trace *out)
 {
     pthread_mutex_lock(&lock);
-    const struct trace *t = find(serial);
+    const struct trace *t = find_trace(serial);
     if (t) {
         out->kind = t->kind;
         snprintf(out->name, sizeof out->name, "%s", t->name);

@@ -124,12 +124,6 @@ jot_value jot_at(jot_value v, const char *where)
 
 void jot_place(jot_value v, const char *where) { place(v, where); }
 
-static void fill(size_t n, jot_value *out, jot_value v)
-{
-    for (size_t i = 0; i < n; i++)
-        out[i] = v;
-}
-
 static jot_value missing(const char *op, const char *parameter, size_t n, const void *list)
 {
     jot_value error;
@@ -164,7 +158,7 @@ bool trace_lacks(const char *op, const char *parameter, size_t n, const void *li
         return false;
     place(error, where);
     if (out && n_out <= TRACE_MOST_ENTRIES)
-        fill(n_out, out, error);
+        trace_set_all(n_out, out, error);
     return true;
 }
 
@@ -176,19 +170,19 @@ void trace_make(trace_maker *make, void *ctx, size_t n, jot_value *out, const ch
     jot_value error = {0, 0};
     if (arena_guard_left(&guard)) {
         trace_end_inside(outer);
-        fill(n, out, trace_out_of_memory());
+        trace_set_all(n, out, trace_out_of_memory());
         return;
     }
     bool ok = make(ctx, out, &error);
     if (where)
         jot_place(ok ? (jot_value){0, 1} : error, where);
     if (!ok)
-        fill(n, out, error);
+        trace_set_all(n, out, error);
     arena_guard_close(&guard);
 }
 
 // The open trace that v is of, when it has such a value.
-static struct trace *find(jot_value v)
+static struct trace *find_open(jot_value v)
 {
     for (struct trace *t = trace_top(); t; t = t->below)
         if (t->serial == v.trace && v.id < t->slots.count)
@@ -240,7 +234,7 @@ static void describe_node(const struct trace *t, const struct trace_slot *s, cha
 const char *jot_describe(jot_value v)
 {
     static _Thread_local char buffer[768];
-    struct trace *t = find(v);
+    struct trace *t = find_open(v);
     if (!t) {
         if (v.trace)
             snprintf(buffer, sizeof buffer, "stale {%u, %u}", v.trace, v.id);
@@ -266,7 +260,7 @@ const char *jot_describe(jot_value v)
 // is not one makes the usual error.
 static const struct trace_slot *ask(const char *op, jot_value v, struct trace **out_trace)
 {
-    struct trace *t = find(v);
+    struct trace *t = find_open(v);
     if (!t) {
         struct arena_guard guard;
         if (arena_guard_left(&guard)) {
@@ -319,6 +313,6 @@ int64_t jot_value_size(jot_value x)
 
 bool jot_value_failed(jot_value x)
 {
-    struct trace *t = find(x);
+    struct trace *t = find_open(x);
     return !t || t->slots.at[x.id].kind == TRACE_ERROR;
 }

@@ -63,7 +63,7 @@ static uint32_t finish(struct ir_builder *b, int n_out, const ir_id *out)
 }
 
 // A part over all parameters.
-static uint32_t widen(struct ruled *r, int which)
+static uint32_t widen_part(struct ruled *r, int which)
 {
     const struct traced *t = part(r, which);
     struct ir_builder b = open_wrapper(r, ir_function(r->m, t->function)->name);
@@ -275,7 +275,7 @@ bool function_add_rule(const jot_function *f, uint16_t axes, const struct ir_typ
         op = IR_custom_vjp;
         n_functions = 3;
     }
-    functions[0] = widen(&r, 0);
+    functions[0] = widen_part(&r, 0);
     struct ir_builder b = open_wrapper(&r, f->callee.name);
     b.where = ir_where_make(r.m, f->rule_where);
     ir_id *out = arena_array(r.m->arena, ir_id, r.n_out + 1);

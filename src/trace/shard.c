@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "trace/shard.h"
 
+#include "base/strbuf.h"
 #include "ir/collective.h"
 #include "ir/shard.h"
 #include "passes/passes.h"
@@ -58,12 +59,6 @@ static struct ir_shard grid_of(const jot_transform *t)
     return s;
 }
 
-static bool is_word_char(char c)
-{
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-           c == '_';
-}
-
 // The position in the grid of the axis called so, or -1.
 static int find_axis(const struct ir_shard *s, const char *name, size_t length)
 {
@@ -110,7 +105,7 @@ static bool read_split(const jot_transform *t, const char *what, const char *tex
             continue;
         }
         size_t length = 0;
-        while (is_word_char(c[length]))
+        while (strbuf_is_word_char(c[length]))
             length++;
         int axis = find_axis(s, c, length);
         if (length == 1 && *c == '_') {

@@ -244,6 +244,12 @@ const char *trace_shorten(const char *where, char *buffer, size_t size);
 // is answering.
 bool trace_message_wants_place(void);
 
+static inline void trace_set_all(size_t n, jot_value *out, jot_value v)
+{
+    for (size_t i = 0; i < n; i++)
+        out[i] = v;
+}
+
 // Gives values to out, or false with an error.
 typedef bool trace_maker(void *ctx, jot_value *out, jot_value *out_error);
 // All n values by `make`, inside a guard; where it fails, or memory runs out in traces that it opened,

@@ -136,7 +136,7 @@ static void note_use(jot_executable *e, struct version *v)
                               memory_order_relaxed);
 }
 
-static struct version *find(jot_executable *e, jot_array *const *in)
+static struct version *find_version(jot_executable *e, jot_array *const *in)
 {
     struct version *last = atomic_load_explicit(&e->last, memory_order_acquire), *v = last;
     if (!v || !fits(e, v, in)) {
@@ -413,7 +413,7 @@ static jot_status compile(struct claim *c, jot_array *const *in)
     return JOT_OK;
 }
 
-static jot_status build(struct claim *c, jot_array *const *in)
+static jot_status build_version(struct claim *c, jot_array *const *in)
 {
     jot_executable *e = c->e;
     struct trace *root = c->root;
@@ -433,7 +433,7 @@ static jot_status guarded_build(struct claim *c, jot_array *const *in)
     struct arena_guard guard;
     if (arena_guard_left(&guard))
         return status_out_of_memory();
-    jot_status status = build(c, in);
+    jot_status status = build_version(c, in);
     arena_guard_close(&guard);
     return status;
 }
@@ -516,7 +516,7 @@ __attribute__((noinline)) static jot_status add_version(struct claim *c, jot_arr
 jot_status version_get(jot_executable *e, int group, jot_array *const *in, const char *where,
                        struct version **out)
 {
-    *out = find(e, in);
+    *out = find_version(e, in);
     if (*out)
         return JOT_OK;
     struct claim *c = memory_allocate(sizeof *c);
@@ -530,7 +530,7 @@ jot_status version_get(jot_executable *e, int group, jot_array *const *in, const
                            "%s%s: %s is being traced and cannot be called by itself", where,
                            version_of_call(where), e->f.callee.name);
     }
-    *out = find(e, in);
+    *out = find_version(e, in);
     jot_status status = *out ? JOT_OK : add_version(c, in, where, out);
     give_up_claim(c);
     memory_release(c);

@@ -159,7 +159,7 @@ bool gpu_network_put(struct cg_lowering *l, const struct nest_statement *s)
 }
 
 // What products are made of, from the thread to memory.
-static void keep(struct cg_lowering *l, const struct gpu_network *w, nest_id buffer)
+static void keep_operand(struct cg_lowering *l, const struct gpu_network *w, nest_id buffer)
 {
     LLVMTypeRef lane = cg_memory_type(l->module, w->dtype);
     struct cg_loop loop = cg_loop_open(l, cg_int(l->module, 0),
@@ -192,7 +192,7 @@ static void lower_point(struct cg_lowering *l, struct gpu_network *w)
         cg_lower_statement(l, b->statements.at[i]);
         for (nest_id k = 0; k < l->nest->buffers.count; k++)
             if (w->kept[k] >= 0 && w->written[k] == i)
-                keep(l, w, k);
+                keep_operand(l, w, k);
     }
     gpu_network_yield(l, w);
 }

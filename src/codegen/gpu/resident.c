@@ -73,7 +73,7 @@ static void for_steps(struct cg_resident *r, uint32_t first, uint32_t end,
 }
 
 // As many threads as the blocks of the step have that are one block's of the kernel.
-static void widen(struct cg_resident *r, const struct cg_kernel_step *s)
+static void widen_block(struct cg_resident *r, const struct cg_kernel_step *s)
 {
     unsigned threads = threads_of(s), most = r->is_grid ? GRID_THREADS : MOST_THREADS;
     int64_t blocks = r->is_grid ? COST_MULTIPROCESSORS : 1;
@@ -99,7 +99,7 @@ void gpu_resident_choose(struct cg_resident *r, uint32_t first, uint32_t end,
 {
     r->block = GPU_WARP;
     r->blocks = 1;
-    for_steps(r, first, end, kernels, widen);
+    for_steps(r, first, end, kernels, widen_block);
     for_steps(r, first, end, kernels, add_blocks);
 }
 

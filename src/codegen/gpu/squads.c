@@ -187,7 +187,7 @@ bool gpu_squads_put_open(struct cg_lowering *l, const struct gpu_network *w,
 }
 
 // What products are made of, from the squad to memory.
-static void keep(struct cg_lowering *l, const struct squads *q, nest_id buffer)
+static void keep_operand(struct cg_lowering *l, const struct squads *q, nest_id buffer)
 {
     LLVMTypeRef lane = l->module->f32;
     int64_t count = l->nest->buffers.at[buffer].count, first = q->w->kept[buffer];
@@ -317,7 +317,7 @@ void gpu_squads_lower(struct cg_lowering *l, struct gpu_network *w, uint32_t at,
         lower_statement(l, q, body->statements.at[i]);
         for (nest_id k = 0; k < l->nest->buffers.count; k++)
             if (w->kept[k] >= 0 && w->written[k] == i)
-                keep(l, q, k);
+                keep_operand(l, q, k);
     }
     struct cg_branch one = one_open(l, q);
     gpu_network_yield(l, w);

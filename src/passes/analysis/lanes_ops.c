@@ -379,8 +379,8 @@ static void step_conv(struct step *t)
 
 // ---- Bodies
 
-static struct lane_graph *run(struct lanes *l, const struct ir_graph *g,
-                              const struct view *params);
+static struct lane_graph *run_graph(struct lanes *l, const struct ir_graph *g,
+                                    const struct view *params);
 
 static struct view result_view(const struct lane_graph *f, uint32_t i)
 {
@@ -394,7 +394,7 @@ static struct lane_graph **bodies_of(struct step *t, const struct view *params)
     bool is_call = ir_op_class((enum ir_op)t->n->op) == IR_CLASS_CALL;
     struct lane_graph **out = arena_array(space_of(t)->scratch, struct lane_graph *, count + 1);
     for (int i = 0; i < (is_call ? 1 : count); i++)
-        out[i] = run(t->l, ir_body(t->f->g, t->n, i), params);
+        out[i] = run_graph(t->l, ir_body(t->f->g, t->n, i), params);
     t->f->bodies[t->n - t->f->g->nodes.at] = out;
     t->l->space.g = t->f->g;
     return out;
@@ -529,8 +529,8 @@ static struct lane_graph *graph_of(struct lanes *l, const struct ir_graph *g)
     return f;
 }
 
-static struct lane_graph *run(struct lanes *l, const struct ir_graph *g,
-                              const struct view *params)
+static struct lane_graph *run_graph(struct lanes *l, const struct ir_graph *g,
+                                    const struct view *params)
 {
     struct lane_graph *f = graph_of(l, g);
     for (uint32_t i = 0; i < g->n_params; i++)

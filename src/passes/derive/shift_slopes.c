@@ -32,7 +32,7 @@ static ir_id find_repeated(struct shift_frame *at, ir_id v)
 }
 
 // The number that all elements of an operand are.
-static bool number(const struct shift_step *c, uint32_t i, double *out)
+static bool is_number(const struct shift_step *c, uint32_t i, double *out)
 {
     struct shift_frame at = *c->at;
     ir_id v = find_repeated(&at, ir_operand(at.g, c->n, i));
@@ -62,7 +62,7 @@ static bool has_no_exponential(const struct shift_step *c, double x)
 // -- Slopes of elements -----------------------------------------------------------------------
 // Each from the slopes of the operands; false: the result has none of this form.
 
-static bool take(struct shift_step *c, double plus, double times)
+static bool take_operand(struct shift_step *c, double plus, double times)
 {
     c->y.plus = plus;
     c->y.times = times;
@@ -72,7 +72,7 @@ static bool take(struct shift_step *c, double plus, double times)
 static bool same_as(struct shift_step *c, uint32_t i)
 {
     c->y.is_far = c->in[i]->is_far;
-    return take(c, c->in[i]->plus, c->in[i]->times);
+    return take_operand(c, c->in[i]->plus, c->in[i]->times);
 }
 
 static bool same(struct shift_step *c) { return same_as(c, 0); }
@@ -92,7 +92,7 @@ static bool find_plus(const struct shift_step *c, uint32_t i, double times, doub
     *out = x ? x->plus : 0;
     if (x || times == 0)
         return is_same(c, x ? x->times : 0, times);
-    if (!number(c, i, &value) || !isfinite(value))
+    if (!is_number(c, i, &value) || !isfinite(value))
         return false;
     *out = -times * value;
     return true;
@@ -100,7 +100,7 @@ static bool find_plus(const struct shift_step *c, uint32_t i, double times, doub
 
 static bool add_up(struct shift_step *c, double x, double y, double times)
 {
-    return take(c, is_same(c, x, -y) ? 0 : x + y, times);
+    return take_operand(c, is_same(c, x, -y) ? 0 : x + y, times);
 }
 
 static bool sum(struct shift_step *c)
@@ -127,10 +127,11 @@ static bool scale_unit(struct shift_step *c, uint32_t i, int power)
 static bool scale(struct shift_step *c, const struct shift_slope *x, uint32_t i, int sign)
 {
     double value;
-    if (number(c, i, &value) && isfinite(value) && value != 0)
-        return take(c, sign > 0 ? x->plus * value : x->plus / value, x->times);
-    return x->plus == 0 ? take(c, 0, x->times)
-                        : x->times == 0 && scale_unit(c, i, sign) && take(c, x->plus, 0);
+    if (is_number(c, i, &value) && isfinite(value) && value != 0)
+        return take_operand(c, sign > 0 ? x->plus * value : x->plus / value, x->times);
+    return x->plus == 0
+               ? take_operand(c, 0, x->times)
+               : x->times == 0 && scale_unit(c, i, sign) && take_operand(c, x->plus, 0);
 }
 
 // A product of powers; sign -1: a quotient.
@@ -138,7 +139,7 @@ static bool multiply(struct shift_step *c, int sign)
 {
     const struct shift_slope *x = c->in[0], *y = c->in[1];
     double a = x ? x->times : 0, b = y ? sign * y->times : 0;
-    return is_factor(x) && is_factor(y) && take(c, 0, is_same(c, a, -b) ? 0 : a + b);
+    return is_factor(x) && is_factor(y) && take_operand(c, 0, is_same(c, a, -b) ? 0 : a + b);
 }
 
 static bool product(struct shift_step *c)
@@ -164,7 +165,10 @@ static bool fused(struct shift_step *c)
            find_plus(c, 2, c->y.times, &z) && add_up(c, c->y.plus, z, c->y.times);
 }
 
-static bool negative(struct shift_step *c) { return take(c, -c->in[0]->plus, c->in[0]->times); }
+static bool negative(struct shift_step *c)
+{
+    return take_operand(c, -c->in[0]->plus, c->in[0]->times);
+}
 
 static bool factor(struct shift_step *c) { return is_factor(c->in[0]) && same(c); }
 static bool term(struct shift_step *c) { return term_of(c, 0); }
@@ -176,22 +180,22 @@ static double base_of(const struct shift_step *c)
 
 static bool exponential(struct shift_step *c)
 {
-    return c->in[0]->times == 0 && take(c, 0, c->in[0]->plus * base_of(c));
+    return c->in[0]->times == 0 && take_operand(c, 0, c->in[0]->plus * base_of(c));
 }
 
 static bool exponential_less_1(struct shift_step *c)
 {
-    return c->in[0]->times == 0 && take(c, c->in[0]->plus, c->in[0]->plus);
+    return c->in[0]->times == 0 && take_operand(c, c->in[0]->plus, c->in[0]->plus);
 }
 
 static bool logarithm(struct shift_step *c)
 {
-    return is_factor(c->in[0]) && take(c, c->in[0]->times / base_of(c), 0);
+    return is_factor(c->in[0]) && take_operand(c, c->in[0]->times / base_of(c), 0);
 }
 
 static bool logarithm_of_1_more(struct shift_step *c)
 {
-    return is_same(c, c->in[0]->plus, c->in[0]->times) && take(c, c->in[0]->plus, 0);
+    return is_same(c, c->in[0]->plus, c->in[0]->times) && take_operand(c, c->in[0]->plus, 0);
 }
 
 // Of a number that is there instead of a value of slope y: NaN has any.
@@ -210,12 +214,12 @@ static bool choice(struct shift_step *c)
     uint32_t from = c->n->op == IR_select, first = from;
     while (!c->in[first])
         first++;
-    take(c, c->in[first]->plus, c->in[first]->times);
+    take_operand(c, c->in[first]->plus, c->in[first]->times);
     for (uint32_t i = from; i < c->n->n_in; i++) {
         const struct shift_slope *x = c->in[i];
         double value;
         if (x ? !is_same(c, x->plus, c->y.plus) || !is_same(c, x->times, c->y.times)
-              : !number(c, i, &value) || !fits(c, value))
+              : !is_number(c, i, &value) || !fits(c, value))
             return false;
         c->y.is_far = c->y.is_far || (x && x->is_far);
     }
@@ -232,7 +236,7 @@ static bool added_up(struct shift_step *c)
 {
     const struct ir_graph *g = c->at->g;
     int64_t n = ir_count_of(g, ir_operand(g, c->n, 0)), left = ir_count_of(g, c->n->out);
-    return take(c, left ? c->in[0]->plus * (double)(n / left) : 0, c->in[0]->times);
+    return take_operand(c, left ? c->in[0]->plus * (double)(n / left) : 0, c->in[0]->times);
 }
 
 // -- The table --------------------------------------------------------------------------------------

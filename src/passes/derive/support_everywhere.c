@@ -78,13 +78,13 @@ static struct box joined(struct box x, const struct box *y, int rank)
     return x;
 }
 
-static struct box find(struct finder *f, ir_id v);
+static struct box find_box(struct finder *f, ir_id v);
 
 // That of an operand, spread to the result.
 static struct box spread(struct finder *f, const struct ir_node *n, uint32_t i)
 {
     ir_id x = ir_operand(f->g, n, i);
-    struct box in = find(f, x), out = whole(f->g, n->out);
+    struct box in = find_box(f, x), out = whole(f->g, n->out);
     int rank = ir_rank_of(f->g, x);
     out.is_known = in.is_known && (rank == 0 || rank == ir_rank_of(f->g, n->out));
     for (int a = 0; out.is_known && a < rank; a++)
@@ -160,7 +160,7 @@ static struct box concatenated(struct finder *f, const struct ir_node *n)
     int rank = ir_rank_of(f->g, n->out);
     int64_t axis = ir_attr_int(n->attrs, IR_KEY_axis), at = 0;
     for (uint32_t i = 0; i < n->n_in; i++) {
-        struct box x = find(f, ir_operand(f->g, n, i));
+        struct box x = find_box(f, ir_operand(f->g, n, i));
         x.low[axis] += at;
         x.high[axis] += at;
         out = joined(out, &x, rank);
@@ -169,7 +169,7 @@ static struct box concatenated(struct finder *f, const struct ir_node *n)
     return out;
 }
 
-static struct box find(struct finder *f, ir_id v)
+static struct box find_box(struct finder *f, ir_id v)
 {
     const struct ir_graph *g = f->g;
     const struct ir_node *n = ir_node_of(g, v);
@@ -201,7 +201,7 @@ static struct box find(struct finder *f, ir_id v)
         return none;
     }
     ir_id in = ir_operand(g, n, 0);
-    x = find(f, in);
+    x = find_box(f, in);
     if (!x.is_known)
         return none;
     if (n->op == IR_reshape)
@@ -214,6 +214,6 @@ static struct box find(struct finder *f, ir_id v)
 bool support_is_everywhere(const struct ir_graph *g, ir_id where)
 {
     struct finder f = {g, LOOKS};
-    struct box x = find(&f, where);
+    struct box x = find_box(&f, where);
     return is_whole(g, where, &x);
 }

@@ -52,11 +52,11 @@ struct online {
     struct unzip_lanes lanes;
 };
 
-static ir_id number(struct ir_builder *b, int64_t x) { return ir_scalar_int(b, JOT_I32, x); }
+static ir_id constant(struct ir_builder *b, int64_t x) { return ir_scalar_int(b, JOT_I32, x); }
 
 static ir_id plus(struct ir_builder *b, ir_id x, int64_t y)
 {
-    return ir_add(b, x, number(b, y));
+    return ir_add(b, x, constant(b, y));
 }
 
 // -- Loops ------------------------------------------------------------------------------------
@@ -193,7 +193,7 @@ static void has_room(const struct online *o, struct ir_builder *b, const ir_id *
                      const ir_id *carry)
 {
     (void)consts;
-    ir_output(b, ir_and(b, ir_lt(b, carry[0], number(b, o->slots)), carry[2]));
+    ir_output(b, ir_and(b, ir_lt(b, carry[0], constant(b, o->slots)), carry[2]));
 }
 
 static void fill_slot(const struct online *o, struct ir_builder *b, const ir_id *consts,
@@ -229,13 +229,13 @@ static void fill_slots(const struct online *o, struct ir_builder *b, const ir_id
     struct list in = list_make(o);
     push(&in, carry[0]);
     push_all(&in, o->n_known_consts, consts);
-    push(&in, ir_div(b, carry[1], number(b, 2)));
+    push(&in, ir_div(b, carry[1], constant(b, 2)));
     push_all(&in, 2 + o->n_states, carry + 2);
     for (uint32_t i = 0; i < o->n_states; i++)
         push(&in, unzip_spread(&o->lanes, b, slots[i], 2, o->slots));
     ir_id y = run_while(o, b, &in, 1 + (int)o->n_known_consts, o->lanes.axes, IR_TRIPS_UNNAMED,
                         has_room, fill_slot);
-    ir_output(b, ir_mul(b, carry[0], number(b, 2)));
+    ir_output(b, ir_mul(b, carry[0], constant(b, 2)));
     for (uint32_t i = 0; i < 3 + 2 * o->n_states && y != IR_NONE; i++)
         ir_output(b, y + i);
 }
@@ -262,7 +262,7 @@ static ir_id build_known(const struct online *o, struct ir_builder *b, const ir_
     ir_id first = IR_NONE;
     run_known(o, b, o->test, consts, x, &first);
     if (o->keeps_all)
-        push(&in, number(b, o->slots));
+        push(&in, constant(b, o->slots));
     push_all(&in, o->n_known_consts, consts);
     int n_consts = in.n;
     if (!o->keeps_all) {
@@ -296,7 +296,7 @@ static void climb(const struct online *o, struct ir_builder *b, const ir_id *con
     ir_id top = carry[0], from = unzip_fetch(&o->lanes, b, carry[1], top),
           above = plus(b, top, 1);
     ir_id missing = plus(b, ir_sub(b, consts[0], from), 1);
-    ir_id to = ir_add(b, from, ir_div(b, missing, number(b, 2)));
+    ir_id to = ir_add(b, from, ir_div(b, missing, constant(b, 2)));
     ir_id *x = pass_no_values(o->m, o->n_states);
     for (uint32_t i = 0; i < o->n_states; i++)
         x[i] = unzip_fetch(&o->lanes, b, carry[2 + i], top);
@@ -315,7 +315,7 @@ static void has_trips(const struct online *o, struct ir_builder *b, const ir_id 
                       const ir_id *carry)
 {
     (void)consts;
-    ir_id p = ir_gt(b, carry[0], number(b, 0));
+    ir_id p = ir_gt(b, carry[0], constant(b, 0));
     int64_t axes[IR_MAX_RANK];
     for (int i = 0; i < o->lanes.axes; i++)
         axes[i] = i;
@@ -388,7 +388,7 @@ static void trip_back(const struct online *o, struct ir_builder *b, const ir_id 
     ir_output(b, plus(b, y, -1));
     for (uint32_t i = 0; i < 1 + o->n_states; i++)
         ir_output(b, y + 1 + i);
-    ir_id p = sums_lanes(o) ? ir_gt(b, carry[0], number(b, 0)) : IR_NONE;
+    ir_id p = sums_lanes(o) ? ir_gt(b, carry[0], constant(b, 0)) : IR_NONE;
     pull_back(o, b, consts, x, p, ct, ct + o->n_linear);
 }
 
@@ -397,7 +397,7 @@ static void kept_trip_back(const struct online *o, struct ir_builder *b, const i
                            const ir_id *carry)
 {
     ir_id *x = pass_no_values(o->m, o->n_states);
-    ir_id p = sums_lanes(o) ? ir_gt(b, carry[0], number(b, 0)) : IR_NONE;
+    ir_id p = sums_lanes(o) ? ir_gt(b, carry[0], constant(b, 0)) : IR_NONE;
     ir_id trip = plus(b, carry[0], -1);
     for (uint32_t i = 0; i < o->n_states; i++)
         x[i] = unzip_fetch(&o->lanes, b, consts[o->n_known_consts + i], trip);
@@ -478,7 +478,7 @@ static jot_status build_backward(const struct online *o, uint32_t *out_f)
     push(&in, slots[-1]); // trips; before them are stride and slots in use
     if (!o->keeps_all) {
         push(&in, plus(&b, loop[1], -1));
-        push(&in, trips_of_slots(o, &b, ir_div(&b, loop[0], number(&b, 2))));
+        push(&in, trips_of_slots(o, &b, ir_div(&b, loop[0], constant(&b, 2))));
         for (uint32_t i = 0; i < o->n_states; i++)
             push(&in, unzip_spread(&o->lanes, &b, slots[i], 1, o->slots + CLIMB));
     }

@@ -150,8 +150,8 @@ static ir_id join_rows(struct segments *s, ir_id v, bool linear)
 }
 
 // The segments, or the trips after them, over operands in the order of body'.
-static jot_status run(struct segments *s, bool segments, ir_id *x, const bool *linear, ir_id *y,
-                      bool *linear_out)
+static jot_status run_trips(struct segments *s, bool segments, ir_id *x, const bool *linear,
+                            ir_id *y, bool *linear_out)
 {
     struct known_linear k = {.scan = s->scan,
                              .n_in = s->n_in,
@@ -191,13 +191,13 @@ static jot_status split_segments(struct segments *s)
     bool *linear_in = body_mask(s->m, s->n_in), *linear_out = body_mask(s->m, n_y);
     JOT_TRY(build_body(s, &s->scan.body));
     first_operands(s, x, linear_in);
-    JOT_TRY(run(s, true, x, linear_in, y, linear_out));
+    JOT_TRY(run_trips(s, true, x, linear_in, y, linear_out));
     for (uint32_t i = s->n_states; i < n_y; i++)
         y[i] = join_rows(s, y[i], linear_out[i]);
     if (s->rest) {
         memcpy(x + n_consts, y, s->n_states * sizeof *x);
         memcpy(linear_in + n_consts, linear_out, s->n_states);
-        JOT_TRY(run(s, false, x, linear_in, last, linear_out));
+        JOT_TRY(run_trips(s, false, x, linear_in, last, linear_out));
         memcpy(y, last, s->n_states * sizeof *y);
         for (uint32_t i = s->n_states; i < n_y; i++) {
             ir_id parts[2] = {s->scan.reverse ? last[i] : y[i],

@@ -23,7 +23,8 @@ struct form {
 // ---- Padding of x
 
 // By axis of x: what there is of spatial ones, else nothing.
-static void spread(const struct form *f, const int64_t *of_spatial, int64_t other, int64_t *out)
+static void spread_axes(const struct form *f, const int64_t *of_spatial, int64_t other,
+                        int64_t *out)
 {
     for (int i = 0; i < f->c.n + 2; i++)
         out[i] = other;
@@ -39,9 +40,9 @@ static ir_id zero_of(struct ir_builder *b, struct ir_type t)
 static ir_id padded(const struct form *f, const struct ir_conv *of, ir_id x)
 {
     int64_t low[IR_MAX_RANK], high[IR_MAX_RANK], interior[IR_MAX_RANK];
-    spread(f, of->low, 0, low);
-    spread(f, of->high, 0, high);
-    spread(f, of->lhs_dilation, 1, interior);
+    spread_axes(f, of->low, 0, low);
+    spread_axes(f, of->high, 0, high);
+    spread_axes(f, of->lhs_dilation, 1, interior);
     for (int i = 0; i < f->c.n + 2; i++)
         interior[i]--;
     return ir_pad(f->b, x, zero_of(f->b, ir_type_in(f->b, x)), low, high, interior);
@@ -52,10 +53,10 @@ static ir_id unpadded(const struct form *f, const struct ir_conv *of, ir_id x)
 {
     int64_t low[IR_MAX_RANK], high[IR_MAX_RANK], none[IR_MAX_RANK], step[IR_MAX_RANK];
     struct ir_builder *b = f->b;
-    spread(f, of->low, 0, low);
-    spread(f, of->high, 0, high);
-    spread(f, NULL, 0, none);
-    spread(f, of->lhs_dilation, 1, step);
+    spread_axes(f, of->low, 0, low);
+    spread_axes(f, of->high, 0, high);
+    spread_axes(f, NULL, 0, none);
+    spread_axes(f, of->lhs_dilation, 1, step);
     for (int i = 0; i < f->c.n + 2; i++) {
         low[i] = -low[i];
         high[i] = -high[i];

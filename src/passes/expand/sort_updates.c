@@ -223,7 +223,7 @@ static ir_id spread(struct ir_builder *b, ir_id x, int rank, int64_t d0, int64_t
     return ir_broadcast_in_dim(b, x, rank, (int64_t[]){d0, d1, d2}, (int64_t[]){0, 1, 2});
 }
 
-static ir_id number(struct ir_builder *b, int64_t x) { return ir_scalar_int(b, JOT_I64, x); }
+static ir_id constant(struct ir_builder *b, int64_t x) { return ir_scalar_int(b, JOT_I64, x); }
 
 static ir_id operand(const struct updates *u, const struct ir_node *n, uint32_t i)
 {
@@ -263,7 +263,7 @@ static ir_id row_numbers(const struct updates *u, const struct ir_node *n, ir_id
     struct ir_gather of = ir_gather_of(n->attrs);
     struct ir_window w = window_of(u->g, n);
     const int64_t *dims = ir_dims_of(u->g, ir_operand(u->g, n, 0));
-    ir_id at = reshape(b, operand(u, n, 1), 2, u->count, of.n_map, 0), all = number(b, 0);
+    ir_id at = reshape(b, operand(u, n, 1), 2, u->count, of.n_map, 0), all = constant(b, 0);
     if (ir_dtype(ir_type_in(b, at)) == JOT_U64)
         at = ir_min(b, at, ir_scalar_int(b, JOT_U64, INT64_MAX));
     at = ir_convert(b, at, JOT_I64);
@@ -271,10 +271,10 @@ static ir_id row_numbers(const struct updates *u, const struct ir_node *n, ir_id
     for (int d = 0; d < of.n_map; d++) {
         int64_t k = w.component[d], starts[] = {0, k}, limits[] = {u->count, k + 1};
         ir_id x = reshape(b, ir_slice(b, at, starts, limits, NULL), 1, u->count, 0, 0);
-        ir_id moved = ir_clamp(b, number(b, 0), x, number(b, dims[d] - 1));
+        ir_id moved = ir_clamp(b, constant(b, 0), x, constant(b, dims[d] - 1));
         ir_id is = ir_eq(b, x, moved);
         *inside = ir_mode_moves(of.mode) ? IR_NONE : d ? ir_and(b, *inside, is) : is;
-        all = ir_add(b, ir_mul(b, all, number(b, dims[d])), moved);
+        all = ir_add(b, ir_mul(b, all, constant(b, dims[d])), moved);
     }
     return all;
 }
@@ -287,14 +287,14 @@ static void sort_updates(struct updates *u)
                   numbers = ir_iota(b, ir_type_in(b, key), 0);
     if (u->pieces > 1) {
         int64_t rows = u->length * (u->count / ir_dims_of(u->g, ir_operand(u->g, u->n, 1))[0]);
-        ir_id is_of_piece = ir_lt(b, numbers, number(b, rows * u->pieces));
-        ir_id first = ir_mul(b, ir_div(b, numbers, number(b, rows)), number(b, u->extent));
+        ir_id is_of_piece = ir_lt(b, numbers, constant(b, rows * u->pieces));
+        ir_id first = ir_mul(b, ir_div(b, numbers, constant(b, rows)), constant(b, u->extent));
         key = ir_add(b, key, first);
         inside = inside == IR_NONE ? is_of_piece : ir_and(b, inside, is_of_piece);
         u->extent *= u->pieces;
     }
     if (inside != IR_NONE)
-        key = ir_select(b, inside, key, number(b, u->extent));
+        key = ir_select(b, inside, key, constant(b, u->extent));
     key = ir_convert(b, key, JOT_I32);
     numbers = ir_convert(b, numbers, JOT_I32);
     u->keys = ir_sort(b, 2, (ir_id[]){key, numbers}, 1);

@@ -50,8 +50,8 @@ static ir_id left_of_addition(const struct loop *l, const struct ir_node *n)
 }
 
 // Makes n values of the body, and its effects where they are wanted, of those that map has.
-static void make(const struct loop *l, struct ir_builder *b, uint32_t n, const ir_id *values,
-                 bool has_effects, ir_id *map)
+static void make_values(const struct loop *l, struct ir_builder *b, uint32_t n,
+                        const ir_id *values, bool has_effects, ir_id *map)
 {
     const struct ir_graph *g = l->g;
     bool *wanted = body_mask(l->m, g->values.count), *is_made;
@@ -92,7 +92,7 @@ static jot_status loop_make_outside(struct loop *l, uint32_t n_stacks,
         in[i] = i < n_consts ? l->in[i] : stacks[i - n_consts].v;
         map[v] = ir_param(&b, ir_type_of(l->g, v));
     }
-    make(l, &b, n, values, false, map);
+    make_values(l, &b, n, values, false, map);
     for (uint32_t i = 0; i < n; i++)
         ir_output(&b, map[values[i]]);
     JOT_TRY(pass_finish(&b, &f));
@@ -115,7 +115,7 @@ jot_status loop_move_values(struct loop *l, uint32_t n, const ir_id *moved)
     pass_copy_params(&b, g, NULL, true, map);
     for (uint32_t i = 0; i < n; i++)
         map[moved[i]] = ir_param(&b, ir_type_of(g, moved[i]));
-    make(l, &b, g->outputs.count, g->outputs.at, true, map);
+    make_values(l, &b, g->outputs.count, g->outputs.at, true, map);
     pass_copy_outputs(&b, g, map);
     JOT_TRY(pass_finish(&b, &l->s.body));
     look(l);
@@ -168,7 +168,7 @@ jot_status loop_make_body(const struct loop *l, const struct loop_behind *h, uin
         if (loop_is_new_row(l, h, h->stacks.at[i].of))
             values[n++] = h->stacks.at[i].of;
     pass_copy_params(&b, g, NULL, true, map);
-    make(l, &b, n, values, true, map);
+    make_values(l, &b, n, values, true, map);
     for (uint32_t i = 0; i < n; i++)
         ir_output(&b, map[values[i]]);
     *out_n = n;

@@ -84,7 +84,7 @@ bool pass_takes_more(const struct ir_graph *g, const struct ir_node *n,
 }
 
 // Whether there are any.
-static bool find(struct takes *t, const bool *is_invariant, int64_t trips)
+static bool find_takes(struct takes *t, const bool *is_invariant, int64_t trips)
 {
     const struct ir_graph *g = t->g;
     bool any = false;
@@ -126,8 +126,8 @@ static ir_id op_of_array(struct ir_builder *b, const struct takes *t, const stru
     return n->op == IR_reshape ? in[0] : ir_rebuild(b, t->g, n, in);
 }
 
-static ir_id take(struct ir_builder *b, const struct ir_graph *g, ir_id taken, ir_id from,
-                  ir_id last, const ir_id *map)
+static ir_id take_rows(struct ir_builder *b, const struct ir_graph *g, ir_id taken, ir_id from,
+                       ir_id last, const ir_id *map)
 {
     const struct ir_node *n = ir_node_of(g, taken);
     struct ir_gather at = ir_gather_of(n->attrs);
@@ -142,7 +142,7 @@ uint32_t pass_map_before_take(struct ir_module *m, uint32_t f, uint32_t n_consts
     const struct ir_graph *g = ir_function(m, f);
     struct takes t = {g, pass_no_values(m, g->values.count),
                       arena_array(m->arena, struct function, g->values.count + 1)};
-    if (!find(&t, pass_find_invariant(g, n_consts), trips))
+    if (!find_takes(&t, pass_find_invariant(g, n_consts), trips))
         return f;
     struct ir_builder b = ir_builder_make(m, g->name, IR_BUILD_PLAIN);
     ir_id *map = pass_no_values(m, g->values.count);
@@ -158,7 +158,7 @@ uint32_t pass_map_before_take(struct ir_module *m, uint32_t f, uint32_t n_consts
         else
             map[n->out] = op_of_array(&b, &t, n, map);
         if (of != IR_NONE && n->out == t.all[of].last)
-            map[n->out] = take(&b, g, of, map[n->out], n->out, map);
+            map[n->out] = take_rows(&b, g, of, map[n->out], n->out, map);
     }
     pass_copy_outputs(&b, g, map);
     return ir_finish_function(&b);

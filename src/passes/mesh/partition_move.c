@@ -135,8 +135,8 @@ static bool move_axis(struct ir_builder *b, ir_id *x, struct split_now *now,
 
 // The whole along last axes of a dimension that are not to split it, with the blocks of all lanes one after the
 // other; those that are to split another one go by themselves.
-static bool gather(struct ir_builder *b, ir_id *x, struct split_now *now,
-                   const struct split_now *to)
+static bool gather_blocks(struct ir_builder *b, ir_id *x, struct split_now *now,
+                          const struct split_now *to)
 {
     int rank = ir_type_in(b, *x).rank;
     for (int d = 0; d < rank; d++) {
@@ -165,6 +165,7 @@ ir_id partition_move(struct ir_builder *b, const struct ir_shard *mesh, ir_id x,
                      to = read_split(b->module, mesh, split, rank);
     do
         x = slice(b, x, &now, &to);
-    while (b->status == JOT_OK && (move_axis(b, &x, &now, &to) || gather(b, &x, &now, &to)));
+    while (b->status == JOT_OK &&
+           (move_axis(b, &x, &now, &to) || gather_blocks(b, &x, &now, &to)));
     return x;
 }

@@ -49,7 +49,7 @@ static const void *constant(const struct ir_graph *g, ir_id v)
 }
 
 // The node again, over the simplified bodies.
-static void keep(struct control *c)
+static void keep_node(struct control *c)
 {
     set_results(c, ir_build(c->b, (enum ir_op)c->n->op, (int)c->n->n_in, c->in,
                             ir_with_functions(c->b->module, c->n->attrs, c->f)));
@@ -86,7 +86,7 @@ static void simplify_cond(struct control *c)
         ir_inline(c->b, body(c, sure), c->in + 1, c->out);
         return;
     }
-    keep(c);
+    keep_node(c);
     // A result that is one operand in every branch, or another result.
     for (uint32_t i = 0; i < c->n->n_out; i++) {
         ir_id v = body(c, 0)->outputs.at[i];
@@ -325,7 +325,7 @@ static void simplify_while(struct control *c)
     }
     struct loop l = make_loop(c, w.n_consts, c->n->n_out);
     if (!find_repeats(&l, 1)) {
-        keep(c);
+        keep_node(c);
         return;
     }
     struct ir_while made = w;
@@ -343,7 +343,7 @@ static void simplify_shard_map(struct control *c)
     struct ir_shard s = ir_shard_of(c->b->module, c->n);
     const struct ir_split *out = s.split + c->n->n_in;
     const ir_id *given = body(c, 0)->outputs.at;
-    keep(c);
+    keep_node(c);
     for (uint32_t i = 0; i < c->n->n_out; i++) {
         if (given[i] < c->n->n_in && ir_splits_equal(s.split[given[i]], out[i]))
             c->out[i] = c->in[given[i]];

@@ -153,7 +153,7 @@ struct made {
 };
 
 // One more operand and parameter.
-static ir_id take(struct made *w, ir_id in, struct ir_type t)
+static ir_id add_operand(struct made *w, ir_id in, struct ir_type t)
 {
     w->in[w->n_in++] = in;
     return ir_param(&w->body, t);
@@ -161,7 +161,7 @@ static ir_id take(struct made *w, ir_id in, struct ir_type t)
 
 static void take_old(const struct rows *r, struct made *w, ir_id v)
 {
-    w->map[v] = take(w, r->in[v], ir_type_of(r->f, v));
+    w->map[v] = add_operand(w, r->in[v], ir_type_of(r->f, v));
 }
 
 static void take_row(const struct rows *r, struct made *w, ir_id v)
@@ -171,7 +171,7 @@ static void take_row(const struct rows *r, struct made *w, ir_id v)
     if (w->turns)
         rows = affine_rows(&r->l, rows, &a) ? counting(r, ir_dtype_of(r->f, v), a, true)
                                             : turned(r->b, rows, true);
-    w->map[v] = take(w, rows, ir_type_of(r->f, v));
+    w->map[v] = add_operand(w, rows, ir_type_of(r->f, v));
 }
 
 // A row of the shape that what was read has.
@@ -206,7 +206,7 @@ static void take_past(const struct rows *r, struct made *w, struct carry *c)
     c->past = pass_no_values(m, (uint32_t)c->depth + 1);
     for (int k = 0; k < c->depth; k++, w->scan.n_carry++) {
         first += r->scan.reverse ? at.step : -at.step;
-        c->past[k] = take(w, row_at(r, &c->slice, first), row);
+        c->past[k] = add_operand(w, row_at(r, &c->slice, first), row);
     }
 }
 
@@ -233,9 +233,9 @@ static void take_rows(const struct rows *r, struct made *w)
         ir_id v = carries_at(r) + i;
         struct ir_type t = ir_type_of(r->f, v);
         if (c->kind == CARRY_COUNTED)
-            w->map[v] = take(w, counting(r, ir_dtype(t), c->count, w->turns), t);
+            w->map[v] = add_operand(w, counting(r, ir_dtype(t), c->count, w->turns), t);
         if (c->kind == CARRY_ROWS && c->is_read && !c->is_zero)
-            c->own = take(w, rows_of(r, &c->slice, w->turns), row_type(m, t, &c->slice));
+            c->own = add_operand(w, rows_of(r, &c->slice, w->turns), row_type(m, t, &c->slice));
     }
     for (uint32_t k = 0; k < r->reads.count; k++) {
         uint32_t at = r->reads.at[k];
@@ -246,7 +246,7 @@ static void take_rows(const struct rows *r, struct made *w)
         if (p->array >= carries_at(r) && !is_ahead)
             continue;
         struct ir_type row = row_type(m, ir_type_of(r->f, p->array), p);
-        w->map[r->f->nodes.at[at].out] = take(w, rows_of(r, p, w->turns), row);
+        w->map[r->f->nodes.at[at].out] = add_operand(w, rows_of(r, p, w->turns), row);
     }
 }
 
@@ -356,8 +356,8 @@ static uint32_t most_operands(const struct rows *r)
     return n;
 }
 
-static void build(struct ir_builder *b, const struct ir_scan *s, int n_in, const ir_id *in,
-                  ir_id *out, int rounds)
+static void build_scan(struct ir_builder *b, const struct ir_scan *s, int n_in, const ir_id *in,
+                       ir_id *out, int rounds)
 {
     struct ir_module *m = b->module;
     struct rows r = {.b = b, .scan = *s, .in = in, .n_in = n_in};
@@ -385,12 +385,12 @@ static void build(struct ir_builder *b, const struct ir_scan *s, int n_in, const
         return;
     }
     ir_id *y = pass_no_values(m, r.f->outputs.count);
-    build(b, &w.scan, w.n_in, w.in, y, rounds - 1);
+    build_scan(b, &w.scan, w.n_in, w.in, y, rounds - 1);
     set_results(&r, &w, y, out);
 }
 
 void pass_scan_rows(struct ir_builder *b, const struct ir_scan *s, int n_in, const ir_id *in,
                     ir_id *out)
 {
-    build(b, s, n_in, in, out, MOST_ROUNDS);
+    build_scan(b, s, n_in, in, out, MOST_ROUNDS);
 }

@@ -32,7 +32,7 @@ struct cuda_graphs {
     struct kept at[]; // KEPT of each segment
 };
 
-static jot_status make(const struct rt_program *p, struct rt_instance *instance)
+static jot_status make_graphs(const struct rt_program *p, struct rt_instance *instance)
 {
     size_t n = (size_t)p->segments.count * KEPT, pointers = 0;
     for (uint32_t i = 0; i < p->segments.count; i++)
@@ -84,8 +84,8 @@ static bool is_at(const struct kept *k, const struct rt_segment *s, void *const 
     return true;
 }
 
-static struct kept *find(struct cuda_graphs *g, const struct rt_segment *s,
-                         void *const *operands)
+static struct kept *find_graph(struct cuda_graphs *g, const struct rt_segment *s,
+                               void *const *operands)
 {
     struct kept *first = &g->at[(size_t)s->number * KEPT];
     for (int i = 0; i < KEPT; i++)
@@ -210,8 +210,8 @@ static jot_status find_all(const struct rt_together *t, struct kept **out, bool 
         const struct rt_segment *s = &p->segments.at[t->segment->number];
         struct cuda_device *d = cuda_device_of(p->device);
         if (!t->instances[i]->graphs)
-            JOT_TRY(make(p, t->instances[i]));
-        out[i] = find(t->instances[i]->graphs, s, t->instances[i]->operands);
+            JOT_TRY(make_graphs(p, t->instances[i]));
+        out[i] = find_graph(t->instances[i]->graphs, s, t->instances[i]->operands);
         *out_found &= out[i] != NULL;
         if (!out[i]) {
             JOT_TRY(cuda_enter(d));
@@ -437,8 +437,8 @@ jot_status cuda_replay(const struct rt_program *program, struct rt_instance *ins
     struct cuda_device *d = cuda_device_of(program->device);
     *out_done = false;
     if (!instance->graphs)
-        JOT_TRY(make(program, instance));
-    struct kept *k = find(instance->graphs, segment, instance->operands);
+        JOT_TRY(make_graphs(program, instance));
+    struct kept *k = find_graph(instance->graphs, segment, instance->operands);
     if (!k)
         return remember(d, instance->graphs, segment, instance->operands);
     k->used = ++instance->graphs->now;

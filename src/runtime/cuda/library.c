@@ -242,7 +242,7 @@ static jot_status start_driver(struct library *l)
 
 // ---- loading ----
 
-static jot_status load(enum cuda_library_id id)
+static jot_status load_library(enum cuda_library_id id)
 {
     struct library *l = &libraries[id];
     bool is_driver = id == CUDA_LIBRARY_driver;
@@ -282,7 +282,7 @@ static jot_status load(enum cuda_library_id id)
 }
 
 #define LIBRARY(word, title, names)                                                            \
-    static void load_##word(void) { load(CUDA_LIBRARY_##word); }
+    static void load_##word(void) { load_library(CUDA_LIBRARY_##word); }
 CUDA_LIBRARIES(LIBRARY)
 #undef LIBRARY
 

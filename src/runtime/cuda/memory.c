@@ -35,7 +35,7 @@ static CUdeviceptr take_kept(struct cuda_device *d, int class)
     return block;
 }
 
-static bool keep(struct cuda_device *d, int class, CUdeviceptr block)
+static bool keep_block(struct cuda_device *d, int class, CUdeviceptr block)
 {
     struct cuda_kept *k = &d->kept[class];
     pthread_mutex_lock(&d->kept_lock);
@@ -114,7 +114,7 @@ void cuda_release(jot_device *device, void *block, size_t bytes)
     if (!block)
         return;
     atomic_fetch_sub(&d->used, bytes);
-    if (keep(d, class_of(bytes, &size), at) || atomic_load(&d->is_lost) ||
+    if (keep_block(d, class_of(bytes, &size), at) || atomic_load(&d->is_lost) ||
         cuda_enter(d) != JOT_OK)
         return;
     cuda_status(d, cuda.driver.cuMemFreeAsync(at, d->stream), "releasing memory");

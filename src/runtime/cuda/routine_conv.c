@@ -223,8 +223,8 @@ static cudnnStatus_t execute(cudnnHandle_t h, const struct cuda_conv_plan *p,
     }
 }
 
-static jot_status run(struct cuda_device *d, const struct cuda_routine *r,
-                      void *const *operands, char *workspace)
+static jot_status run_conv(struct cuda_device *d, const struct cuda_routine *r,
+                           void *const *operands, char *workspace)
 {
     const struct conv *c = (const struct conv *)r;
     pthread_mutex_lock(&d->routine_lock);
@@ -261,7 +261,7 @@ jot_status cuda_conv_bind(struct cuda_device *d, const struct rt_routine_call *c
     struct conv *c = memory_allocate_zeroed(sizeof *c);
     if (!c)
         return status_out_of_memory();
-    c->base = (struct cuda_routine){.run = run};
+    c->base = (struct cuda_routine){.run = run_conv};
     c->plan = plan;
     cuda_take(&c->base.workspace, plan->work);
     *out = &c->base;

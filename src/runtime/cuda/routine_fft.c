@@ -103,8 +103,8 @@ static cufftResult execute(struct cuda_device *d, const struct fft *f, void *fro
                : result;
 }
 
-static jot_status run(struct cuda_device *d, const struct cuda_routine *r,
-                      void *const *operands, char *workspace)
+static jot_status run_fft(struct cuda_device *d, const struct cuda_routine *r,
+                          void *const *operands, char *workspace)
 {
     const struct fft *f = (const struct fft *)r;
     void *from = operands[0];
@@ -154,7 +154,7 @@ jot_status cuda_fft_bind(struct cuda_device *d, const struct rt_routine_call *ca
     struct fft *f = memory_allocate_zeroed(sizeof *f);
     if (!f)
         return status_out_of_memory();
-    f->base = (struct cuda_routine){.run = run};
+    f->base = (struct cuda_routine){.run = run_fft};
     f->factor = factor;
     f->is_inverse = fft_is_inverse(kind);
     f->count = (int64_t)(call->bytes[1] / dtype_get(real)->bytes);

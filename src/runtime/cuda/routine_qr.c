@@ -108,13 +108,13 @@ static char *tau_at(const struct cuda_matrix *c)
     return cuda_matrix_at(c, qr_of(c)->tau) + (size_t)(c->i * c->s->k) * c->s->element;
 }
 
-static jot_status find(const struct cuda_matrix *c)
+static jot_status find_reflectors(const struct cuda_matrix *c)
 {
     return cuda_reflectors_find(c, &qr_of(c)->reflectors, copy_at(c), tau_at(c),
                                 cuda_matrix_info(c));
 }
 
-static jot_status form(const struct cuda_matrix *c)
+static jot_status form_reflectors(const struct cuda_matrix *c)
 {
     return cuda_reflectors_form(c, &qr_of(c)->reflectors, copy_at(c), tau_at(c),
                                 cuda_matrix_info(c));
@@ -153,9 +153,9 @@ static jot_status reflect(struct cuda_device *d, const struct qr *q, void *const
                                           .from_matrix = s->m * s->n,
                                           .to_matrix = q->copy_next,
                                           .bad = workspace + s->bad}));
-    JOT_TRY(cuda_solve_each(d, s, operands, workspace, find));
+    JOT_TRY(cuda_solve_each(d, s, operands, workspace, find_reflectors));
     JOT_TRY(turn_out(d, q, s->n, columns, true, workspace, operands[2]));
-    JOT_TRY(cuda_solve_each(d, s, operands, workspace, form));
+    JOT_TRY(cuda_solve_each(d, s, operands, workspace, form_reflectors));
     return turn_out(d, q, columns, s->m, false, workspace, operands[1]);
 }
 

@@ -19,8 +19,8 @@ struct small {
     int side;
 };
 
-static jot_status run(struct cuda_device *d, const struct cuda_routine *r,
-                      void *const *operands, char *workspace)
+static jot_status run_small(struct cuda_device *d, const struct cuda_routine *r,
+                            void *const *operands, char *workspace)
 {
     const struct small *q = (const struct small *)r;
     int64_t matrices = 128 / (q->side / 2); // of a block
@@ -50,7 +50,7 @@ jot_status cuda_small_svd_bind(struct cuda_device *d, const struct rt_routine_ca
     struct small *q = memory_allocate_zeroed(sizeof *q);
     if (!q)
         return status_out_of_memory();
-    q->base.run = run;
+    q->base.run = run_small;
     q->m = p[2];
     q->n = p[3];
     q->batch = p[1];

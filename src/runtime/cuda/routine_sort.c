@@ -53,14 +53,6 @@ struct sort {
     size_t state, told, keys[2], tags[2]; // in the workspace
 };
 
-static uint64_t infinity_of(jot_dtype d)
-{
-    return d == JOT_F16    ? 0x7c00
-           : d == JOT_BF16 ? 0x7f80
-           : d == JOT_F32  ? 0x7f800000
-                           : UINT64_C(0x7ff0000000000000);
-}
-
 // ---- Passes
 
 struct buffers {
@@ -191,8 +183,8 @@ static jot_status sort_indices(struct cuda_device *d, const struct sort *s,
 }
 
 // The first k of each row; without `from` where they were.
-static jot_status gather(struct cuda_device *d, const struct sort *s, const void *from,
-                         void *to, uint64_t indices, int64_t k, int size)
+static jot_status gather_rows(struct cuda_device *d, const struct sort *s, const void *from,
+                              void *to, uint64_t indices, int64_t k, int size)
 {
     int64_t count = s->rows * k;
     return cuda_start(d,
@@ -212,8 +204,8 @@ static jot_status run_sort(struct cuda_device *d, const struct cuda_routine *r,
     uint64_t indices;
     JOT_TRY(sort_indices(d, s, operands, workspace, &indices));
     for (uint32_t i = 0; i < n; i++)
-        JOT_TRY(gather(d, s, operands[i], operands[n + i], indices, s->length,
-                       (int)dtype_get((jot_dtype)r->call.params[4 + i])->bytes));
+        JOT_TRY(gather_rows(d, s, operands[i], operands[n + i], indices, s->length,
+                            (int)dtype_get((jot_dtype)r->call.params[4 + i])->bytes));
     return JOT_OK;
 }
 
@@ -224,10 +216,10 @@ static jot_status run_top_k(struct cuda_device *d, const struct cuda_routine *r,
     const int64_t *p = r->call.params;
     uint64_t indices;
     JOT_TRY(sort_indices(d, s, operands, workspace, &indices));
-    JOT_TRY(gather(d, s, operands[0], operands[1], indices, p[3],
-                   (int)dtype_get((jot_dtype)p[0])->bytes));
-    return gather(d, s, NULL, operands[2], indices, p[3],
-                  (int)dtype_get((jot_dtype)p[4])->bytes);
+    JOT_TRY(gather_rows(d, s, operands[0], operands[1], indices, p[3],
+                        (int)dtype_get((jot_dtype)p[0])->bytes));
+    return gather_rows(d, s, NULL, operands[2], indices, p[3],
+                       (int)dtype_get((jot_dtype)p[4])->bytes);
 }
 
 // ---- Choice
@@ -282,7 +274,7 @@ static void add_parts(struct sort *s, jot_dtype dtype, int operand)
                           .size = size,
                           .step = n,
                           .offset = (uint64_t)(i * size),
-                          .infinite = dtype_is_float(real) ? infinity_of(real) : 0,
+                          .infinite = dtype_is_float(real) ? dtype_infinity(real) : 0,
                           .is_signed = dtype_is_signed(real)};
 }
 

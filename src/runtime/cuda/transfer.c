@@ -61,7 +61,8 @@ static char *segment_of(struct cuda_ring *r, int segment)
 }
 
 // Memory for so many bytes, at most a segment, that no transfer uses any more.
-static jot_status take(struct cuda_device *d, struct cuda_ring *r, size_t bytes, char **out)
+static jot_status take_memory(struct cuda_device *d, struct cuda_ring *r, size_t bytes,
+                              char **out)
 {
     if (r->used + bytes > CUDA_SEGMENT_BYTES) {
         JOT_TRY(cuda_status(d, cuda.driver.cuEventRecord(r->done[r->segment], d->stream),
@@ -81,7 +82,7 @@ static jot_status upload(struct cuda_device *d, char *to, const char *from, size
     while (bytes) {
         size_t part = bytes < CUDA_SEGMENT_BYTES ? bytes : CUDA_SEGMENT_BYTES;
         char *staged;
-        JOT_TRY(take(d, &d->up, part, &staged));
+        JOT_TRY(take_memory(d, &d->up, part, &staged));
         copy_shared(staged, from, part);
         JOT_TRY(cuda_status(d,
                             cuda.driver.cuMemcpyHtoDAsync_v2((CUdeviceptr)(uintptr_t)to, staged,

@@ -173,7 +173,7 @@ static jot_status close_body(struct taking *t, jot_status status)
 
 // ---- The loop
 
-static jot_status run(struct taking *t, uint32_t first, uint32_t end)
+static jot_status run_steps(struct taking *t, uint32_t first, uint32_t end)
 {
     return rt_program_run_steps(t->p, t->instance, first, end);
 }
@@ -185,13 +185,13 @@ static jot_status test(struct taking *t, uint32_t turn, CUgraphConditionalHandle
     const struct rt_while *w = t->loop;
     CUgraphConditionalHandle fails = 0;
     rt_program_turn(t->p, t->instance, t->p->steps[w->first].index, turn);
-    JOT_TRY(run(t, w->first + 1, w->test));
+    JOT_TRY(run_steps(t, w->first + 1, w->test));
     if (w->turns == 1)
         return set(t, t->goes_on, too, 0);
     JOT_TRY(make_handle(t, &fails));
     JOT_TRY(set(t, t->goes_on, too, fails));
     JOT_TRY(open_body(t, CU_GRAPH_COND_TYPE_IF, fails));
-    return close_body(t, run(t, w->next + 1, w->end));
+    return close_body(t, run_steps(t, w->next + 1, w->end));
 }
 
 // Trip `turn`, and the others up to that after which operands are where they were.
@@ -199,7 +199,7 @@ static jot_status take_trips(struct taking *t, uint32_t turn)
 {
     const struct rt_while *w = t->loop;
     CUgraphConditionalHandle more = 0;
-    JOT_TRY(run(t, w->test + 1, w->next));
+    JOT_TRY(run_steps(t, w->test + 1, w->next));
     if (turn + 1 == w->turns)
         return test(t, 0, 0);
     JOT_TRY(make_handle(t, &more));
@@ -224,5 +224,5 @@ jot_status cuda_take_while(const struct rt_program *p, struct rt_instance *insta
     JOT_TRY(open_body(&t, CU_GRAPH_COND_TYPE_WHILE, t.goes_on));
     JOT_TRY(close_body(&t, take_trips(&t, 0)));
     JOT_TRY(cuda_branches_restart(p));
-    return loop->turns == 1 ? run(&t, loop->next + 1, loop->end) : JOT_OK;
+    return loop->turns == 1 ? run_steps(&t, loop->next + 1, loop->end) : JOT_OK;
 }

@@ -289,7 +289,7 @@ struct program {
 };
 
 // Compares with the first process, so that all say the same.
-static jot_status compare(const struct work *w, const struct program *all)
+static jot_status compare_programs(const struct work *w, const struct program *all)
 {
     const struct rt_group *g = w->g;
     char first[NAME_BYTES], other[NAME_BYTES];
@@ -321,7 +321,7 @@ jot_status rt_distributed_agree(const struct rt_group *g, struct hash128 key, co
         from[i] = &own;
     jot_status status =
         all && from ? gather(&w, sizeof own, from, (char *)all) : status_out_of_memory();
-    jot_status compared = status == JOT_OK ? compare(&w, all) : JOT_OK;
+    jot_status compared = status == JOT_OK ? compare_programs(&w, all) : JOT_OK;
     memory_release(all);
     memory_release(from);
     status = end(&w, status);

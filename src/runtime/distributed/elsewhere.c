@@ -103,7 +103,7 @@ static const struct rt_device_type types[] = {
     [JOT_CUDA] = {.kind = JOT_CUDA, COMMON},
 };
 
-static jot_device *find(int process, jot_device_kind kind, int index)
+static jot_device *find_device(int process, jot_device_kind kind, int index)
 {
     struct elsewhere *e;
     pthread_mutex_lock(&lock);
@@ -136,7 +136,7 @@ jot_device *jot_process_device(int process, jot_device_kind kind, int index)
     else if (index < 0)
         status_fail(JOT_ERR_ARGUMENT, "%s: device %d", who, index);
     else if (process != jot_process_index())
-        return find(process, kind, index);
+        return find_device(process, kind, index);
     else
         return kind == JOT_HOST ? jot_host_device(index) : jot_cuda(index);
     return NULL;

@@ -118,7 +118,7 @@ static void release(struct traffic *t)
 
 // ---- moving ----
 
-static jot_status compare(struct traffic *t, const struct flow *f)
+static jot_status compare_flows(struct traffic *t, const struct flow *f)
 {
     struct job *job = t->job;
     char own[NAME_BYTES], other[NAME_BYTES], text[FAILURE_BYTES];
@@ -175,7 +175,7 @@ static jot_status move(struct traffic *t, struct flow *f, bool *has_moved)
             advance(f, (size_t)done);
             *has_moved = true;
             if (!f->is_out && !has_head && f->at > 0)
-                JOT_TRY(compare(t, f));
+                JOT_TRY(compare_flows(t, f));
         } else if (done < 0 && errno == EAGAIN) {
             return JOT_OK;
         } else if (done == 0 || errno != EINTR) {

@@ -30,8 +30,8 @@ static enum mpi_state state(void)
     return is_over ? MPI_STATE_OVER : has_begun ? MPI_STATE_OF_PROGRAM : MPI_STATE_NONE;
 }
 
-static const char *gather(MPI_Comm world, const void *own, void *all, size_t bytes,
-                          double seconds)
+static const char *gather_bytes(MPI_Comm world, const void *own, void *all, size_t bytes,
+                                double seconds)
 {
     MPI_Request request;
     int is_done = 0, n = (int)bytes;
@@ -67,7 +67,7 @@ static const char *meet(const void *own, size_t bytes, double seconds,
     *out_all = allocate((size_t)*out_count * bytes);
     if (!*out_all)
         return "out of memory";
-    const char *fault = gather(world, own, *out_all, bytes, seconds);
+    const char *fault = gather_bytes(world, own, *out_all, bytes, seconds);
     if (fault)
         return fault;
     MPI_Comm_free(&world);

@@ -18,7 +18,7 @@
 
 #define FILE_NAME "libjot-mpi.so"
 
-static jot_status load(const struct mpi_module **out)
+static jot_status load_mpi(const struct mpi_module **out)
 {
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
     static const struct mpi_module *loaded;
@@ -173,7 +173,7 @@ jot_status jot_distributed_start(const jot_distributed_options *options)
     struct wanted w = {.seconds = options->start_seconds > 0 ? options->start_seconds : 300};
     if (job_find())
         return status_fail(JOT_ERR_ARGUMENT, "jot_distributed_start: it was called before");
-    JOT_TRY(load(&w.mpi));
+    JOT_TRY(load_mpi(&w.mpi));
     if (w.mpi->state() == MPI_STATE_OVER)
         return status_fail(JOT_ERR_ARGUMENT,
                            "jot_distributed_start: MPI is over: it is called once, and before "

@@ -68,7 +68,7 @@ static bool find_symbols(void *library)
     return true;
 }
 
-static void load(void)
+static void load_blas(void)
 {
     if (!rt_has_dynamic_linker()) {
         snprintf(
@@ -113,7 +113,7 @@ static void load(void)
 jot_status rt_blas_open(void)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
-    pthread_once(&once, load);
+    pthread_once(&once, load_blas);
     return blas.fault[0] ? status_fail(JOT_ERR_LIBRARY, "%s", blas.fault) : JOT_OK;
 }
 

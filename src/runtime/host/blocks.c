@@ -111,7 +111,7 @@ static void push(struct free_block *block, unsigned bin)
     pool.large_free += mapped_bytes(bin);
 }
 
-static void take(struct free_block *block)
+static void unlink_block(struct free_block *block)
 {
     unsigned bin = block->bin;
     *(block->previous ? &block->previous->next : &pool.blocks[bin]) = block->next;
@@ -129,7 +129,7 @@ static void unmap_down_to(size_t large_bytes)
     while (pool.oldest && pool.large_live + pool.large_free > large_bytes) {
         struct free_block *block = pool.oldest;
         size_t bytes = mapped_bytes(block->bin);
-        take(block);
+        unlink_block(block);
         munmap(block, bytes);
     }
 }
@@ -195,7 +195,7 @@ static void *find_or_map(unsigned bin)
 {
     struct free_block *block = pool.blocks[bin];
     if (block)
-        take(block);
+        unlink_block(block);
     else
         block = is_large(bin) ? map_large(bin) : cut(bin);
     return block;

@@ -3,6 +3,7 @@
 // host have products of matrices instead then (passes/expand/conv.c), and those for a GPU come here when
 // its library fails.
 #include "base/conv.h"
+#include "base/count.h"
 #include "base/dtype.h"
 #include "base/status.h"
 #include "runtime/host/conv_tiles.h"
@@ -50,7 +51,7 @@ static struct part part_of(const struct conv_call *c, enum conv_part part)
     return p;
 }
 
-static double load(jot_dtype d, const void *at, int64_t i)
+static double load_element(jot_dtype d, const void *at, int64_t i)
 {
     switch (d) {
     case JOT_F64:
@@ -89,17 +90,6 @@ static int64_t offset_of(const struct part *p, const int64_t *index)
     return at;
 }
 
-// The next index of an array of n axes, row-major; false after the last.
-static bool next(int n, const int64_t *dims, int64_t *index)
-{
-    for (int i = n - 1; i >= 0; i--) {
-        if (++index[i] < dims[i])
-            return true;
-        index[i] = 0;
-    }
-    return false;
-}
-
 // Spatial indices of x for those of w and y; or of y for those of x and w.  False where there are none.
 static bool find_x(const struct job *j, const int64_t *w, const int64_t *y, int64_t *x)
 {
@@ -125,8 +115,8 @@ static double product(const struct job *j, const int64_t *a, const int64_t *b, d
 {
     const struct part *p = &j->parts[conv_operand(j->part, 0)],
                       *q = &j->parts[conv_operand(j->part, 1)];
-    return fma(load(j->dtype, p->at, offset_of(p, a)), load(j->dtype, q->at, offset_of(q, b)),
-               sum);
+    return fma(load_element(j->dtype, p->at, offset_of(p, a)),
+               load_element(j->dtype, q->at, offset_of(q, b)), sum);
 }
 
 static double sum_of_x(const struct job *j, const int64_t *x)
@@ -141,7 +131,7 @@ static double sum_of_x(const struct job *j, const int64_t *x)
         memcpy(w + 2, k + 1, sizeof(int64_t) * AXES);
         if (find_y(j, w + 2, x + 2, y + 2))
             sum = product(j, w, y, sum);
-    } while (next(1 + AXES, dims, k));
+    } while (count_next_index(1 + AXES, dims, k));
     return sum;
 }
 
@@ -156,7 +146,7 @@ static double sum_of_w(const struct job *j, const int64_t *w)
         memcpy(y + 2, k + 1, sizeof(int64_t) * AXES);
         if (find_x(j, w + 2, y + 2, x + 2))
             sum = product(j, x, y, sum);
-    } while (next(1 + AXES, dims, k));
+    } while (count_next_index(1 + AXES, dims, k));
     return sum;
 }
 
@@ -169,7 +159,7 @@ static double sum_of_y(const struct job *j, const int64_t *y)
         x[1] = y[1] / j->out * j->in + w[1];
         if (find_x(j, w + 2, y + 2, x + 2))
             sum = product(j, x, w, sum);
-    } while (next(1 + AXES, dims, w + 1));
+    } while (count_next_index(1 + AXES, dims, w + 1));
     return sum;
 }
 

@@ -93,7 +93,7 @@ static struct job job_of(const struct conv_call *c)
     return j;
 }
 
-static void *take(char *memory, size_t *used, int64_t bytes)
+static void *take_bytes(char *memory, size_t *used, int64_t bytes)
 {
     size_t at = *used;
     *used += ((size_t)bytes + 63) & ~(size_t)63;
@@ -109,12 +109,12 @@ static size_t divide_memory(const struct job *j, char *at, struct memory *out)
     int64_t terms = j->c.part == CONV_W ? positions * j->g.element : 0;
     size_t used = 0;
     out->image =
-        take(at, &used, g->copies ? g->images * conv_image_apart(g) * j->g.element : 0);
-    out->columns = take(at, &used, j->panels * j->code->columns * terms);
-    out->rows = take(at, &used, CONV_TILES_MOST * j->code->rows * terms);
-    out->from = take(at, &used, indices);
-    out->to = take(at, &used, indices);
-    out->runs = take(at, &used, g->kernel * (int64_t)sizeof(int64_t));
+        take_bytes(at, &used, g->copies ? g->images * conv_image_apart(g) * j->g.element : 0);
+    out->columns = take_bytes(at, &used, j->panels * j->code->columns * terms);
+    out->rows = take_bytes(at, &used, CONV_TILES_MOST * j->code->rows * terms);
+    out->from = take_bytes(at, &used, indices);
+    out->to = take_bytes(at, &used, indices);
+    out->runs = take_bytes(at, &used, g->kernel * (int64_t)sizeof(int64_t));
     return used;
 }
 

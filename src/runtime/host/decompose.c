@@ -157,7 +157,8 @@ static jot_status make_job(const char *name, const struct rt_routine_call *call,
     return JOT_OK;
 }
 
-static jot_status run(const char *name, const struct rt_routine_call *call, one_matrix *one)
+static jot_status decompose(const char *name, const struct rt_routine_call *call,
+                            one_matrix *one)
 {
     struct job j;
     size_t scratch;
@@ -178,7 +179,7 @@ static jot_status run(const char *name, const struct rt_routine_call *call, one_
     }                                                                                          \
     jot_status host_##name(const struct rt_routine_call *call)                                 \
     {                                                                                          \
-        return run(#name, call, name##_one);                                                   \
+        return decompose(#name, call, name##_one);                                             \
     }
 DECOMPOSITION(qr)
 DECOMPOSITION(eigh)

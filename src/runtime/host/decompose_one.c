@@ -12,7 +12,7 @@
 
 #define STEPS_LEAST 128 // rows from which on steps of a decomposition pay
 
-static void *take(struct room *room, size_t n, size_t bytes)
+static void *take_room(struct room *room, size_t n, size_t bytes)
 {
     char *at = room->base ? room->base + room->used : NULL;
     room->used += (n * bytes + 63) & ~(size_t)63;
@@ -29,9 +29,9 @@ static struct work take_work(struct job *j, struct room *room)
 {
     if (!j->work)
         return (struct work){j->answers, j->answers + 2, (int *)(j->answers + 3), -1, -1, -1};
-    return (struct work){.work = take(room, (size_t)j->work, j->element),
-                         .rwork = take(room, (size_t)j->rwork, j->part),
-                         .iwork = take(room, (size_t)j->iwork, sizeof(int)),
+    return (struct work){.work = take_room(room, (size_t)j->work, j->element),
+                         .rwork = take_room(room, (size_t)j->rwork, j->part),
+                         .iwork = take_room(room, (size_t)j->iwork, sizeof(int)),
                          .lwork = j->work,
                          .lrwork = j->rwork,
                          .liwork = j->iwork};
@@ -43,7 +43,7 @@ static bool is_measured(const struct job *j, const struct room *room)
     return !room->base && j->work;
 }
 
-static double number(const struct job *j, const void *x)
+static double load_real(const struct job *j, const void *x)
 {
     float f;
     double d;
@@ -59,7 +59,7 @@ static double number(const struct job *j, const void *x)
 // have been rounded down.
 static int answer(const struct job *j, const void *work)
 {
-    double x = number(j, work);
+    double x = load_real(j, work);
     return (int)(x < 0x1p24 ? x : x * (1 + FLT_EPSILON));
 }
 
@@ -88,7 +88,7 @@ static double scale_of(const struct job *j, size_t count, const char *x)
 {
     double most = 0, small = j->part == 4 ? 0x1p-40 : 0x1p-450;
     for (size_t i = 0; i < count; i++) {
-        double size = fabs(number(j, x + i * j->part));
+        double size = fabs(load_real(j, x + i * j->part));
         most = size > most ? size : most;
     }
     if (most == 0 || (most >= small && most <= 1 / small))
@@ -100,7 +100,7 @@ static double scale_of(const struct job *j, size_t count, const char *x)
 static void scale_by(const struct job *j, double scale, size_t count, char *x)
 {
     for (size_t i = 0; i < count && scale != 1; i++) {
-        double y = number(j, x + i * j->part) * scale;
+        double y = load_real(j, x + i * j->part) * scale;
         if (j->part == 4)
             memcpy(x + i * 4, &(float){(float)y}, 4);
         else
@@ -113,12 +113,12 @@ static void scale_by(const struct job *j, double scale, size_t count, char *x)
 int qr_one(struct job *j, struct room *room, const char *a, char *const *out)
 {
     int columns = j->mode ? j->m : j->k, work = columns > j->n ? columns : j->n;
-    char *x = take(room, (size_t)j->m * (size_t)j->n, j->element);
-    char *r = take(room, (size_t)j->m * (size_t)j->n, j->element);
-    char *q = take(room, (size_t)j->m * (size_t)columns, j->element);
-    char *tau = take(room, (size_t)j->k, j->element);
-    char *triangles = take(room, reflectors_triangles(j->k), j->element);
-    char *rest = take(room, reflectors_work(j->k, work), j->element);
+    char *x = take_room(room, (size_t)j->m * (size_t)j->n, j->element);
+    char *r = take_room(room, (size_t)j->m * (size_t)j->n, j->element);
+    char *q = take_room(room, (size_t)j->m * (size_t)columns, j->element);
+    char *tau = take_room(room, (size_t)j->k, j->element);
+    char *triangles = take_room(room, reflectors_triangles(j->k), j->element);
+    char *rest = take_room(room, reflectors_work(j->k, work), j->element);
     if (!room->base)
         return 0;
     struct reflectors h = {.dtype = j->dtype,
@@ -160,11 +160,12 @@ static int eigh_by_steps(struct job *j, struct room *room, const char *a, char *
 {
     int n = j->n, lda = n, info, lwork = 1 + 4 * n + n * n, liwork = 3 + 5 * n;
     size_t count = (size_t)n * (size_t)n;
-    char *x = take(room, count, j->element), *z = take(room, count, j->element);
-    char *e = take(room, (size_t)n, j->element), *tau = take(room, (size_t)n, j->element);
-    char *triangles = take(room, reflectors_triangles(n - 1), j->element);
-    char *work = take(room, (size_t)lwork, j->element);
-    int *iwork = take(room, (size_t)liwork, sizeof(int));
+    char *x = take_room(room, count, j->element), *z = take_room(room, count, j->element);
+    char *e = take_room(room, (size_t)n, j->element),
+         *tau = take_room(room, (size_t)n, j->element);
+    char *triangles = take_room(room, reflectors_triangles(n - 1), j->element);
+    char *work = take_room(room, (size_t)lwork, j->element);
+    int *iwork = take_room(room, (size_t)liwork, sizeof(int));
     if (!room->base)
         return 0;
     struct reflectors h = {.dtype = j->dtype,
@@ -194,7 +195,7 @@ int eigh_one(struct job *j, struct room *room, const char *a, char *const *out)
     if (!j->is_complex && j->n >= STEPS_LEAST)
         return eigh_by_steps(j, room, a, out);
     int lda = at_least_1(j->n), info = 0, asks = !room->base;
-    char *x = take(room, (size_t)j->n * (size_t)j->n, j->element);
+    char *x = take_room(room, (size_t)j->n * (size_t)j->n, j->element);
     struct work w = take_work(j, room);
     if (is_measured(j, room))
         return 0;
@@ -240,13 +241,14 @@ static int svd_by_steps(struct job *j, struct room *room, const char *a, char *c
     bool is_wide = j->m < j->n;
     int rows = is_wide ? j->n : j->m, n = j->k, lwork = 3 * n * n + 4 * n, info;
     size_t count = (size_t)rows * (size_t)n, square = (size_t)n * (size_t)n;
-    char *x = take(room, count, j->element);
-    char *other = take(room, is_wide ? square : count, j->element);
-    char *vt = take(room, square, j->element), *e = take(room, (size_t)n, j->element);
-    char *tau_q = take(room, (size_t)n, j->element), *tau_p = take(room, (size_t)n, j->element);
-    char *triangles = take(room, reflectors_triangles(n), j->element);
-    char *work = take(room, (size_t)lwork, j->element);
-    int *iwork = take(room, (size_t)n * 8, sizeof(int));
+    char *x = take_room(room, count, j->element);
+    char *other = take_room(room, is_wide ? square : count, j->element);
+    char *vt = take_room(room, square, j->element), *e = take_room(room, (size_t)n, j->element);
+    char *tau_q = take_room(room, (size_t)n, j->element),
+         *tau_p = take_room(room, (size_t)n, j->element);
+    char *triangles = take_room(room, reflectors_triangles(n), j->element);
+    char *work = take_room(room, (size_t)lwork, j->element);
+    int *iwork = take_room(room, (size_t)n * 8, sizeof(int));
     if (!room->base)
         return 0;
     char *u = is_wide ? out[2] : other, *v = is_wide ? other : out[2];
@@ -290,9 +292,9 @@ static int svd_whole(struct job *j, struct room *room, const char *a, char *cons
     int columns = j->mode == 2 ? j->m : j->k, rows = j->mode == 2 ? j->n : j->k;
     int lda = at_least_1(j->m), ldvt = at_least_1(rows), info = 0, asks = !room->base;
     size_t k = (size_t)j->k, large = (size_t)(j->m + j->n) - k;
-    char *x = take(room, (size_t)j->m * (size_t)j->n, j->element);
-    char *u = take(room, j->mode ? (size_t)j->m * (size_t)columns : 1, j->element);
-    char *vt = take(room, j->mode ? (size_t)j->n * (size_t)rows : 1, j->element);
+    char *x = take_room(room, (size_t)j->m * (size_t)j->n, j->element);
+    char *u = take_room(room, j->mode ? (size_t)j->m * (size_t)columns : 1, j->element);
+    char *vt = take_room(room, j->mode ? (size_t)j->n * (size_t)rows : 1, j->element);
     if (asks) {
         j->iwork = 8 * j->k + 1;
         j->rwork =
@@ -333,8 +335,8 @@ static int svd_whole(struct job *j, struct room *room, const char *a, char *cons
 static int svd_first(struct job *j, struct room *room, const char *a, char *const *out)
 {
     size_t k = (size_t)j->k, first = j->out_bytes[0] / j->part, row = first * j->element;
-    char *s = take(room, k, j->part), *u = take(room, (size_t)j->m * k, j->element),
-         *vh = take(room, (size_t)j->n * k, j->element);
+    char *s = take_room(room, k, j->part), *u = take_room(room, (size_t)j->m * k, j->element),
+         *vh = take_room(room, (size_t)j->n * k, j->element);
     j->mode = 1;
     int info = svd_whole(j, room, a, (char *const[]){s, u, vh});
     j->mode = 3;
@@ -364,7 +366,7 @@ static void put_complex(const struct job *j, char *to, size_t i, double re, doub
 
 static double real_at(const struct job *j, const char *x, size_t i)
 {
-    return number(j, x + i * j->part);
+    return load_real(j, x + i * j->part);
 }
 
 // Column-major vectors of a real matrix, of which a pair is its real and its imaginary part, as
@@ -400,9 +402,9 @@ int eig_one(struct job *j, struct room *room, const char *a, char *const *out)
     const char *left = j->mode == 2 ? "V" : "N", *right = j->mode ? "V" : "N";
     size_t n = (size_t)j->n;
     j->rwork = 2 * j->n;
-    char *x = take(room, n * n, j->element), *vl = take(room, n * n, j->element);
-    char *vr = take(room, n * n, j->element), *wr = take(room, n + 1, j->element);
-    char *wi = take(room, n + 1, j->element);
+    char *x = take_room(room, n * n, j->element), *vl = take_room(room, n * n, j->element);
+    char *vr = take_room(room, n * n, j->element), *wr = take_room(room, n + 1, j->element);
+    char *wi = take_room(room, n + 1, j->element);
     struct work w = take_work(j, room);
     if (is_measured(j, room))
         return 0;
@@ -445,8 +447,8 @@ int schur_one(struct job *j, struct room *room, const char *a, char *const *out)
     int lda = at_least_1(j->n), info = 0, sorted = 0, asks = !room->base;
     size_t n = (size_t)j->n;
     j->rwork = j->iwork = j->n;
-    char *x = take(room, n * n, j->element), *vs = take(room, n * n, j->element);
-    char *wr = take(room, n + 1, j->element), *wi = take(room, n + 1, j->element);
+    char *x = take_room(room, n * n, j->element), *vs = take_room(room, n * n, j->element);
+    char *wr = take_room(room, n + 1, j->element), *wi = take_room(room, n + 1, j->element);
     struct work w = take_work(j, room);
     if (is_measured(j, room))
         return 0;

@@ -98,7 +98,7 @@ static void *resolve(void *ctx, const char *name)
     return rt_symbol_find(name);
 }
 
-static jot_status load(struct rt_program *p, const void *object, size_t size)
+static jot_status load_object(struct rt_program *p, const void *object, size_t size)
 {
     struct rt_code *code = NULL;
     if (size)
@@ -318,7 +318,7 @@ const struct rt_device_type rt_host_type = {
     .wait = wait,
     .target = target,
     .identity = identity,
-    .load = load,
+    .load = load_object,
     .unload = unload,
     .bind = bind,
     .prepare = prepare,

@@ -29,7 +29,7 @@ static bool same_key(const struct fft_key *a, const struct fft_key *b)
 
 static _Atomic(struct fft_plan *) plans; // only ever longer
 
-static const struct fft_plan *find(const struct fft_key *key)
+static const struct fft_plan *find_plan(const struct fft_key *key)
 {
     struct fft_plan *p = atomic_load_explicit(&plans, memory_order_acquire);
     while (p && !same_key(&p->key, key))
@@ -63,10 +63,10 @@ FORK_KEEPS(FORK_PLANS, lock, NULL)
 // The planner of FFTW is not for several threads.
 jot_status fft_plan_get(const struct fft_key *key, const struct fft_plan **out)
 {
-    const struct fft_plan *p = find(key);
+    const struct fft_plan *p = find_plan(key);
     if (!p) {
         pthread_mutex_lock(&lock);
-        p = find(key);
+        p = find_plan(key);
         p = p ? p : add(key);
         pthread_mutex_unlock(&lock);
     }

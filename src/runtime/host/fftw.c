@@ -28,7 +28,7 @@ static struct {
     bool is_there;
 } fftw;
 
-static bool load(const char *file, const char *prefix, struct entries *out)
+static bool load_entries(const char *file, const char *prefix, struct entries *out)
 {
     void *library = rt_open_private(file, prefix[4] == 'f' ? "fftwf_version" : "fftw_version");
     char symbol[64];
@@ -50,8 +50,8 @@ static void load_both(void)
 {
     const char *asked = secure_getenv("JOT_FFTW");
     fftw.is_there = !(asked && !strcmp(asked, "off")) && rt_has_dynamic_linker() &&
-                    load("libfftw3.so.3", "fftw_", &fftw.of_f64) &&
-                    load("libfftw3f.so.3", "fftwf_", &fftw.of_f32);
+                    load_entries("libfftw3.so.3", "fftw_", &fftw.of_f64) &&
+                    load_entries("libfftw3f.so.3", "fftwf_", &fftw.of_f32);
 }
 
 bool fftw_is_there(void)

@@ -16,7 +16,7 @@ static struct {
     bool lacks;
 } lapack;
 
-static void load(void)
+static void load_lapack(void)
 {
     static const char *const names[][2] = {
 #define LAPACK(name, complex_name) {#name, #complex_name},
@@ -39,7 +39,7 @@ jot_status rt_lapack_open(void)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     JOT_TRY(rt_blas_open());
-    pthread_once(&once, load);
+    pthread_once(&once, load_lapack);
     return lapack.lacks
                ? status_fail(JOT_ERR_LIBRARY,
                              "decompositions need an OpenBLAS with LAPACK: that which was "

@@ -159,7 +159,7 @@ struct sixteen {
     for (int64_t k = first; k < end; k++)                                                      \
         ((T *)to)[k] = ((const T *)from)[w->indices[k]];
 
-static void gather(void *ctx, int64_t chunk, int worker)
+static void gather_chunk(void *ctx, int64_t chunk, int worker)
 {
     (void)worker;
     const struct row *w = ctx;
@@ -218,7 +218,7 @@ static void sort_row(const struct job *j, int64_t number, char *memory)
         radix_run(&w.r, drain, &w);
     }
     if (j->carry == CARRY_INDEX)
-        radix_run(&w.r, gather, &w);
+        radix_run(&w.r, gather_chunk, &w);
     else
         sort_restore(j->s->dtype[0], in_row(&w, 0), n, out_row(&w, 0));
 }

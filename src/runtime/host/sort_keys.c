@@ -6,15 +6,6 @@
 #include <assert.h>
 #include <string.h>
 
-// Bits of the infinity of a float type.
-static uint64_t infinity_of(jot_dtype d)
-{
-    return d == JOT_F16    ? 0x7c00
-           : d == JOT_BF16 ? 0x7f80
-           : d == JOT_F32  ? 0x7f800000
-                           : UINT64_C(0x7ff0000000000000);
-}
-
 // How the bits of a type become keys.  Of floats, -0 becomes 0 and NaN the number after infinity;
 // then negative ones have all bits turned, and others the sign bit.
 struct map {
@@ -25,7 +16,7 @@ static struct map map_of(jot_dtype d)
 {
     uint64_t sign = UINT64_C(1) << (dtype_get(d)->bytes * 8 - 1);
     if (dtype_is_float(d))
-        return (struct map){sign, infinity_of(d)};
+        return (struct map){sign, dtype_infinity(d)};
     return (struct map){dtype_is_signed(d) ? sign : 0, 0};
 }
 

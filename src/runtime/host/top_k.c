@@ -61,7 +61,7 @@ static void compact(const struct job *j, struct kept *s)
     s->limit = s->x[s->n - 1].key;
 }
 
-static void keep(const struct job *j, struct kept *s, uint64_t turned, int64_t at)
+static void keep_element(const struct job *j, struct kept *s, uint64_t turned, int64_t at)
 {
     if (s->n == s->room)
         compact(j, s);
@@ -82,7 +82,7 @@ static void select_words(const struct job *j, const struct sort_key *key, int64_
             s->n < j->t->k || s->limit > UINT32_MAX ? 0 : ~(uint32_t)(s->limit - 1);
         k = sort_find_word(keys, k, n, bound);
         if (k < n)
-            keep(j, s, (uint32_t)~keys[k], first + k);
+            keep_element(j, s, (uint32_t)~keys[k], first + k);
     }
 }
 
@@ -95,7 +95,7 @@ static void select_numbers(const struct job *j, const struct sort_key *key, int6
     for (int k = 0; k < n; k++) {
         uint64_t turned = ~keys[k] & mask;
         if (turned < s->limit || s->n < j->t->k)
-            keep(j, s, turned, first + k);
+            keep_element(j, s, turned, first + k);
     }
 }
 

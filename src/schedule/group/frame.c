@@ -317,7 +317,7 @@ struct kept_atoms {
     uint32_t count;
 };
 
-static bool keep(struct kept_atoms *k, struct atoms a)
+static bool keep_atoms(struct kept_atoms *k, struct atoms a)
 {
     k->count = a.count;
     if (a.count <= MOST_ATOMS && a.count)
@@ -337,8 +337,8 @@ bool group_frame(struct schedule *s, struct group *group, const char **reason)
     struct group fresh = refreshed(s, group);
     struct kept_atoms points, fold, unrolled;
     bool fits = choose_loops(s, &fresh, reason);
-    if (!keep(&points, fresh.points) || !keep(&fold, fresh.fold) ||
-        !keep(&unrolled, fresh.unrolled)) {
+    if (!keep_atoms(&points, fresh.points) || !keep_atoms(&fold, fresh.fold) ||
+        !keep_atoms(&unrolled, fresh.unrolled)) {
         *reason = "too many loops";
         fits = false;
     }

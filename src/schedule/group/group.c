@@ -131,7 +131,7 @@ static bool unite_in_group(struct schedule *s, const struct demand *x, const str
 
 // The demands after groups were merged and loops united.  A value that is only read (reads) asks
 // for no union inside of a group.
-static demand_list gather(struct schedule *s, ir_id v, bool reads)
+static demand_list gather_demands(struct schedule *s, ir_id v, bool reads)
 {
     demand_list l = group_demands_on(s, v);
     if (l.count < 2 || l.count > COST_DEMANDS || s->options->separate)
@@ -512,12 +512,12 @@ static void decide_value(struct schedule *s, ir_id v)
         return;
     }
     if (s->is_apart[v]) {
-        demand_list all = gather(s, v, true);
+        demand_list all = gather_demands(s, v, true);
         store_alone(s, v, &all, "takes less time apart");
         group_at(s, s->group_of[v])->is_alone = true;
         return;
     }
-    demand_list l = gather(s, v, false);
+    demand_list l = gather_demands(s, v, false);
     if (group_has_few_terms(s, v, &l) && have_one_view(s, &l) &&
         join_group(s, v, &l, l.count, false, &reason))
         return;
@@ -561,7 +561,7 @@ static void decide_value(struct schedule *s, ir_id v)
 static void merge_readers(struct schedule *s, ir_id v)
 {
     if (value_count(s, v) >= (s->options->large ? 2 : COST_MERGE))
-        gather(s, v, true);
+        gather_demands(s, v, true);
 }
 
 void group_values(struct schedule *s)

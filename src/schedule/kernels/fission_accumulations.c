@@ -30,8 +30,8 @@ static bool is_accumulating(const struct nest_statement *s)
     return s->kind == NEST_PUT && s->op;
 }
 
-static void find(const struct fission *f, nest_id fold, struct accumulation at,
-                 accumulation_list *out)
+static void find_accumulation(const struct fission *f, nest_id fold, struct accumulation at,
+                              accumulation_list *out)
 {
     nest_for_each (s, f->n, at.blocks[at.depth]) {
         struct accumulation inner = at;
@@ -44,7 +44,7 @@ static void find(const struct fission *f, nest_id fold, struct accumulation at,
             continue;
         inner.maps[inner.depth++] = nest_id_of(f->n, s);
         inner.blocks[inner.depth] = s->body;
-        find(f, fold, inner, out);
+        find_accumulation(f, fold, inner, out);
     }
 }
 
@@ -53,7 +53,7 @@ static accumulation_list accumulations_of(const struct fission *f, nest_id fold)
     accumulation_list all = {0};
     const struct nest_statement *s = fission_statement(f, fold);
     if (s->kind == NEST_FOLD)
-        find(f, fold, (struct accumulation){.blocks = {s->body}}, &all);
+        find_accumulation(f, fold, (struct accumulation){.blocks = {s->body}}, &all);
     return all;
 }
 

@@ -13,7 +13,7 @@
 // any number of threads.
 #include "schedule/write/write.h"
 
-static nest_id number(struct writer *w, int64_t x) { return emit_const(&w->e, JOT_I64, &x); }
+static nest_id constant(struct writer *w, int64_t x) { return emit_const(&w->e, JOT_I64, &x); }
 
 // An integer of any type as an i64; what no i64 holds is the largest.
 static nest_id widened_index(struct writer *w, nest_id x)
@@ -28,8 +28,8 @@ static nest_id widened_index(struct writer *w, nest_id x)
 // The integer, 0 to last, as a coordinate.
 static form_id index_form(struct writer *w, nest_id x, int64_t last)
 {
-    x = emit_op2(&w->e, IR_min, JOT_I64, emit_op2(&w->e, IR_max, JOT_I64, x, number(w, 0)),
-                 number(w, last));
+    x = emit_op2(&w->e, IR_min, JOT_I64, emit_op2(&w->e, IR_max, JOT_I64, x, constant(w, 0)),
+                 constant(w, last));
     w->e.value_extent.at[x] = last + 1;
     return emit_form(&w->e, 0, 1, &(struct nest_term){.factor = 1, .id = x, .is_value = true});
 }
@@ -115,8 +115,8 @@ void write_find_start(struct writer *w, const struct ir_node *n, const struct ir
         indices[v->index_rank] = emit_form_constant(e, v->component[d]);
         nest_id x = widened_index(w, write_at_operand(w, n, 1, indices, guard));
         if (!moves) {
-            nest_id low = emit_op2(&w->e, IR_ge, JOT_BOOL, x, number(w, 0));
-            nest_id high = emit_op2(&w->e, IR_le, JOT_BOOL, x, number(w, last));
+            nest_id low = emit_op2(&w->e, IR_ge, JOT_BOOL, x, constant(w, 0));
+            nest_id high = emit_op2(&w->e, IR_le, JOT_BOOL, x, constant(w, last));
             *inside = emit_both(e, *inside, emit_both(e, low, high));
         }
         start[d] = last ? index_form(w, x, last) : 0;

@@ -457,7 +457,7 @@ nest_id emit_yield(struct emitter *e, const struct nest_combine *combine)
     return result;
 }
 
-static nest_id compare(struct emitter *e, enum ir_op op, form_id x, int64_t bound)
+static nest_id compare_form(struct emitter *e, enum ir_op op, form_id x, int64_t bound)
 {
     nest_id in[2] = {emit_index(e, x, JOT_I64), emit_const(e, JOT_I64, &bound)};
     return emit_op(e, op, JOT_BOOL, 2, in, NULL);
@@ -465,12 +465,12 @@ static nest_id compare(struct emitter *e, enum ir_op op, form_id x, int64_t boun
 
 nest_id emit_less(struct emitter *e, form_id x, int64_t bound)
 {
-    return e->forms.at[x].high < bound ? NEST_NONE : compare(e, IR_lt, x, bound);
+    return e->forms.at[x].high < bound ? NEST_NONE : compare_form(e, IR_lt, x, bound);
 }
 
 nest_id emit_not_less(struct emitter *e, form_id x, int64_t bound)
 {
-    return e->forms.at[x].low >= bound ? NEST_NONE : compare(e, IR_ge, x, bound);
+    return e->forms.at[x].low >= bound ? NEST_NONE : compare_form(e, IR_ge, x, bound);
 }
 
 nest_id emit_both(struct emitter *e, nest_id a, nest_id b)

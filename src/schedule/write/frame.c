@@ -431,7 +431,7 @@ static void write_prefix(struct writer *w, ir_id v, nest_id local)
 
 // Makes all elements in the scope of the frame and holds them.  While they are made the value is
 // held, but nothing of it is there.
-static void keep(struct writer *w, ir_id v)
+static void keep_value(struct writer *w, ir_id v)
 {
     struct frame *f = w->frame;
     scope_id back = w->e.at;
@@ -465,7 +465,7 @@ void write_hold(struct writer *w, ir_id v)
     if (ir_op_class((enum ir_op)n->op) == IR_CLASS_CONTROL)
         write_loop(w, n);
     if (f->is_kept[v] && !f->held[v].is_set)
-        keep(w, v);
+        keep_value(w, v);
 }
 
 nest_id write_local_of(const struct writer *w, ir_id v)
@@ -535,7 +535,7 @@ bool write_in_frame(struct writer *w, ir_id v, const form_id *at, nest_id guard,
         return true;
     }
     if (!f->held[v].is_set && f->is_kept[v])
-        keep(w, v);
+        keep_value(w, v);
     if (f->held[v].is_set && (f->held[v].elements || f->held[v].local != NEST_NONE)) {
         *out = read_held(w, &f->held[v], write_view(w, v), at, guard);
         return true;
