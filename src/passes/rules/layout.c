@@ -234,14 +234,6 @@ void batch_transpose(struct batch *c)
                            shifted(list(c->n, IR_KEY_axes), batch_type(c, 0).rank, 0, 1, a));
 }
 
-void batch_rev(struct batch *c)
-{
-    int n;
-    const int64_t *axes = ir_attr_ints(c->n->attrs, IR_KEY_axes, &n);
-    int64_t a[IR_MAX_RANK + 1];
-    c->y[0] = ir_rev(B, c->x[0], n, shifted(axes, n, 0, 1, a) + 1);
-}
-
 void batch_slice(struct batch *c)
 {
     int rank = batch_type(c, 0).rank;
@@ -277,30 +269,21 @@ void batch_pad(struct batch *c)
                         ir_reshape(B, c->x[1], rank + 1, ones), padded);
 }
 
-void batch_shear(struct batch *c)
+// The op on operands that all have the axis in front, so that each axis that an attribute names is one further.
+void batch_axis(struct batch *c)
 {
-    const struct ir_attrs *a = c->n->attrs;
-    c->y[0] = ir_shear(B, c->x[0], (int)ir_attr_int(a, IR_KEY_axis) + 1,
-                       (int)ir_attr_int(a, IR_KEY_along) + 1, ir_attr_int(a, IR_KEY_offset),
-                       ir_attr_int(a, IR_KEY_step), ir_attr_int(a, IR_KEY_length));
-}
-
-void batch_diagonal(struct batch *c)
-{
-    const struct ir_attrs *a = c->n->attrs;
-    c->y[0] = ir_build(B, IR_diagonal, 1, c->x,
-                       ir_attrs(B->module, IR_INT(axis, ir_attr_int(a, IR_KEY_axis) + 1),
-                                IR_INT(along, ir_attr_int(a, IR_KEY_along) + 1),
-                                IR_INT(offset, ir_attr_int(a, IR_KEY_offset)),
-                                IR_INT(step, ir_attr_int(a, IR_KEY_step)),
-                                IR_INT(length, ir_attr_int(a, IR_KEY_length))));
-}
-
-void batch_concatenate(struct batch *c)
-{
-    ir_id *in = arena_array(B->module->arena, ir_id, c->n->n_in);
+    struct arena *a = B->module->arena;
+    const struct ir_attrs *old = c->n->attrs;
+    struct ir_field *fields = arena_copy(a, old->fields, old->count * sizeof *fields);
+    ir_id *in = arena_array(a, ir_id, c->n->n_in);
     for (uint32_t i = 0; i < c->n->n_in; i++)
         in[i] = batch_materialise(c, i);
-    c->y[0] =
-        ir_concatenate(B, (int)c->n->n_in, in, (int)ir_attr_int(c->n->attrs, IR_KEY_axis) + 1);
+    for (struct ir_field *f = fields; f < fields + old->count; f++) {
+        if (f->key != IR_KEY_axis && f->key != IR_KEY_along && f->key != IR_KEY_axes)
+            continue;
+        int64_t *moved = arena_array(a, int64_t, f->count + 1);
+        f->ints = shifted(f->ints, (int)f->count, 0, 1, moved) + 1;
+    }
+    c->y[0] = ir_build(B, c->n->op, (int)c->n->n_in, in,
+                       ir_attrs_make(B->module, (int)old->count, fields));
 }

@@ -302,28 +302,3 @@ void transpose_cumsum(struct transpose *c)
     int axis = (int)ir_attr_int(c->n->attrs, IR_KEY_axis);
     transpose_give(c, 0, ir_cumulative(B, IR_cumsum, c->ct[0], axis, !reverse));
 }
-
-void batch_reduce(struct batch *c)
-{
-    int n;
-    const int64_t *axes = ir_attr_ints(c->n->attrs, IR_KEY_axes, &n);
-    int64_t moved[IR_MAX_RANK];
-    for (int i = 0; i < n; i++)
-        moved[i] = axes[i] + 1;
-    bool first = ir_attr_int_or(c->n->attrs, IR_KEY_first, 0) != 0;
-    c->y[0] = first ? ir_reduce_first(B, c->n->op, c->x[0], n, moved)
-                    : ir_reduce(B, c->n->op, c->x[0], n, moved);
-}
-
-void batch_arg(struct batch *c)
-{
-    c->y[0] = ir_arg(B, c->n->op, c->x[0], (int)ir_attr_int(c->n->attrs, IR_KEY_axis) + 1,
-                     (jot_dtype)ir_attr_int(c->n->attrs, IR_KEY_dtype));
-}
-
-void batch_cumulative(struct batch *c)
-{
-    c->y[0] =
-        ir_cumulative(B, c->n->op, c->x[0], (int)ir_attr_int(c->n->attrs, IR_KEY_axis) + 1,
-                      ir_attr_int_or(c->n->attrs, IR_KEY_reverse, 0) != 0);
-}
