@@ -4,7 +4,7 @@
 //     fold i { fold k { ... } -> s; e = exp s; map j { put y[j] fma= x[i, j], e } }
 //
 // The elements of an accumulator are 64 apart.  When numbers between the loops inside (e) are
-// expensive, a tile of 16 elements goes through the body in three stages: what comes before them
+// expensive, a tile of 16 elements goes through the body in three sections: what comes before them
 // for each element, the numbers for all 16 at once, then the rest for each element.
 #include "codegen/fold_rows.h"
 #include "codegen/access.h"
@@ -21,34 +21,36 @@
 #define TILE 16
 #define NEAR 4096 // elements that stay in near caches
 
-enum stage { BEFORE, NUMBERS, AFTER };
+enum section { BEFORE, NUMBERS, AFTER };
 
-struct staged {
+struct sections {
     const struct nest_block *body;
-    enum stage *of_value, *of_statement; // the latter by number in the body
-    LLVMValueRef *memory;                // per value of the body: TILE of them
+    enum section *of_value, *of_statement; // the latter by number in the body
+    LLVMValueRef *memory;                  // per value of the body: TILE of them
 };
 
-// -- Which statement belongs to which stage -----------------------------------------------------
+// -- Which statement belongs to which section -----------------------------------------------------
 
-static enum stage later(enum stage a, enum stage b) { return a > b ? a : b; }
+static enum section later(enum section a, enum section b) { return a > b ? a : b; }
 
-static enum stage of_block(const struct cg_lowering *l, const struct staged *t, uint32_t block);
+static enum section of_block(const struct cg_lowering *l, const struct sections *t,
+                             uint32_t block);
 
-// The stage of the latest value that a statement reads, with all that is inside it.
-static enum stage of_operands(const struct cg_lowering *l, const struct staged *t,
-                              const struct nest_statement *s)
+// The section of the latest value that a statement reads, with all that is inside it.
+static enum section of_operands(const struct cg_lowering *l, const struct sections *t,
+                                const struct nest_statement *s)
 {
-    enum stage last = BEFORE;
+    enum section last = BEFORE;
     nest_for_uses (v, s)
         last = later(last, t->of_value[v]);
     last = later(last, of_block(l, t, s->body));
     return later(last, of_block(l, t, s->other));
 }
 
-static enum stage of_block(const struct cg_lowering *l, const struct staged *t, uint32_t block)
+static enum section of_block(const struct cg_lowering *l, const struct sections *t,
+                             uint32_t block)
 {
-    enum stage last = BEFORE;
+    enum section last = BEFORE;
     nest_for_each (s, l->nest, block)
         last = later(last, of_operands(l, t, s));
     return last;
@@ -64,21 +66,21 @@ static bool writes_locals(const struct cg_lowering *l, uint32_t block)
 }
 
 // False when nothing is expensive, or values are not single numbers.
-static bool assign_stages(const struct cg_lowering *l, struct staged *t)
+static bool assign_sections(const struct cg_lowering *l, struct sections *t)
 {
     bool pays = false;
     for (uint32_t i = 0; i < t->body->statements.count; i++) {
         const struct nest_statement *s = cg_statement(l, t->body->statements.at[i]);
-        enum stage stage = of_operands(l, t, s);
-        if (s->kind == NEST_OP && stage == BEFORE && cost_is_expensive(s->op, s->dtype))
-            stage = NUMBERS;
+        enum section section = of_operands(l, t, s);
+        if (s->kind == NEST_OP && section == BEFORE && cost_is_expensive(s->op, s->dtype))
+            section = NUMBERS;
         if (s->kind == NEST_MAP || s->kind == NEST_PUT ||
-            (stage == NUMBERS && s->kind != NEST_OP))
-            stage = AFTER;
-        pays = pays || stage == NUMBERS;
-        t->of_statement[i] = stage;
+            (section == NUMBERS && s->kind != NEST_OP))
+            section = AFTER;
+        pays = pays || section == NUMBERS;
+        t->of_statement[i] = section;
         for (uint32_t k = 0; k < s->n_results; k++) {
-            t->of_value[s->result + k] = stage;
+            t->of_value[s->result + k] = section;
             if (dtype_is_complex(l->nest->values.at[s->result + k].dtype))
                 return false;
         }
@@ -88,20 +90,20 @@ static bool assign_stages(const struct cg_lowering *l, struct staged *t)
 
 // -- Lowering -----------------------------------------------------------------------------------
 
-static bool is_kept(const struct staged *t, const struct nest_statement *s, nest_id value)
+static bool is_kept(const struct sections *t, const struct nest_statement *s, nest_id value)
 {
     return s->kind != NEST_CONST && t->of_value[value] != AFTER;
 }
 
-// Lowers the statements of one stage, and keeps their values at element `at` of the tile.
-static void lower_stage(struct cg_lowering *l, const struct staged *t, enum stage stage,
-                        LLVMValueRef at)
+// Lowers the statements of one section, and keeps their values at element `at` of the tile.
+static void lower_section(struct cg_lowering *l, const struct sections *t, enum section section,
+                          LLVMValueRef at)
 {
     LLVMBuilderRef b = l->m.b;
     for (uint32_t i = 0; i < t->body->statements.count; i++) {
         nest_id id = t->body->statements.at[i];
         const struct nest_statement *s = cg_statement(l, id);
-        if (l->marks[id].is_hoisted || t->of_statement[i] != stage)
+        if (l->marks[id].is_hoisted || t->of_statement[i] != section)
             continue;
         cg_lower_statement(l, id);
         for (uint32_t k = 0; k < s->n_results; k++) {
@@ -119,13 +121,13 @@ static void lower_stage(struct cg_lowering *l, const struct staged *t, enum stag
     }
 }
 
-// The kept values of earlier stages at element `at` of the tile.
-static void reload(struct cg_lowering *l, const struct staged *t, enum stage stage,
+// The kept values of earlier sections at element `at` of the tile.
+static void reload(struct cg_lowering *l, const struct sections *t, enum section section,
                    LLVMValueRef at)
 {
     for (uint32_t i = 0; i < t->body->statements.count; i++) {
         const struct nest_statement *s = cg_statement(l, t->body->statements.at[i]);
-        for (uint32_t k = 0; t->of_statement[i] < stage && k < s->n_results; k++) {
+        for (uint32_t k = 0; t->of_statement[i] < section && k < s->n_results; k++) {
             nest_id value = s->result + k;
             if (!t->memory[value])
                 continue;
@@ -139,21 +141,21 @@ static void reload(struct cg_lowering *l, const struct staged *t, enum stage sta
     }
 }
 
-static struct staged *staged_make(struct cg_lowering *l, const struct cg_fold_plan *p)
+static struct sections *sections_make(struct cg_lowering *l, const struct cg_fold_plan *p)
 {
     uint32_t body = cg_statement(l, p->statement)->body;
-    struct staged *t = arena_new(l->arena, struct staged);
+    struct sections *t = arena_new(l->arena, struct sections);
     t->body = &l->nest->blocks.at[body];
-    t->of_value = arena_array(l->arena, enum stage, l->nest->values.count + 1);
-    t->of_statement = arena_array(l->arena, enum stage, t->body->statements.count + 1);
+    t->of_value = arena_array(l->arena, enum section, l->nest->values.count + 1);
+    t->of_statement = arena_array(l->arena, enum section, t->body->statements.count + 1);
     t->memory = arena_array(l->arena, LLVMValueRef, l->nest->values.count + 1);
     bool has_tiles = p->length >= TILE / 2 * CG_FOLD_LANES;
-    return has_tiles && !writes_locals(l, body) && assign_stages(l, t) ? t : NULL;
+    return has_tiles && !writes_locals(l, body) && assign_sections(l, t) ? t : NULL;
 }
 
 // The elements [first, last) of one accumulator, CG_FOLD_LANES apart.
 static void staged_elements(struct cg_lowering *l, struct cg_fold_plan *p,
-                            const struct staged *t, LLVMValueRef first, LLVMValueRef last)
+                            const struct sections *t, LLVMValueRef first, LLVMValueRef last)
 {
     LLVMBuilderRef b = l->m.b;
     LLVMValueRef step = cg_int(l->module, CG_FOLD_LANES),
@@ -161,12 +163,12 @@ static void staged_elements(struct cg_lowering *l, struct cg_fold_plan *p,
     struct cg_loop tile = cg_loop_open(l, first, last, reach);
     LLVMValueRef stop = LLVMBuildAdd(b, tile.index, reach, "");
     stop = LLVMBuildSelect(b, LLVMBuildICmp(b, LLVMIntSLT, stop, last, ""), stop, last, "");
-    for (enum stage stage = BEFORE; stage <= AFTER; stage++) {
+    for (enum section section = BEFORE; section <= AFTER; section++) {
         LLVMValueRef at = cg_int(l->module, 0);
-        if (stage == NUMBERS) {
+        if (section == NUMBERS) {
             l->vector.lanes = TILE;
-            reload(l, t, stage, at);
-            lower_stage(l, t, stage, at);
+            reload(l, t, section, at);
+            lower_section(l, t, section, at);
             l->vector.lanes = 1;
             continue;
         }
@@ -174,9 +176,9 @@ static void staged_elements(struct cg_lowering *l, struct cg_fold_plan *p,
         at = LLVMBuildSub(b, element.index, tile.index, "");
         at = LLVMBuildUDiv(b, at, step, "");
         cg_fold_set_position(l, p, element.index);
-        reload(l, t, stage, at);
-        lower_stage(l, t, stage, at);
-        if (stage == AFTER)
+        reload(l, t, section, at);
+        lower_section(l, t, section, at);
+        if (section == AFTER)
             cg_fold_yield(l, p, element.index);
         cg_loop_close(l, &element);
     }
@@ -207,7 +209,7 @@ bool cg_fold_rows(struct cg_lowering *l, struct cg_fold_plan *p, LLVMValueRef fi
     struct cg_accumulator *puts = f->accumulators + f->n_combines;
     for (uint32_t i = 0; i < f->n_puts; i++)
         cg_accumulator_one_row(l, &puts[i], all[i]);
-    const struct staged *t = staged_make(l, p);
+    const struct sections *t = sections_make(l, p);
     LLVMValueRef lanes = cg_int(l->module, CG_FOLD_LANES), one = cg_int(l->module, 1);
     struct cg_loop slot = cg_loop_open(l, cg_int(l->module, 0), lanes, one);
     for (uint32_t i = 0; i < f->n_puts; i++)

@@ -56,10 +56,10 @@ struct code {
     int64_t turns;
     int depths, widths;          // depth and columns by 16
     struct gpu_tensor_rows k, v; // of a turn
-    int64_t stage;               // bytes of both, of which there are two
+    int64_t half;                // bytes of both, of which there are two
     struct gpu_tensor_rows
-        in_shared;          // queries, where warpgroups multiply them, in front of the stages
-    int64_t stages;         // bytes of them
+        in_shared;          // queries, where warpgroups multiply them, in front of the halves
+    int64_t halves;         // bytes of them
     struct gpu_panels in_q; // of the warpgroup
     LLVMValueRef matrix[2]; // i64: where the thread's row of a matrix begins, keys, values
     LLVMValueRef first_of_block, first; // query, of the warp
@@ -73,11 +73,11 @@ struct code {
 
 // ---- Keys and values on their way
 
-static LLVMValueRef stage_of(struct code *c, LLVMValueRef turn)
+static LLVMValueRef half_of(struct code *c, LLVMValueRef turn)
 {
     LLVMValueRef odd = LLVMBuildAnd(c->b, turn, cg_int(c->l->module, 1), "");
-    return gpu_tensor_plus(&c->t, LLVMBuildMul(c->b, odd, cg_int(c->l->module, c->stage), ""),
-                           c->stages);
+    return gpu_tensor_plus(&c->t, LLVMBuildMul(c->b, odd, cg_int(c->l->module, c->half), ""),
+                           c->halves);
 }
 
 static LLVMValueRef first_key(struct code *c, LLVMValueRef turn)
@@ -85,19 +85,19 @@ static LLVMValueRef first_key(struct code *c, LLVMValueRef turn)
     return LLVMBuildMul(c->b, turn, cg_int(c->l->module, KEYS), "");
 }
 
-static LLVMValueRef values_of(struct code *c, LLVMValueRef stage)
+static LLVMValueRef values_of(struct code *c, LLVMValueRef half)
 {
-    return gpu_tensor_plus(&c->t, stage, KEYS * c->k.pitch);
+    return gpu_tensor_plus(&c->t, half, KEYS * c->k.pitch);
 }
 
 static void fetch_keys(struct code *c, LLVMValueRef turn)
 {
-    gpu_tensor_fetch(&c->t, &c->k, first_key(c, turn), KEYS, stage_of(c, turn));
+    gpu_tensor_fetch(&c->t, &c->k, first_key(c, turn), KEYS, half_of(c, turn));
 }
 
 static void fetch_values(struct code *c, LLVMValueRef turn)
 {
-    gpu_tensor_fetch(&c->t, &c->v, first_key(c, turn), KEYS, values_of(c, stage_of(c, turn)));
+    gpu_tensor_fetch(&c->t, &c->v, first_key(c, turn), KEYS, values_of(c, half_of(c, turn)));
 }
 
 // Starts what `fetch` does of the turn behind, where there is one.
@@ -112,10 +112,10 @@ static void fetch_next(struct code *c, LLVMValueRef turn,
 
 // ---- Products
 
-// Scores of the warp's queries and the stage's keys, [tile][KEYS / 8][4].
-static void make_scores(struct code *c, LLVMValueRef stage, LLVMValueRef *s)
+// Scores of the warp's queries and the half's keys, [tile][KEYS / 8][4].
+static void make_scores(struct code *c, LLVMValueRef half, LLVMValueRef *s)
 {
-    LLVMValueRef at = LLVMBuildAdd(c->b, stage, c->matrix[0], ""), y[4];
+    LLVMValueRef at = LLVMBuildAdd(c->b, half, c->matrix[0], ""), y[4];
     for (int i = 0; i < c->tiles * KEYS / 8 * 4; i++)
         s[i] = gpu_tensor_number(&c->t, 0);
     // Sums that follow one another are other ones, for each waits for what was added to it.
@@ -124,29 +124,29 @@ static void make_scores(struct code *c, LLVMValueRef stage, LLVMValueRef *s)
             gpu_tensor_load(&c->t, gpu_tensor_plus(&c->t, at, j * 16 * c->k.pitch + d * 32),
                             false, y);
             for (int t = 0; t < c->tiles; t++)
-                for (int half = 0; half < 2; half++)
-                    gpu_tensor_multiply(&c->t, s + (t * KEYS / 8 + 2 * j + half) * 4,
-                                        c->q + (t * c->depths + d) * 4, y + 2 * half);
+                for (int side = 0; side < 2; side++)
+                    gpu_tensor_multiply(&c->t, s + (t * KEYS / 8 + 2 * j + side) * 4,
+                                        c->q + (t * c->depths + d) * 4, y + 2 * side);
         }
 }
 
-// Weights, [tile][KEYS / 8][2] pairs, times the stage's values.
-static void add_values(struct code *c, LLVMValueRef stage, const LLVMValueRef *weights)
+// Weights, [tile][KEYS / 8][2] pairs, times the half's values.
+static void add_values(struct code *c, LLVMValueRef half, const LLVMValueRef *weights)
 {
     int eighths = (int)(c->columns / 8);
-    LLVMValueRef at = LLVMBuildAdd(c->b, stage, c->matrix[1], ""), y[4], sum[4];
+    LLVMValueRef at = LLVMBuildAdd(c->b, half, c->matrix[1], ""), y[4], sum[4];
     at = values_of(c, at);
     for (int j = 0; j < KEYS / 16; j++)
         for (int w = 0; w < c->widths; w++) {
             gpu_tensor_load(&c->t, gpu_tensor_plus(&c->t, at, j * 16 * c->v.pitch + w * 32),
                             true, y);
             for (int t = 0; t < c->tiles; t++)
-                for (int half = 0; half < 2 && 2 * w + half < eighths; half++) {
-                    LLVMValueRef *to = c->sum + (t * eighths + 2 * w + half) * 4;
+                for (int side = 0; side < 2 && 2 * w + side < eighths; side++) {
+                    LLVMValueRef *to = c->sum + (t * eighths + 2 * w + side) * 4;
                     for (int i = 0; i < 4; i++)
                         sum[i] = gpu_tensor_load_f32(&c->t, to[i]);
                     gpu_tensor_multiply(&c->t, sum, weights + (t * KEYS / 8 + 2 * j) * 2,
-                                        y + 2 * half);
+                                        y + 2 * side);
                     for (int i = 0; i < 4; i++)
                         LLVMBuildStore(c->b, sum[i], to[i]);
                 }
@@ -419,14 +419,14 @@ static void go_through_keys(struct code *c)
                                        cg_int(c->l->module, c->turns), cg_int(c->l->module, 1));
     LLVMValueRef *s = arena_array(c->l->arena, LLVMValueRef, c->tiles * KEYS / 2);
     LLVMValueRef *weights = arena_array(c->l->arena, LLVMValueRef, c->tiles * KEYS / 4);
-    LLVMValueRef stage = stage_of(c, loop.index);
+    LLVMValueRef half = half_of(c, loop.index);
     finish_copies(c);
     fetch_next(c, loop.index, fetch_keys);
     fetch_next(c, loop.index, fetch_values);
-    make_scores(c, stage, s);
+    make_scores(c, half, s);
     scale_sums(c, weigh(c, loop.index, s));
     load_weights(c, weights);
-    add_values(c, stage, weights);
+    add_values(c, half, weights);
     cg_loop_close(c->l, &loop);
 }
 
@@ -436,7 +436,7 @@ static void go_through_keys(struct code *c)
 static void start_scores(struct code *c, LLVMValueRef turn, LLVMValueRef *s)
 {
     gpu_warpgroup_start(&c->t, s, KEYS / 2, false, c->depths, NULL, &c->in_q,
-                        &(struct gpu_panels){stage_of(c, turn), KEYS, false});
+                        &(struct gpu_panels){half_of(c, turn), KEYS, false});
 }
 
 static void start_values(struct code *c, LLVMValueRef turn, LLVMValueRef *sum,
@@ -446,7 +446,7 @@ static void start_values(struct code *c, LLVMValueRef turn, LLVMValueRef *sum,
     for (int i = 0; i < c->columns / 2; i++)
         sum[i] = gpu_tensor_load_f32(&c->t, c->sum[i]);
     gpu_warpgroup_start(&c->t, sum, (int)c->columns / 2, true, KEYS / 16, weights, NULL,
-                        &(struct gpu_panels){values_of(c, stage_of(c, turn)), KEYS, true});
+                        &(struct gpu_panels){values_of(c, half_of(c, turn)), KEYS, true});
 }
 
 static void finish_values(struct code *c, LLVMValueRef *sum, const LLVMValueRef *weights)
@@ -553,9 +553,9 @@ static void choose_sizes(struct code *c)
     c->widths = (int)(c->columns + 15) / 16;
     c->k = gpu_tensor_rows_of(c->l, c->a.k, c->a.key_of_k, c->a.depth, c->is_grouped);
     c->v = gpu_tensor_rows_of(c->l, c->a.v, c->a.key_of_v, c->a.column, c->is_grouped);
-    c->stage = KEYS * (c->k.pitch + c->v.pitch);
+    c->half = KEYS * (c->k.pitch + c->v.pitch);
     c->in_shared = gpu_tensor_rows_of(c->l, c->a.q, c->a.query, c->a.depth, true);
-    c->stages = c->is_grouped ? c->warps * GPU_TILE * c->in_shared.pitch : 0;
+    c->halves = c->is_grouped ? c->warps * GPU_TILE * c->in_shared.pitch : 0;
 }
 
 // The axes of the chunk and the first query of the warp.
@@ -591,7 +591,7 @@ void gpu_attention_lower(struct cg_lowering *l, uint32_t at, struct cg_kernel *o
     gpu_lower_list(l, 0, at);
     find_scale(&c);
     c.t =
-        gpu_tensor_make(l, c.a.q->dtype, (unsigned)c.warps, (uint64_t)(c.stages + 2 * c.stage));
+        gpu_tensor_make(l, c.a.q->dtype, (unsigned)c.warps, (uint64_t)(c.halves + 2 * c.half));
     int rows = 2 * c.tiles;
     c.q = arena_array(l->arena, LLVMValueRef, c.tiles * c.depths * 4);
     c.known = arena_array(l->arena, struct cg_value *, rows);

@@ -24,8 +24,8 @@
 
 #define TILES 2 // of 16 rows, of a warp
 #define ROWS (TILES * GPU_TILE)
-#define STEP 64 // keys or queries that come to shared memory at once
-#define PART 32 // of them that a warp has in registers
+#define AT_ONCE 64 // keys or queries that come to shared memory at once
+#define PART 32    // of them that a warp has in registers
 #define LOG2_E 1.4426950408889634
 
 struct gpu_gradient {
@@ -60,12 +60,12 @@ static inline LLVMValueRef sum_of(struct gpu_gradient *c, LLVMValueRef x, LLVMVa
     return LLVMBuildAdd(c->b, x, y, "");
 }
 
-// Where the rows of a turn are in shared memory: of two stages, in turn.
-static inline LLVMValueRef stage_of(struct gpu_gradient *c, int64_t stages, int64_t stage,
-                                    LLVMValueRef turn)
+// Where the rows of a turn are in shared memory: of two halves, in turn.
+static inline LLVMValueRef half_of(struct gpu_gradient *c, int64_t halves, int64_t half,
+                                   LLVMValueRef turn)
 {
     LLVMValueRef odd = LLVMBuildAnd(c->b, turn, whole(c, 1), "");
-    return gpu_tensor_plus(&c->t, times(c, odd, stage), stages);
+    return gpu_tensor_plus(&c->t, times(c, odd, half), halves);
 }
 
 // Memory of so many f32; sets it.

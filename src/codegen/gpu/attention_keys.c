@@ -18,7 +18,7 @@
 #define DQ_KEYS 64 // that sums of dq take in one turn
 
 struct turned {
-    int64_t values, stages, stage, change, statistics, bytes; // offsets in shared memory
+    int64_t values, halves, half, change, statistics, bytes; // offsets in shared memory
     int64_t change_pitch;
     LLVMValueRef key_row[2], value_row[2]; // where the thread's row of matrices begins
     LLVMValueRef change_row, key_column;
@@ -30,23 +30,24 @@ struct turned {
 static void lay_out(const struct gpu_gradient *c, struct turned *t)
 {
     int64_t keys = (int64_t)c->warps * ROWS;
-    t->change_pitch = gpu_tensor_pitch(STEP);
+    t->change_pitch = gpu_tensor_pitch(AT_ONCE);
     t->values = keys * c->k.pitch;
-    t->stages = t->values + keys * c->v.pitch;
-    t->statistics = STEP * (c->q.pitch + c->dy.pitch);
-    t->stage = t->statistics + STEP * 8;
-    t->change = t->stages + 2 * t->stage;
+    t->halves = t->values + keys * c->v.pitch;
+    t->statistics = AT_ONCE * (c->q.pitch + c->dy.pitch);
+    t->half = t->statistics + AT_ONCE * 8;
+    t->change = t->halves + 2 * t->half;
     t->bytes = t->change + keys * t->change_pitch;
 }
 
 static void fetch_queries(struct gpu_gradient *c, const struct turned *t, LLVMValueRef turn)
 {
-    LLVMValueRef to = stage_of(c, t->stages, t->stage, turn), query = times(c, turn, STEP);
-    gpu_tensor_fetch(&c->t, &c->q, query, STEP, to);
-    gpu_tensor_fetch(&c->t, &c->dy, query, STEP, gpu_tensor_plus(&c->t, to, STEP * c->q.pitch));
+    LLVMValueRef to = half_of(c, t->halves, t->half, turn), query = times(c, turn, AT_ONCE);
+    gpu_tensor_fetch(&c->t, &c->q, query, AT_ONCE, to);
+    gpu_tensor_fetch(&c->t, &c->dy, query, AT_ONCE,
+                     gpu_tensor_plus(&c->t, to, AT_ONCE * c->q.pitch));
     LLVMValueRef thread = gpu_wide(c->l, c->l->gpu->thread);
     struct cg_branch some =
-        cg_if_open(c->l, LLVMBuildICmp(c->b, LLVMIntSLT, thread, whole(c, STEP / 2), ""));
+        cg_if_open(c->l, LLVMBuildICmp(c->b, LLVMIntSLT, thread, whole(c, AT_ONCE / 2), ""));
     LLVMValueRef at =
         gpu_tensor_plus(&c->t, sum_of(c, to, times(c, thread, 16)), t->statistics);
     gpu_tensor_copy(&c->t, gpu_tensor_shared_at(&c->t, at),
@@ -55,14 +56,14 @@ static void fetch_queries(struct gpu_gradient *c, const struct turned *t, LLVMVa
 }
 
 // Weights of PART queries, in place of scores, and changes, in place of products.
-static void weigh_part(struct gpu_gradient *c, const struct turned *t, LLVMValueRef stage,
+static void weigh_part(struct gpu_gradient *c, const struct turned *t, LLVMValueRef half,
                        LLVMValueRef query, LLVMValueRef first, LLVMValueRef *x)
 {
     LLVMBuilderRef b = c->b;
     for (int i = 0; i < PART / 4; i++) {
         LLVMValueRef in_part =
             gpu_tensor_plus(&c->t, sum_of(c, first, c->t.column), i / 2 * 8 + i % 2);
-        LLVMValueRef at = sum_of(c, stage, times(c, in_part, 8));
+        LLVMValueRef at = sum_of(c, half, times(c, in_part, 8));
         LLVMValueRef from =
             gpu_tensor_shared_at(&c->t, gpu_tensor_plus(&c->t, at, t->statistics));
         LLVMValueRef log = gpu_tensor_load_f32(&c->t, from);
@@ -80,7 +81,7 @@ static void weigh_part(struct gpu_gradient *c, const struct turned *t, LLVMValue
     }
 }
 
-static void change_part(struct gpu_gradient *c, const struct turned *t, LLVMValueRef stage,
+static void change_part(struct gpu_gradient *c, const struct turned *t, LLVMValueRef half,
                         LLVMValueRef query, LLVMValueRef first, const LLVMValueRef *weights,
                         LLVMValueRef *x)
 {
@@ -88,7 +89,7 @@ static void change_part(struct gpu_gradient *c, const struct turned *t, LLVMValu
     for (int i = 0; i < PART / 4; i++) {
         LLVMValueRef in_part =
             gpu_tensor_plus(&c->t, sum_of(c, first, c->t.column), i / 2 * 8 + i % 2);
-        LLVMValueRef at = sum_of(c, stage, times(c, in_part, 8));
+        LLVMValueRef at = sum_of(c, half, times(c, in_part, 8));
         LLVMValueRef from =
             gpu_tensor_shared_at(&c->t, gpu_tensor_plus(&c->t, at, t->statistics + 4));
         LLVMValueRef delta = gpu_tensor_load_f32(&c->t, from);
@@ -115,32 +116,32 @@ static void store_changes(struct gpu_gradient *c, const struct turned *t, LLVMVa
     LLVMValueRef at = sum_of(c, times(c, row, t->change_pitch), times(c, query, 2));
     for (int tile = 0; tile < TILES; tile++)
         for (int i = 0; i < PART / 8; i++)
-            for (int half = 0; half < 2; half++) {
+            for (int side = 0; side < 2; side++) {
                 int64_t offset =
-                    t->change + (tile * GPU_TILE + half * 8) * t->change_pitch + i * 16;
-                LLVMBuildStore(c->b, pairs[(tile * PART / 8 + i) * 2 + half],
+                    t->change + (tile * GPU_TILE + side * 8) * t->change_pitch + i * 16;
+                LLVMBuildStore(c->b, pairs[(tile * PART / 8 + i) * 2 + side],
                                gpu_tensor_shared_at(&c->t, gpu_tensor_plus(&c->t, at, offset)));
             }
 }
 
-static void take_part(struct gpu_gradient *c, struct turned *t, LLVMValueRef stage,
+static void take_part(struct gpu_gradient *c, struct turned *t, LLVMValueRef half,
                       LLVMValueRef query, LLVMValueRef first)
 {
     LLVMValueRef s[TILES * PART / 2], p[TILES * PART / 2], pairs[TILES * PART / 4];
     LLVMValueRef of_warp = times(c, t->warp, ROWS * c->k.pitch);
-    LLVMValueRef q = sum_of(c, stage, times(c, first, c->q.pitch));
-    LLVMValueRef dy = gpu_tensor_plus(&c->t, sum_of(c, stage, times(c, first, c->dy.pitch)),
-                                      STEP * c->q.pitch);
+    LLVMValueRef q = sum_of(c, half, times(c, first, c->q.pitch));
+    LLVMValueRef dy = gpu_tensor_plus(&c->t, sum_of(c, half, times(c, first, c->dy.pitch)),
+                                      AT_ONCE * c->q.pitch);
     gpu_gradient_multiply_rows(c, NULL, sum_of(c, of_warp, t->key_row[1]), c->k.pitch,
                                c->depths, sum_of(c, q, t->key_row[0]), s);
-    weigh_part(c, t, stage, query, first, s);
+    weigh_part(c, t, half, query, first, s);
     gpu_gradient_round_all(c, s, pairs);
     gpu_gradient_add_rows(c, pairs, sum_of(c, dy, t->value_row[1]), c->dy.pitch, c->columns / 8,
                           t->dv);
     of_warp = gpu_tensor_plus(&c->t, times(c, t->warp, ROWS * c->v.pitch), t->values);
     gpu_gradient_multiply_rows(c, NULL, sum_of(c, of_warp, t->value_row[1]), c->v.pitch,
                                c->widths, sum_of(c, dy, t->value_row[0]), p);
-    change_part(c, t, stage, query, first, s, p);
+    change_part(c, t, half, query, first, s, p);
     gpu_gradient_round_all(c, p, pairs);
     gpu_gradient_add_rows(c, pairs, sum_of(c, q, t->key_row[1]), c->q.pitch, c->depth / 8,
                           t->dk);
@@ -174,7 +175,7 @@ static void move_dq(struct gpu_gradient *c, const struct turned *t, LLVMValueRef
     LLVMTypeRef two = LLVMVectorType(c->f32, 2);
     int eighths = c->depths / t->groups * 2;
     find_warp(c, t, &query, &column);
-    query = sum_of(c, query, times(c, turn, STEP));
+    query = sum_of(c, query, times(c, turn, AT_ONCE));
     for (int row = 0; row < 2 * t->tiles; row++)
         for (int i = 0; i < eighths; i++) {
             LLVMValueRef *own = t->dq + (row / 2 * eighths + i) * 4 + row % 2 * 2;
@@ -232,9 +233,9 @@ static void add_dq(struct gpu_gradient *c, const struct turned *t)
 static void take_queries(struct gpu_gradient *c, struct turned *t, LLVMValueRef turn,
                          LLVMValueRef is_first)
 {
-    LLVMValueRef stage = stage_of(c, t->stages, t->stage, turn), query = times(c, turn, STEP);
-    struct cg_loop parts = cg_loop_open(c->l, whole(c, 0), whole(c, STEP), whole(c, PART));
-    take_part(c, t, stage, query, parts.index);
+    LLVMValueRef half = half_of(c, t->halves, t->half, turn), query = times(c, turn, AT_ONCE);
+    struct cg_loop parts = cg_loop_open(c->l, whole(c, 0), whole(c, AT_ONCE), whole(c, PART));
+    take_part(c, t, half, query, parts.index);
     cg_loop_close(c->l, &parts);
     gpu_gradient_set_all(c, t->dq, t->tiles * (c->depths / t->groups) * 8, 0);
     struct cg_branch again = cg_if_open(c->l, LLVMBuildNot(c->b, is_first, ""));
@@ -275,7 +276,7 @@ static void take_keys(struct gpu_gradient *c, struct turned *t, LLVMValueRef blo
 {
     struct cg_lowering *l = c->l;
     const struct attention_gradient *g = &c->g;
-    int64_t keys = (int64_t)c->warps * ROWS, turns = (c->queries + STEP - 1) / STEP;
+    int64_t keys = (int64_t)c->warps * ROWS, turns = (c->queries + AT_ONCE - 1) / AT_ONCE;
     LLVMValueRef first = times(c, block, keys);
     t->first = sum_of(c, first, times(c, t->warp, ROWS));
     gpu_sync(l); // all threads are done with the keys before
@@ -309,7 +310,7 @@ void gpu_gradient_keys(struct gpu_gradient *c, struct cg_kernel *out, uint32_t a
         gpu_gradient_open_function(c, out, "_keys", (unsigned)c->warps * GPU_WARP, at);
     c->t = gpu_tensor_make(l, c->g.a.q->dtype, (unsigned)c->warps, (uint64_t)t.bytes);
     t.groups = c->depths % 2 ? 1 : 2;
-    t.tiles = STEP / GPU_TILE * t.groups / c->warps;
+    t.tiles = AT_ONCE / GPU_TILE * t.groups / c->warps;
     t.dk = gpu_gradient_room(c, TILES * (c->depth / 8) * 4);
     t.dv = gpu_gradient_room(c, TILES * (c->columns / 8) * 4);
     t.dq = gpu_gradient_room(c, (int64_t)t.tiles * (c->depths / t.groups) * 8);

@@ -20,7 +20,7 @@ struct statistics {
     unsigned warps;              // of the block
     int rows, part;              // of the thread; keys that a warp has in registers
     struct gpu_tensor_rows k, v; // of a turn
-    int64_t stages, stage;       // where they stand, bytes of both
+    int64_t halves, half;        // where they stand, bytes of both
     LLVMValueRef *q, *dy;        // [tile][pieces][4]
     struct gpu_panels in_q, in_dy;      // of the warpgroup
     LLVMValueRef key_row, value_row;    // where the thread's row of matrices begins
@@ -41,7 +41,7 @@ static void add_row(struct gpu_gradient *c, struct statistics *s, int row,
             sum_of(c, gpu_tensor_plus(&c->t, first_key, i / 2 * 8 + i % 2), c->t.column);
         LLVMValueRef *x = &scores[i / 2 * 4 + i % 2];
         *x = gpu_gradient_apply(c, *x, query, key);
-        if (c->keys % STEP)
+        if (c->keys % AT_ONCE)
             *x = LLVMBuildSelect(b, gpu_gradient_is_key(c, key), *x,
                                  gpu_tensor_number(&c->t, -INFINITY), "");
         top = top ? gpu_tensor_largest(&c->t, top, *x) : *x;
@@ -105,9 +105,10 @@ static void store_row(struct gpu_gradient *c, struct statistics *s, int row)
 
 static void fetch_keys(struct gpu_gradient *c, const struct statistics *s, LLVMValueRef turn)
 {
-    LLVMValueRef to = stage_of(c, s->stages, s->stage, turn), key = times(c, turn, STEP);
-    gpu_tensor_fetch(&c->t, &s->k, key, STEP, to);
-    gpu_tensor_fetch(&c->t, &s->v, key, STEP, gpu_tensor_plus(&c->t, to, STEP * s->k.pitch));
+    LLVMValueRef to = half_of(c, s->halves, s->half, turn), key = times(c, turn, AT_ONCE);
+    gpu_tensor_fetch(&c->t, &s->k, key, AT_ONCE, to);
+    gpu_tensor_fetch(&c->t, &s->v, key, AT_ONCE,
+                     gpu_tensor_plus(&c->t, to, AT_ONCE * s->k.pitch));
 }
 
 static struct gpu_tensor_rows rows_of(const struct gpu_gradient *c, const struct statistics *s,
@@ -129,13 +130,13 @@ static void fetch_queries(struct gpu_gradient *c, struct statistics *s)
                                    MAP_GRADIENT_QUERIES, false};
 }
 
-// Scores and products of the warp's queries and a part of the stage's keys.
-static void multiply(struct gpu_gradient *c, struct statistics *s, LLVMValueRef stage,
+// Scores and products of the warp's queries and a part of the half's keys.
+static void multiply(struct gpu_gradient *c, struct statistics *s, LLVMValueRef half,
                      LLVMValueRef part)
 {
-    LLVMValueRef k = sum_of(c, stage, times(c, part, s->k.pitch));
-    LLVMValueRef v =
-        gpu_tensor_plus(&c->t, sum_of(c, stage, times(c, part, s->v.pitch)), STEP * s->k.pitch);
+    LLVMValueRef k = sum_of(c, half, times(c, part, s->k.pitch));
+    LLVMValueRef v = gpu_tensor_plus(&c->t, sum_of(c, half, times(c, part, s->v.pitch)),
+                                     AT_ONCE * s->k.pitch);
     if (!s->is_grouped) {
         gpu_gradient_multiply_rows(c, s->q, NULL, s->k.pitch, c->depths,
                                    sum_of(c, k, s->key_row), s->scores);
@@ -144,16 +145,17 @@ static void multiply(struct gpu_gradient *c, struct statistics *s, LLVMValueRef 
         return;
     }
     gpu_warpgroup_multiply(&c->t, s->scores, s->part / 2, false, c->depths, NULL, &s->in_q,
-                           &(struct gpu_panels){k, STEP, false});
+                           &(struct gpu_panels){k, AT_ONCE, false});
     gpu_warpgroup_multiply(&c->t, s->products, s->part / 2, false, c->widths, NULL, &s->in_dy,
-                           &(struct gpu_panels){v, STEP, false});
+                           &(struct gpu_panels){v, AT_ONCE, false});
 }
 
 static void take_keys(struct gpu_gradient *c, struct statistics *s, LLVMValueRef turn)
 {
-    struct cg_loop parts = cg_loop_open(c->l, whole(c, 0), whole(c, STEP), whole(c, s->part));
-    multiply(c, s, stage_of(c, s->stages, s->stage, turn), parts.index);
-    LLVMValueRef key = sum_of(c, times(c, turn, STEP), parts.index);
+    struct cg_loop parts =
+        cg_loop_open(c->l, whole(c, 0), whole(c, AT_ONCE), whole(c, s->part));
+    multiply(c, s, half_of(c, s->halves, s->half, turn), parts.index);
+    LLVMValueRef key = sum_of(c, times(c, turn, AT_ONCE), parts.index);
     for (int row = 0; row < s->rows; row++) {
         int from_row = row / 2 * (s->part / 2) + row % 2 * 2;
         add_row(c, s, row, key, s->scores + from_row, s->products + from_row);
@@ -164,7 +166,7 @@ static void take_keys(struct gpu_gradient *c, struct statistics *s, LLVMValueRef
 static void take_queries(struct gpu_gradient *c, struct statistics *s)
 {
     struct cg_lowering *l = c->l;
-    int64_t turns = (c->keys + STEP - 1) / STEP;
+    int64_t turns = (c->keys + AT_ONCE - 1) / AT_ONCE;
     if (s->is_grouped)
         fetch_queries(c, s);
     fetch_keys(c, s, whole(c, 0));
@@ -198,12 +200,12 @@ static void choose_sizes(struct gpu_gradient *c, struct statistics *s)
 {
     s->is_grouped = c->l->nest->threads[NEST_GROUP_THREADS] == MAP_WARPGROUP;
     s->rows = s->is_grouped ? 2 : 2 * TILES;
-    s->part = s->is_grouped ? STEP : PART;
+    s->part = s->is_grouped ? AT_ONCE : PART;
     s->warps = (unsigned)(MAP_GRADIENT_QUERIES / (s->rows / 2 * GPU_TILE));
     s->k = rows_of(c, s, &c->k);
     s->v = rows_of(c, s, &c->v);
-    s->stages = s->is_grouped ? MAP_GRADIENT_QUERIES * (s->k.pitch + s->v.pitch) : 0;
-    s->stage = STEP * (s->k.pitch + s->v.pitch);
+    s->halves = s->is_grouped ? MAP_GRADIENT_QUERIES * (s->k.pitch + s->v.pitch) : 0;
+    s->half = AT_ONCE * (s->k.pitch + s->v.pitch);
 }
 
 void gpu_gradient_statistics(struct gpu_gradient *c, struct cg_kernel *out, uint32_t at)
@@ -214,7 +216,7 @@ void gpu_gradient_statistics(struct gpu_gradient *c, struct cg_kernel *out, uint
     l->gpu->function.resident = 2;
     struct cg_kernel_step *step =
         gpu_gradient_open_function(c, out, "_rows", s.warps * GPU_WARP, at);
-    c->t = gpu_tensor_make(l, c->g.a.q->dtype, s.warps, (uint64_t)(s.stages + 2 * s.stage));
+    c->t = gpu_tensor_make(l, c->g.a.q->dtype, s.warps, (uint64_t)(s.halves + 2 * s.half));
     s.top = gpu_gradient_room(c, s.rows);
     s.sum = gpu_gradient_room(c, s.rows);
     s.delta = gpu_gradient_room(c, s.rows);
