@@ -12,10 +12,10 @@
 #include <math.h>
 #include <string.h>
 
-#define RECORD_BYTES ((sizeof(jot_array) + 63) / 64 * 64)
+#define HEADER_BYTES ((sizeof(jot_array) + 63) / 64 * 64)
 #define ARRAY_BYTES_LIMIT ((int64_t)1 << 46)
 
-_Static_assert(RECORD_BYTES == 128, "two cache lines");
+_Static_assert(HEADER_BYTES == 128, "two cache lines");
 
 jot_status rt_array_check(const char *what, int dtype, int64_t rank, const int64_t *dims)
 {
@@ -52,7 +52,7 @@ static size_t size_of(int rank, const int64_t *dims)
     return size;
 }
 
-jot_array *rt_array_create_record(jot_dtype dtype, int rank, const int64_t *dims,
+jot_array *rt_array_create_header(jot_dtype dtype, int rank, const int64_t *dims,
                                   size_t block_bytes)
 {
     size_t size = size_of(rank, dims);
@@ -90,35 +90,35 @@ static void drop_mirror(jot_array *a)
         rt_block_release(atomic_exchange(&far->mirror, NULL), a->bytes);
 }
 
-void rt_array_release_record(jot_array *a, size_t bytes)
+void rt_array_release_header(jot_array *a, size_t bytes)
 {
     if (a->dims != a->inline_dims)
         memory_release(a->dims);
     rt_block_release(a, bytes);
 }
 
-static void release_record(jot_array *a)
+static void release_header(jot_array *a)
 {
-    size_t bytes = RECORD_BYTES + (a->flags & RT_ARRAY_INLINE ? a->bytes : 0);
-    rt_array_release_record(a, a->flags & RT_ARRAY_FAR ? sizeof(struct rt_far_array) : bytes);
+    size_t bytes = HEADER_BYTES + (a->flags & RT_ARRAY_INLINE ? a->bytes : 0);
+    rt_array_release_header(a, a->flags & RT_ARRAY_FAR ? sizeof(struct rt_far_array) : bytes);
 }
 
 jot_array *rt_array_create(jot_dtype dtype, int rank, const int64_t *dims)
 {
     size_t bytes = size_of(rank, dims) * dtype_get(dtype)->bytes;
-    bool is_inline = bytes <= RT_BLOCK_SMALL - RECORD_BYTES;
+    bool is_inline = bytes <= RT_BLOCK_SMALL - HEADER_BYTES;
     jot_array *a =
-        rt_array_create_record(dtype, rank, dims, RECORD_BYTES + (is_inline ? bytes : 0));
+        rt_array_create_header(dtype, rank, dims, HEADER_BYTES + (is_inline ? bytes : 0));
     if (!a)
         return NULL;
     if (is_inline) {
         a->flags = RT_ARRAY_INLINE;
-        a->data = (char *)a + RECORD_BYTES;
+        a->data = (char *)a + HEADER_BYTES;
         return a;
     }
     a->data = rt_block_allocate(bytes);
     if (!a->data) {
-        release_record(a);
+        release_header(a);
         status_fail(JOT_ERR_MEMORY, "out of memory: an array of %zu bytes", bytes);
         return NULL;
     }
@@ -128,7 +128,7 @@ jot_array *rt_array_create(jot_dtype dtype, int rank, const int64_t *dims)
 static jot_array *create_far(jot_device *device, jot_dtype dtype, int rank, const int64_t *dims,
                              void *data)
 {
-    jot_array *a = rt_array_create_record(dtype, rank, dims, sizeof(struct rt_far_array));
+    jot_array *a = rt_array_create_header(dtype, rank, dims, sizeof(struct rt_far_array));
     if (!a)
         return NULL;
     struct rt_far_array *far = (struct rt_far_array *)a;
@@ -162,7 +162,7 @@ jot_array *rt_array_create_over(jot_dtype dtype, int rank, const int64_t *dims,
                                 const void *data, void (*release)(const void *, void *),
                                 void *ctx)
 {
-    jot_array *a = rt_array_create_record(dtype, rank, dims, RECORD_BYTES);
+    jot_array *a = rt_array_create_header(dtype, rank, dims, HEADER_BYTES);
     if (!a)
         return NULL;
     a->flags = RT_ARRAY_BORROWED;
@@ -415,7 +415,7 @@ void jot_array_release(jot_array *a)
         rt_block_release(a->data, a->bytes);
     }
     drop_mirror(a);
-    release_record(a);
+    release_header(a);
 }
 
 // A list of more is a mistake.

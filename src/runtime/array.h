@@ -15,7 +15,7 @@
 
 enum rt_array_flag {
     RT_ARRAY_BORROWED = 1u << 0, // the data is the user's
-    RT_ARRAY_INLINE = 1u << 1,   // the data follows the record in one block
+    RT_ARRAY_INLINE = 1u << 1,   // the data follows the header in one block
     RT_ARRAY_FAR = 1u << 2, // the data is on another device than the host: struct rt_far_array
     RT_ARRAY_SPLIT = 1u << 3, // in pieces: struct rt_split_array of mesh.h
 };
@@ -71,10 +71,10 @@ jot_array *rt_array_create_over(jot_dtype dtype, int rank, const int64_t *dims,
 jot_array *rt_array_view(jot_array *a, jot_device *device, int rank, const int64_t *dims,
                          const void *data);
 
-// A record in a block of so many bytes, which begins with it; flags and data are to be set.
-jot_array *rt_array_create_record(jot_dtype dtype, int rank, const int64_t *dims,
+// A header in a block of so many bytes, which begins with it; flags and data are to be set.
+jot_array *rt_array_create_header(jot_dtype dtype, int rank, const int64_t *dims,
                                   size_t block_bytes);
-void rt_array_release_record(jot_array *a, size_t block_bytes);
+void rt_array_release_header(jot_array *a, size_t block_bytes);
 
 // Copies the elements of one array into another of the same type, which is whole, from device to device.
 jot_status rt_array_transfer(jot_array *to, const jot_array *from);
@@ -94,7 +94,7 @@ static inline bool rt_array_is_unique(const jot_array *a)
 
 // Gives an array that nobody else uses another type, so that the result of a call takes over the
 // memory of a donated input.  Not possible when the new type needs another number of bytes or more
-// room for its sizes than the record has.
+// room for its sizes than the header has.
 bool rt_array_can_retype(const jot_array *a, jot_dtype dtype, int rank, const int64_t *dims);
 void rt_array_retype(jot_array *a, jot_dtype dtype, int rank, const int64_t *dims);
 

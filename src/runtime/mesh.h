@@ -52,7 +52,7 @@ jot_array *rt_mesh_coordinates(jot_mesh *mesh);
 
 // ---- arrays in pieces ----
 
-// RT_ARRAY_SPLIT.  The record has no memory of its own.
+// RT_ARRAY_SPLIT.  The header has no memory of its own.
 struct rt_split_array {
     jot_array a;
     jot_mesh *mesh;

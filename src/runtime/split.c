@@ -342,7 +342,7 @@ jot_status rt_array_collect(const jot_array *a, const char *what, void *to)
 // ---- making them ----
 
 // With the text of how it is split behind the pieces.
-static size_t record_bytes(const jot_mesh *mesh, const struct rt_spec *spec)
+static size_t header_bytes(const jot_mesh *mesh, const struct rt_spec *spec)
 {
     return sizeof(struct rt_split_array) + mesh->count * sizeof(jot_array *) +
            (size_t)rt_spec_text(mesh, spec, NULL, 0) + 1;
@@ -354,14 +354,14 @@ void rt_split_release(struct rt_split_array *s)
 {
     jot_arrays_release(s->mesh->count, s->pieces);
     rt_block_release(atomic_load(&s->mirror), s->a.bytes);
-    rt_array_release_record(&s->a, record_bytes(s->mesh, &s->spec));
+    rt_array_release_header(&s->a, header_bytes(s->mesh, &s->spec));
 }
 
 jot_array *rt_array_from_pieces(jot_mesh *mesh, const struct rt_spec *spec, jot_dtype dtype,
                                 int rank, const int64_t *dims, jot_array **pieces)
 {
-    size_t bytes = record_bytes(mesh, spec);
-    jot_array *a = rt_array_create_record(dtype, rank, dims, bytes);
+    size_t bytes = header_bytes(mesh, spec);
+    jot_array *a = rt_array_create_header(dtype, rank, dims, bytes);
     if (!a) {
         jot_arrays_release(mesh->count, pieces);
         return NULL;

@@ -351,7 +351,7 @@ START_TEST(survives_lack_of_memory)
         if (a)
             break;
     }
-    ck_assert_uint_eq(n, 4); // sizes, record, data
+    ck_assert_uint_eq(n, 4); // sizes, header, data
 }
 END_TEST
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The data pool: memory for array contents, arenas and array records.
+// The data pool: memory for array contents, arenas and array headers.
 //
 // A fresh page costs more to fault in than to fill, so blocks are kept for reuse by size class:
 // what is in use plus what is kept stays below the most that was ever in use and a quarter
