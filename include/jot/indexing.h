@@ -66,7 +66,22 @@ JOT_API jot_value jot_take_along_axis_mode(jot_value x, jot_value index, int axi
 JOT_API jot_value jot_at_mode(enum jot_scatter_kind kind, jot_value x, jot_value index,
                               jot_value y, int axis, enum jot_index_mode mode);
 
+// x[i, j, ...]: points[..., k] has in its last axis an index along each of the first k axes of x, as jot_stack(-1, i, j)
+// does.  The result has the other axes of points, then those of x.  Outside of x: as jot_take.  Fails with
+// JOT_ERR_SHAPE when the last axis of points is longer than x has axes, with JOT_ERR_DTYPE when they are no integers.
+JOT_API jot_value jot_take_points(jot_value x, jot_value points);
+
+// x with the elements at the points set to y, or y added to them, ...:  x[i, j] = y.  y broadcasts to the shape of
+// jot_take_points(x, points) and must not need a wider type than x.  A point outside of x is left out.
+JOT_API jot_value jot_at_points(enum jot_scatter_kind kind, jot_value x, jot_value points,
+                                jot_value y);
+
 // ---- Slices ----
+
+// x with the slice x[start:stop] along the axis (jot_slice) set to y, or y added to it, ...  y broadcasts to the slice
+// and must not need a wider type than x.
+JOT_API jot_value jot_at_slice(enum jot_scatter_kind kind, jot_value x, int axis, int64_t start,
+                               int64_t stop, jot_value y);
 
 // The part of the sizes of x that starts at starts[i] along axis i; one number will do for a value
 // of one axis.  A start is moved so that the part is inside of x.
@@ -127,6 +142,13 @@ JOT_END_C
 #define jot_at_mode(kind, x, index, y, axis, mode)                                             \
     JOT_OP_("jot_at_mode(" #kind ", " #x ", " #index ", " #y ", " #axis ", " #mode ")",        \
             jot_at_mode(kind, JOT_VALUE_("jot_at_mode", x), JOT_VALUE_("jot_at_mode", index), JOT_VALUE_("jot_at_mode", y), axis, mode))
+#define jot_take_points(x, points) JOT_OP2_(jot_take_points, #x ", " #points, x, points)
+#define jot_at_points(kind, x, points, y)                                                      \
+    JOT_OP_("jot_at_points(" #kind ", " #x ", " #points ", " #y ")",                           \
+            jot_at_points(kind, JOT_VALUE_("jot_at_points", x), JOT_VALUE_("jot_at_points", points), JOT_VALUE_("jot_at_points", y)))
+#define jot_at_slice(kind, x, axis, start, stop, y)                                            \
+    JOT_OP_("jot_at_slice(" #kind ", " #x ", " #axis ", " #start ", " #stop ", " #y ")",       \
+            jot_at_slice(kind, JOT_VALUE_("jot_at_slice", x), axis, start, stop, JOT_VALUE_("jot_at_slice", y)))
 #define jot_dynamic_slice(x, starts, ...)                                                      \
     JOT_OP_("jot_dynamic_slice(" #x ", " #starts ", " #__VA_ARGS__ ")",                        \
             jot_dynamic_slice_dims(JOT_VALUE_("jot_dynamic_slice", x), JOT_VALUE_("jot_dynamic_slice", starts), JOT_DIMS_(__VA_ARGS__, JOT_END)))

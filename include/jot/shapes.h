@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Diagonals and triangles, grids, parts put in and taken out, bits, and indices as numbers.
+// Matrices of numbers, diagonals and triangles, grids, parts put in and taken out, bits, and indices as numbers.
 //
+//     jot_value f = jot_matrix(2, 2, 1, dt, 0, 1);
 //     jot_value d = jot_diagonal(x, 0, 0, 1);           x_ii
 //     jot_value s = jot_trace(x, 0);                    its sum
 //     jot_value p[3]; jot_unstack(x, 0, p);             the rows of x
@@ -11,9 +12,21 @@
 #ifndef JOT_SHAPES_H
 #define JOT_SHAPES_H
 
+#include "jot/array.h"
 #include "jot/ops.h"
 
 JOT_BEGIN_C
+
+// ---- Numbers of the program ----
+
+// A table of C data of at most 2^24 elements as a value that is part of the program: jot_constant(data, 2, 3),
+// without sizes a scalar.  It is copied, and calls with other data compile anew; what is large, or changes, is an
+// array (jot_from).  Fails with JOT_ERR_ARGUMENT when the data is NULL.
+JOT_API jot_value jot_constant_of(jot_dtype dtype, const void *data, const int64_t *dims);
+
+// The m by n matrix of m n scalars, row by row.  Types as for jot_stack.  Fails with JOT_ERR_ARGUMENT when there are
+// more or fewer, with JOT_ERR_SHAPE when one is no scalar that the others are like.
+JOT_API jot_value jot_matrix_list(int64_t m, int64_t n, size_t count, const jot_value *x);
 
 // ---- Diagonals and triangles ----
 
@@ -43,6 +56,13 @@ JOT_API jot_value jot_tri(jot_dtype dtype, int64_t n, int64_t m, int64_t k);
 // rows in front of columns.
 JOT_API jot_value jot_tril_indices(int64_t n, int64_t k, int64_t m);
 JOT_API jot_value jot_triu_indices(int64_t n, int64_t k, int64_t m);
+
+// Square matrices from the elements of their lower, or upper, triangle: x[..., n (n + 1) / 2], row by row, becomes
+// [..., n, n] with zeros elsewhere.  The reverse, of x[..., n, n], is below.  Derivatives are those of the elements.
+JOT_API jot_value jot_fill_tril(jot_value x);
+JOT_API jot_value jot_fill_triu(jot_value x);
+JOT_API jot_value jot_tril_elements(jot_value x);
+JOT_API jot_value jot_triu_elements(jot_value x);
 
 // x_i^(n - 1 - j) of a vector x, for j = 0, ..., n - 1.
 JOT_API jot_value jot_vander(jot_value x, int64_t n);
@@ -123,6 +143,18 @@ JOT_END_C
 #if !defined(JOT_PLAIN)
 
 // clang-format off
+// A compound literal stands in parentheses of its own: jot_constant(((float[]){1, 2}), 2).
+#define jot_constant(...)                                                                      \
+    JOT_OP_("jot_constant(" #__VA_ARGS__ ")",                                                  \
+            jot_constant_of(JOT_DTYPE_OF_("jot_constant", JOT_FIRST_(__VA_ARGS__, 0)),         \
+                            JOT_FIRST_(__VA_ARGS__, 0), JOT_DIMS_(JOT_REST_(__VA_ARGS__, JOT_END))))
+#define jot_matrix(m, n, ...)                                                                  \
+    JOT_OP_("jot_matrix(" #m ", " #n ", " #__VA_ARGS__ ")",                                    \
+            jot_matrix_list(m, n, JOT_VALUES_("jot_matrix", __VA_ARGS__)))
+#define jot_fill_tril(x) JOT_OP1_(jot_fill_tril, #x, x)
+#define jot_fill_triu(x) JOT_OP1_(jot_fill_triu, #x, x)
+#define jot_tril_elements(x) JOT_OP1_(jot_tril_elements, #x, x)
+#define jot_triu_elements(x) JOT_OP1_(jot_triu_elements, #x, x)
 #define jot_diagonal(x, k, a, b)                                                               \
     JOT_OP_("jot_diagonal(" #x ", " #k ", " #a ", " #b ")", jot_diagonal(JOT_VALUE_("jot_diagonal", x), k, a, b))
 #define jot_diagonal_step(x, k, step, a, b)                                                    \

@@ -151,6 +151,22 @@ JOT_API jot_value jot_pad_with_mode(jot_value x, jot_pad_mode mode, int axis, in
 // The piecewise linear function through (xp[i], fp[i]) at x, constant outside.  xp increases.
 JOT_API jot_value jot_interp(jot_value x, jot_value xp, jot_value fp);
 
+// What lies outside of a grid a b c d.
+enum jot_border_mode {
+    JOT_BORDER_CONSTANT, // one number
+    JOT_BORDER_NEAREST,  // a a | a b c d | d d
+    JOT_BORDER_WRAP,     // c d | a b c d | a b
+    JOT_BORDER_MIRROR,   // c b | a b c d | c b
+    JOT_BORDER_REFLECT   // b a | a b c d | d c
+};
+
+// scipy.ndimage.map_coordinates: x, of r axes, at coordinates[r, ...], an index along each axis that need be no whole
+// number.  Of order 0 the nearest point, ties away from 0, of order 1 linear between the points beside it along each
+// axis.  The type is that of x; integers round.  `outside` is for JOT_BORDER_CONSTANT.  Fails with JOT_ERR_ARGUMENT of
+// another order or mode, with JOT_ERR_SHAPE of other coordinates, an empty x, or more than 8 axes of order 1.
+JOT_API jot_value jot_map_coordinates(jot_value x, jot_value coordinates, int order,
+                                      enum jot_border_mode mode, double outside);
+
 typedef enum jot_resize_method {
     JOT_RESIZE_NEAREST,
     JOT_RESIZE_LINEAR,
@@ -243,6 +259,9 @@ JOT_END_C
 #define jot_pad_with_mode(x, mode, axis, low, high)                                            \
     JOT_OP_("jot_pad_with_mode(" #x ", " #mode ", " #axis ", " #low ", " #high ")",            \
             jot_pad_with_mode(JOT_VALUE_("jot_pad_with_mode", x), mode, axis, low, high))
+#define jot_map_coordinates(x, coordinates, order, mode, outside)                              \
+    JOT_OP_("jot_map_coordinates(" #x ", " #coordinates ", " #order ", " #mode ", " #outside ")", \
+            jot_map_coordinates(JOT_VALUE_("jot_map_coordinates", x), JOT_VALUE_("jot_map_coordinates", coordinates), order, mode, outside))
 #define jot_interp(x, xp, fp) JOT_OP3_(jot_interp, #x ", " #xp ", " #fp, x, xp, fp)
 // jot_image_resize(x, method, sizes...)
 #define jot_image_resize(x, method, ...)                                                       \

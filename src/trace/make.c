@@ -2,6 +2,8 @@
 // Values from nothing: constants, ranges, diagonals.
 #include "trace/emit.h"
 
+#include "jot/shapes.h"
+
 #include <math.h>
 
 static jot_value full(const char *name, jot_dtype dtype, jot_value value, const int64_t *sizes)
@@ -38,6 +40,33 @@ jot_value jot_ones_dims(jot_dtype dtype, const int64_t *dims)
 {
     jot_value one = jot_from_int(1);
     TRACE_RETURN(full("jot_ones", dtype, one, dims));
+}
+
+#define MOST_CONSTANT (1 << 24) // elements
+
+static jot_value constant(jot_dtype dtype, const void *data, const int64_t *sizes)
+{
+    const char *name = "jot_constant";
+    jot_value error;
+    int rank;
+    int64_t dims[IR_MAX_RANK], count;
+    if (!trace_ready(name, 0, NULL, &error) || !trace_is_dtype(name, dtype, &error) ||
+        !trace_sizes(name, sizes, 0, &rank, dims, &error) ||
+        !trace_count(name, rank, dims, MOST_CONSTANT, &count, &error))
+        return error;
+    if (!data && count)
+        return trace_fail(name, JOT_ERR_ARGUMENT, "the data is NULL");
+    struct ir_builder *b = trace_builder();
+    ir_id id = ir_const(b, ir_type_make(b->module, dtype, rank, dims), data);
+    if (dtype == JOT_BOOL)
+        id = ir_ne(b, ir_const(b, ir_type_make(b->module, JOT_U8, rank, dims), data),
+                   ir_scalar_int(b, JOT_U8, 0));
+    return trace_result(name, id, false);
+}
+
+jot_value jot_constant_of(jot_dtype dtype, const void *data, const int64_t *dims)
+{
+    TRACE_RETURN(constant(dtype, data, dims));
 }
 
 static jot_value like(const char *name, jot_value x, jot_value value)

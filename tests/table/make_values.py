@@ -17,6 +17,7 @@ os.environ.setdefault("JAX_PLATFORMS", "cpu")
 
 import jax
 import jax.numpy as jnp
+import jax.scipy.ndimage
 import jax.scipy.special as special
 import numpy as np
 from jax import lax, nn, random

@@ -92,6 +92,29 @@ START_TEST(of_shapes)
                 "the grid is 7, which is neither JOT_GRID_IJ nor JOT_GRID_XY");
     CHECK_ERROR((p[0] = m, p[1] = jot_arange(JOT_F32, 2), jot_broadcast_arrays(p), p[1]), SHAPE,
                 "f32[2,3] and f32[2] do not broadcast: axis 1 is 3 in one and 2 in the other");
+    CHECK_ERROR(jot_matrix(2, 2, 1, 2, 3), ARGUMENT, "3 numbers for 2 by 2");
+    CHECK_ERROR(jot_matrix(0, 2, 1, 2), ARGUMENT, "2 numbers for 0 by 2");
+    CHECK_ERROR(jot_constant((float *)NULL, 2), ARGUMENT, "the data is NULL");
+    CHECK_ERROR(jot_fill_tril(jot_arange(JOT_F32, 4)), SHAPE,
+                "f32[4]: the last axis has n (n + 1) / 2 elements of a triangle of n rows");
+    CHECK_ERROR(jot_tril_elements(m), SHAPE, "f32[2,3] is no square matrix");
+    CHECK_ERROR(jot_take_points(m, v), DTYPE, "points of f32[3]: it takes integers");
+    CHECK_ERROR(
+        jot_take_points(m, k), SHAPE,
+        "points of i32[3] in f32[2,3]: the last axis has an index along each of the first 1 "
+        "to 2 axes");
+    CHECK_ERROR(jot_at_points(JOT_SCATTER_SET, m, jot_stack(0, 0, 1), jot_zeros(JOT_F64)),
+                DTYPE, "jot_scatter: f64[] into f32[2,3]: convert it");
+    CHECK_ERROR(jot_at_slice((enum jot_scatter_kind)9, m, 0, 0, 1, v), ARGUMENT,
+                "the kind is 9, which is none of JOT_SCATTER_SET, _ADD, _MUL, _MIN, _MAX");
+    CHECK_ERROR(jot_at_slice(JOT_SCATTER_SET, m, 1, 0, 2, v), SHAPE,
+                "jot_broadcast_to: axis 0 of f32[3] cannot become 2: only size 1 is repeated");
+    CHECK_ERROR(jot_map_coordinates(m, m, 2, JOT_BORDER_WRAP, 0), ARGUMENT,
+                "order 2: there are 0 and 1");
+    CHECK_ERROR(
+        jot_map_coordinates(m, v, 1, JOT_BORDER_WRAP, 0), SHAPE,
+        "coordinates of f32[3] in f32[2,3]: the first axis has one for each axis, of which "
+        "none is empty");
     CHECK_ERROR(jot_geomspace(JOT_F32, -1, 2, 3), ARGUMENT,
                 "from -1 to 2: both are finite, of one sign, and not 0");
     CHECK_ERROR(jot_unravel_index(v, 2, 2), DTYPE, "an index of f32[3]: it takes integers");
