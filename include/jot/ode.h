@@ -128,6 +128,13 @@ JOT_API void jot_ode_solve_tree(jot_function f, jot_value t0, jot_value t1, size
                                 jot_value *y, const jot_ode_options *options,
                                 const char *where);
 
+// y becomes the steady state that the solution from y, at t0, tends to: the steps end where the norm of
+// f / (atol + rtol |y|) is at most 1, which is a speed; result->time tells when.  Its derivative in what f uses
+// is that of f(t, y, p) = 0, however it was found, by a matrix that is derived and solved; none in the start.
+// Without .event, .steps, .times and .adjoint.
+JOT_API void jot_ode_steady_state_tree(jot_function f, jot_value t0, size_t n, jot_value *y,
+                                       const jot_ode_options *options, const char *where);
+
 // ---- Stochastic equations ----
 //
 //     dX = f(t, X, p) dt + g(t, X, p) dW
@@ -197,6 +204,25 @@ JOT_END_C
                            JOT_VALUE_("jot_ode_solve", t0), JOT_VALUE_("jot_ode_solve", t1),   \
                            JOT_TREE_("jot_ode_solve", v), options,                             \
                            JOT_HERE ": jot_ode_solve");                                        \
+        v;                                                                                     \
+    })
+
+// jot_ode_steady_state(f, t0, y, .rtol = 1e-8): of the type of y.
+#define jot_ode_steady_state(f, t0, ...)                                                       \
+    JOT_ODE_STEADY_(f, t0,                                                                     \
+                    JOT_OPTIONS_(jot_ode_options,                                              \
+                                 "jot_ode_steady_state takes (f, t0, y, .method = ..., "       \
+                                 ".rtol = ..., ...)",                                          \
+                                 JOT_REST_(__VA_ARGS__, .size = sizeof(jot_ode_options))),     \
+                    JOT_CAT(jot_y_, __COUNTER__), JOT_FIRST_(__VA_ARGS__, 0))
+#define JOT_ODE_STEADY_(f, t0, options, v, y)                                                  \
+    __extension__({                                                                            \
+        JOT_AUTO_ v = (y);                                                                     \
+        JOT_NO_ARRAY_("jot_ode_steady_state", v);                                              \
+        jot_ode_steady_state_tree(JOT_A_FUNCTION_("jot_ode_steady_state", f),                  \
+                                  JOT_VALUE_("jot_ode_steady_state", t0),                      \
+                                  JOT_TREE_("jot_ode_steady_state", v), options,               \
+                                  JOT_HERE ": jot_ode_steady_state");                          \
         v;                                                                                     \
     })
 

@@ -62,6 +62,9 @@ static bool refuses_options(struct ode_problem *p, char *text, size_t size)
     else if (p->o.event && (p->o.steps || p->o.times.trace || p->o.times.id ||
                             p->o.adjoint == JOT_ODE_CONTINUOUS))
         snprintf(text, size, "an event goes without .steps, .times and the continuous adjoint");
+    else if (p->is_steady && (p->o.event || p->o.steps || p->o.times.trace || p->o.times.id ||
+                              p->o.adjoint == JOT_ODE_CONTINUOUS))
+        snprintf(text, size, "a steady state goes without .event, .steps, .times and .adjoint");
     else if (p->method->kind == ODE_SYMPLECTIC && p->n % 2)
         snprintf(text, size,
                  "%s takes as many velocities as positions: the state has %zu values",

@@ -41,6 +41,11 @@ jot_value ode_error(const struct ode_problem *p, const jot_value *y, const jot_v
     return squared_norm(p, error, scale);
 }
 
+jot_value ode_speed(const struct ode_problem *p, const jot_value *y, const jot_value *k)
+{
+    return ode_error(p, y, y, k);
+}
+
 // (the norm of the error)^exponent from its square, which may be 0.
 static jot_value power(const struct ode_problem *p, jot_value squared, double exponent)
 {

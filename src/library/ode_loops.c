@@ -155,6 +155,10 @@ static void free_step(jot_value *c, void *ctx)
     c[STATUS] = jot_where(jot_equal(c[T], r->end), count(JOT_ODE_DONE), c[STATUS]);
     if (p->o.event)
         look_for_event(p, c[T], is_good, c);
+    if (p->is_steady) {
+        jot_value rests = jot_less_equal(ode_speed(p, y, k), num(1));
+        c[STATUS] = jot_where(rests, count(JOT_ODE_EVENT), c[STATUS]);
+    }
 }
 
 static void free_steps(const struct free_steps *r, jot_value *c)

@@ -12,6 +12,7 @@ struct ode_problem {
     jot_ode_options o; // without a zero that stands for a default
     jot_function f;
     const char *where;
+    bool is_steady; // the solution ends where it hardly moves
     size_t n, n_parameters;
     jot_value *parameters;
     jot_dtype time;                   // of t and of lengths of steps
@@ -68,6 +69,8 @@ jot_value ode_rosenbrock_step(const struct ode_problem *p, jot_value t, jot_valu
 // NaN.  Without derivative, as the lengths are.
 jot_value ode_error(const struct ode_problem *p, const jot_value *y, const jot_value *next,
                     const jot_value *error);
+// The square of the norm of a slope, over the tolerance.
+jot_value ode_speed(const struct ode_problem *p, const jot_value *y, const jot_value *k);
 // By what to multiply the length of a step: from the squares of its error and of those of two steps before.
 jot_value ode_factor(const struct ode_problem *p, jot_value is_accepted, jot_value error,
                      jot_value before, jot_value before_that);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Events: when they happen, and the derivatives of that.
+// Events and steady states: when they happen, and the derivatives of that.
 #include "ode_support.h"
 
 // A ball that falls from a height; the event is that it meets the ground.
@@ -110,11 +110,47 @@ START_TEST(what_does_not_go_together_is_told)
 }
 END_TEST
 
+// ---- Steady states
+
+struct pool {
+    jot_value a, b;
+};
+// At rest a^3 = p, and b = a + (1, 2).
+static struct pool draining(jot_value t, struct pool s, jot_value p)
+{
+    (void)t;
+    jot_value shift = jot_stack(0, jot_add(s.a, 1), jot_add(s.a, 2));
+    return (struct pool){jot_mul(50, jot_sub(p, jot_integer_pow(s.a, 3))), jot_sub(shift, s.b)};
+}
+JOT_FUNCTION(draining_fn, draining, struct pool, jot_value, struct pool, jot_value);
+
+static jot_value at_rest(jot_value p)
+{
+    struct pool s = {jot_ones(JOT_F64), jot_zeros(JOT_F64, 2)};
+    s = jot_ode_steady_state(draining_fn, 0, s, .parameters = JOT_PARAMETERS(p),
+                             .method = method, .rtol = 1e-9);
+    return jot_add(s.a, jot_mul(10, jot_sum(s.b)));
+}
+
+START_TEST(a_steady_state_has_the_derivative_of_its_equation)
+{
+    double p = 2, a = cbrt(p), out, reverse, forward, slope = 21 / (3 * a * a);
+    method = _i ? JOT_ODE_KVAERNO5 : JOT_ODE_TSIT5;
+    run_numbers(jot_fn(at_rest), 1, &p, 1, 1, &out);
+    check_near("the state", out, a + 10 * (2 * a + 3), 1e-6);
+    run_numbers(jot_grad(jot_fn(at_rest)), 1, &p, 1, 1, &reverse);
+    run_numbers(jot_jacfwd(jot_fn(at_rest)), 1, &p, 1, 1, &forward);
+    check_near("reverse", reverse, slope, 1e-6);
+    check_near("forward", forward, slope, 1e-6);
+}
+END_TEST
+
 static void add(TCase *t)
 {
     tcase_add_loop_test(t, a_ball_meets_the_ground, 0, 3);
     tcase_add_test(t, lanes_end_each_in_its_own_way);
     tcase_add_test(t, what_does_not_go_together_is_told);
+    tcase_add_loop_test(t, a_steady_state_has_the_derivative_of_its_equation, 0, 2);
 }
 
 int main(void) { return run_suite("ode_events", add); }
