@@ -43,7 +43,7 @@ static void parts_of(const struct flat *s, jot_value v, jot_value *x)
 {
     int64_t start = 0;
     for (size_t i = 0; i < s->p.n; i++) {
-        int64_t dims[65], size = jot_value_size(s->like[i]);
+        int64_t dims[ODE_MOST_AXES + 1], size = jot_value_size(s->like[i]);
         int rank = jot_value_rank(s->like[i]);
         for (int axis = 0; axis < rank; axis++)
             dims[axis] = jot_value_dim(s->like[i], axis);

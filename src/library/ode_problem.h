@@ -5,6 +5,8 @@
 
 #include "library/ode_method.h"
 
+enum { ODE_MOST_AXES = 64 }; // more than a value has
+
 // Lives as long as the trace: functions that are traced with it refer to it.
 struct ode_problem {
     const char *name; // of the public function

@@ -8,25 +8,21 @@
 #include "library/formula.h"
 #include "library/ode_problem.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static const char *const name = "jot_sde_solve";
 
 // ---- Brownian motion
 
-static int read_dims(jot_value x, int64_t *dims)
-{
-    int rank = jot_value_rank(x);
-    for (int axis = 0; axis < rank; axis++)
-        dims[axis] = jot_value_dim(x, axis);
-    dims[rank] = JOT_END;
-    return rank;
-}
-
+// Normal numbers of the shape and type of like.
 static jot_value normal(jot_value key, jot_value like)
 {
-    int64_t dims[65];
-    read_dims(like, dims);
+    int64_t dims[ODE_MOST_AXES + 1];
+    int rank = jot_value_rank(like);
+    for (int axis = 0; axis < rank; axis++)
+        dims[axis] = jot_value_dim(like, axis);
+    dims[rank] = JOT_END;
     return jot_random_normal_dims(key, jot_value_dtype(like), dims);
 }
 
@@ -69,8 +65,11 @@ static jot_value tree_at(jot_value key, jot_value at, jot_value like, int levels
 static jot_value brownian(jot_value key, jot_value t0, jot_value t1, jot_value t,
                           jot_value like, int levels, const char *where)
 {
-    if (levels < 1 || levels > 30)
-        return jot_error(JOT_ERR_ARGUMENT, "jot_brownian", "levels are 1 to 30");
+    if (levels < 1 || levels > 30) {
+        char text[60];
+        snprintf(text, sizeof text, "levels are 1 to 30, not %d", levels);
+        return jot_error(JOT_ERR_ARGUMENT, "jot_brownian", text);
+    }
     jot_value way = sub(t1, t0), at = over(sub(t, t0), way);
     return mul(ode_as_part(jot_sqrt(jot_abs(way)), like),
                tree_at(key, at, like, levels, where));
