@@ -21,7 +21,7 @@
 #include "codegen/pieces.h"
 #include "codegen/resident.h"
 #include "codegen/types.h"
-#include "map/gpu.h"
+#include "map/gpu_operands.h"
 
 #include "ir/cost.h"
 

@@ -13,7 +13,7 @@
 #include "codegen/turn.h"
 #include "codegen/types.h"
 #include "codegen/updates.h"
-#include "map/gpu.h"
+#include "map/gpu_lanes.h"
 
 #define WRITTEN_OUT 8 // trips of a tile of a GPU that are written out
 

@@ -17,6 +17,18 @@
 //     grid 1                                     anything else: one block of threads
 #include "map/gpu.h"
 
+#include "map/gpu_again.h"
+#include "map/gpu_ahead.h"
+#include "map/gpu_attention.h"
+#include "map/gpu_early.h"
+#include "map/gpu_groups.h"
+#include "map/gpu_lanes.h"
+#include "map/gpu_network.h"
+#include "map/gpu_order.h"
+#include "map/gpu_shared.h"
+#include "map/gpu_trips.h"
+#include "map/gpu_updates.h"
+
 #include "base/fold.h"
 
 #include <math.h>

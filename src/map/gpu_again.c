@@ -3,8 +3,11 @@
 // more than the caches hold: trips are made again, a segment at a time, and the tape is that of a segment.
 //
 //     seq t < T { put x[t] = ... }  ...  seq t < T reverse { ... load x[t] ... }
+#include "map/gpu_again.h"
 #include "ir/cost.h"
-#include "map/gpu.h"
+
+#include "map/gpu_ahead.h"
+#include "map/gpu_lanes.h"
 
 #define MOST_TAPE 64     // values of a segment
 #define MOST_WORK 1000.0 // operations of a segment, there and back

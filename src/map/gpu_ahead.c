@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A loop over time of each thread, part of which is the same in all threads of the kernel: keys of
 // random numbers that lanes share, what is made of times alone.  A warp more does that part, some trips ahead.
+#include "map/gpu_ahead.h"
 #include "ir/cost.h"
-#include "map/gpu.h"
 
 #define MOST_POINTS 768 // of a block: threads that have registers for a long body
 #define LEAST_CHUNKS 4  // of a loop that is worth it

@@ -2,7 +2,7 @@
 // The threads of attention and its gradient (schedule/kernels/attention.h), which are products by tensor cores: `group` threads
 // of a block multiply together, a warp or the four of a warpgroup, tiles of 16 rows, `turns` of which a group has.
 // Their emitters copy rows 16 bytes at a time.
-#include "map/gpu.h"
+#include "map/gpu_attention.h"
 
 #include "schedule/kernels/attention.h"
 

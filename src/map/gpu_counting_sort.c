@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Updates of elements so few that a block of threads can count those of each (codegen/gpu/counting_sort.c).
-#include "map/gpu.h"
+#include "map/gpu_counting_sort.h"
+
+#include "map/gpu_updates.h"
 
 #define LEAST_COUNTED (MAP_CHUNK / 16)
 

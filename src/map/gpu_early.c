@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Loops over time that wait for memory: where points are few, nothing else goes on while a trip waits for what it
 // reads, as the rows of a tape on the way back.  It reads that some trips before: as many as a read of memory takes.
-#include "map/gpu.h"
+#include "map/gpu_early.h"
+
+#include "map/gpu_lanes.h"
 
 #include <math.h>
 

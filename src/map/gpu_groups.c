@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Points that several threads of a GPU share: groups of threads along an axis inside, each with a point, and
 // columns, neighbouring points of neighbouring threads.
+#include "map/gpu_groups.h"
 #include "base/fold.h"
 #include "ir/cost.h"
-#include "map/gpu.h"
+
+#include "map/gpu_lanes.h"
 
 #define MOST_THREADS 256 // that share a fold
 #define MOST_GROUP 1024

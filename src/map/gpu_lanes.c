@@ -10,9 +10,11 @@
 // Otherwise every row of the result reads the matrix again, and the first cache is what bounds it.
 // That reads of memory which nothing writes are made once is left to LLVM: the rows are one straight
 // piece of code.
+#include "map/gpu_lanes.h"
 #include "base/fold.h"
 #include "ir/cost.h"
-#include "map/gpu.h"
+
+#include "map/gpu_groups.h"
 
 #define BYTES 16
 #define WRITTEN_OUT 16 // turns of a thread that are written out

@@ -4,7 +4,9 @@
 //
 // Rows of units that no other thread of a squad needs are in registers, others in shared memory, and so are matrices.
 // Locals of a point that are of no use at the same time may be in the same memory.
-#include "map/gpu.h"
+#include "map/gpu_network.h"
+
+#include "map/gpu_shared.h"
 
 #define MOST_SIDE 64
 #define VECTOR 4 // elements of 16 bytes

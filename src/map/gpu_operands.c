@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the steps of a program promise about the arguments of a kernel: how they are aligned, which
 // are in memory of their own, and which nothing writes.
-#include "map/gpu.h"
+#include "map/gpu_operands.h"
 
 #include "base/vec.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The order of the axes of points that have loops: neighbouring threads have neighbouring points of the last one, so that
 // it is the one along which what the loops read and put lies together.
-#include "map/gpu.h"
+#include "map/gpu_order.h"
 
 #include <string.h>
 

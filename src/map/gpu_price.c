@@ -4,7 +4,7 @@
 // of which waits for what it reads.
 #include "base/fold.h"
 #include "ir/cost.h"
-#include "map/gpu.h"
+#include "map/gpu_groups.h"
 
 #include <math.h>
 #include <stdlib.h>

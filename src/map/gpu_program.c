@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The mapping of a program to a GPU, before memory is planned: what a nest is, a kernel or a phase of a loop that is
 // one, and what is known of the memories that it reads.
-#include "map/gpu.h"
+#include "map/gpu_program.h"
+
+#include "map/gpu_operands.h"
+#include "map/gpu_scratch.h"
+#include "map/gpu_trips.h"
+#include "map/gpu_verify.h"
 
 #include "base/fold.h"
 

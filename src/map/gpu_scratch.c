@@ -2,7 +2,13 @@
 // Memory that the threads of a mapped kernel have besides its buffers, where one block of them wants what another one
 // has made: results of parts of a fold, its terms, what chunks of a running fold come to, updates in the order of their
 // elements.  A network says while its code is written how much it wants (codegen/gpu/sums.c).
-#include "map/gpu.h"
+#include "map/gpu_scratch.h"
+
+#include "map/gpu_counting_sort.h"
+#include "map/gpu_groups.h"
+#include "map/gpu_lanes.h"
+#include "map/gpu_shared.h"
+#include "map/gpu_updates.h"
 
 #include "base/fold.h"
 #include "schedule/kernels/attention.h"

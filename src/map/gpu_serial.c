@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which loop of a kernel one thread does, and why: for the printed schedule, and for tests that nothing
 // that could be shared out is.
-#include "map/gpu.h"
+#include "map/gpu_serial.h"
+
+#include "map/gpu_groups.h"
 
 #define FEW_POINTS 1024 // of a kernel, which leave most of a GPU idle
 

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Loops that blocks of threads of a GPU share: transposed reads by tiles, running folds, folds of which there are few,
 // and sums over the points of a network.
+#include "map/gpu_shared.h"
 #include "base/fold.h"
 #include "ir/cost.h"
-#include "map/gpu.h"
+
+#include "map/gpu_groups.h"
+#include "map/gpu_lanes.h"
 
 #define SIDE 32
 #define WIDE 64

@@ -4,7 +4,7 @@
 //
 // Rows and columns go round: what a roll takes from the other end is a neighbour too.  Which neighbour a value is, is
 // found for each part of the array where comparisons of indices with numbers are decided.
-#include "map/gpu.h"
+#include "map/gpu_trips.h"
 
 #define BLOCK 64 // threads
 #define REACH MAP_TRIPS_REACH

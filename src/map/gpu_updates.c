@@ -3,9 +3,11 @@
 // elements:
 //
 //     par p < P { seq j < n { ... %e = load y[%at]; %f = add %e, %u; put y[%at] = %f if %g } }
+#include "map/gpu_updates.h"
 #include "base/count.h"
 #include "ir/cost.h"
-#include "map/gpu.h"
+
+#include "map/gpu_counting_sort.h"
 
 #include <stdlib.h>
 #include <string.h>

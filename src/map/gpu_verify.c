@@ -2,8 +2,16 @@
 // What must hold of a mapped nest, beside what nest_verify knows, for there to be code of a GPU that does what its text
 // says: the kernels of map/gpu.c are all that there are, and what they divide comes out even where threads have no
 // question whether an element is there.
+#include "map/gpu_verify.h"
 #include "base/fold.h"
-#include "map/gpu.h"
+
+#include "map/gpu_again.h"
+#include "map/gpu_ahead.h"
+#include "map/gpu_groups.h"
+#include "map/gpu_lanes.h"
+#include "map/gpu_shared.h"
+#include "map/gpu_trips.h"
+#include "map/gpu_updates.h"
 #include "nest/verify.h"
 
 #define MOST_SCAN_LANES 16 // that a thread has of a running fold

@@ -4,6 +4,7 @@
 #include "base/status.h"
 #include "codegen/codegen.h"
 #include "harness/isolate.h"
+#include "map/gpu_groups.h"
 #include "map/gpu_nests.h"
 #include "support/level_mutants.h"
 #include "support/map_nest.h"

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which levels a nest gets for a GPU, and that no loop has two owners.  That threads which follow them give the bits of
 // the host is seen in the tests of the suite `emulated`.
-#include "map/gpu.h"
+#include "map/gpu_operands.h"
+#include "map/gpu_scratch.h"
+#include "map/gpu_serial.h"
 
 #include "base/status.h"
 #include "map/gpu_nests.h"

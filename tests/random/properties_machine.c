@@ -6,7 +6,7 @@
 #include "harness/isolate.h"
 #include "harness/native.h"
 #include "jot/device.h"
-#include "map/gpu.h"
+#include "map/gpu_shared.h"
 #include "random/record.h"
 #include "runtime/device.h"
 #include "schedule/schedule.h"

@@ -3,7 +3,7 @@
 #ifndef SUPPORT_MAP_NEST_H
 #define SUPPORT_MAP_NEST_H
 
-#include "map/gpu.h"
+#include "map/gpu_verify.h"
 
 #include <string.h>
 

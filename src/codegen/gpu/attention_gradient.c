@@ -15,7 +15,7 @@
 #include "codegen/loop.h"
 #include "codegen/lower.h"
 #include "codegen/memory.h"
-#include "map/gpu.h"
+#include "map/gpu_scratch.h"
 
 LLVMValueRef *gpu_gradient_room(struct gpu_gradient *c, int64_t count)
 {

@@ -13,7 +13,7 @@
 #include "codegen/loop.h"
 #include "codegen/lower.h"
 #include "codegen/memory.h"
-#include "map/gpu.h"
+#include "map/gpu_scratch.h"
 
 struct statistics {
     bool is_grouped;             // products by warpgroups, of queries that are in shared memory

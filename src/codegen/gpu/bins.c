@@ -20,7 +20,7 @@
 #include "codegen/lower.h"
 #include "codegen/memory.h"
 #include "codegen/types.h"
-#include "map/gpu.h"
+#include "map/gpu_updates.h"
 
 #define ROWS 4     // of 32 turns that are read together
 #define ELEMENTS 8 // of a table, of a lane, likewise

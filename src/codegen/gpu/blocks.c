@@ -24,7 +24,10 @@
 #include "codegen/memory.h"
 #include "codegen/scalar.h"
 #include "codegen/types.h"
-#include "map/gpu.h"
+#include "map/gpu_groups.h"
+#include "map/gpu_lanes.h"
+#include "map/gpu_scratch.h"
+#include "map/gpu_shared.h"
 
 #include "ir/cost.h"
 

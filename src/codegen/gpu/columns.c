@@ -23,7 +23,9 @@
 #include "codegen/loop.h"
 #include "codegen/lower.h"
 #include "codegen/types.h"
-#include "map/gpu.h"
+#include "map/gpu_lanes.h"
+#include "map/gpu_scratch.h"
+#include "map/gpu_shared.h"
 
 #include <string.h>
 

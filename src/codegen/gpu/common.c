@@ -20,7 +20,7 @@
 #include "codegen/lower.h"
 #include "codegen/memory.h"
 #include "codegen/types.h"
-#include "map/gpu.h"
+#include "map/gpu_ahead.h"
 
 #include "ir/cost.h"
 

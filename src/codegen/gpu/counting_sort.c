@@ -19,7 +19,7 @@
 #include "codegen/lower.h"
 #include "codegen/memory.h"
 #include "codegen/types.h"
-#include "map/gpu.h"
+#include "map/gpu_counting_sort.h"
 
 #define BATCH                                                                                  \
     4 // turns that a thread reads together, in the 32 registers that two blocks leave it

@@ -4,6 +4,7 @@
 #define CODEGEN_GPU_COUNTING_SORT_H
 
 #include "codegen/gpu/updates.h"
+#include "map/gpu_counting_sort.h"
 
 // The two steps.
 void counting_sort_lower(struct cg_lowering *l, struct updates *u,

@@ -12,7 +12,7 @@
 #include "codegen/op_function.h"
 #include "codegen/types.h"
 #include "ir/cost.h"
-#include "map/gpu.h"
+#include "map/gpu_operands.h"
 
 #include <assert.h>
 #include <llvm-c/DebugInfo.h>

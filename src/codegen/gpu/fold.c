@@ -17,7 +17,8 @@
 #include "codegen/lower.h"
 #include "codegen/scalar.h"
 #include "codegen/types.h"
-#include "map/gpu.h"
+#include "map/gpu_groups.h"
+#include "map/gpu_lanes.h"
 
 #include "ir/cost.h"
 

@@ -4,7 +4,7 @@
 #define CODEGEN_GPU_FOLD_H
 
 #include "codegen/accumulate.h"
-#include "map/gpu.h"
+#include "map/gpu_groups.h"
 
 void gpu_fold_together(struct cg_lowering *l, nest_id fold);
 // The axes from a position in the sequence of a fold.

@@ -11,7 +11,7 @@
 #include "codegen/lower.h"
 #include "codegen/size.h"
 #include "codegen/types.h"
-#include "map/gpu.h"
+#include "map/gpu_lanes.h"
 
 #define AT_ONCE 8 // windows that are read at once
 

@@ -10,7 +10,8 @@
 #define CODEGEN_GPU_H
 
 #include "codegen/gpu/blocks.h"
-#include "map/gpu.h"
+#include "map/gpu_lanes.h"
+#include "map/gpu_operands.h"
 
 struct gpu_arms;
 struct gpu_common;

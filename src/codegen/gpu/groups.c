@@ -10,7 +10,7 @@
 #include "codegen/loop.h"
 #include "codegen/lower.h"
 #include "codegen/types.h"
-#include "map/gpu.h"
+#include "map/gpu_lanes.h"
 
 #include "base/count.h"
 

@@ -16,7 +16,7 @@
 #include "codegen/gpu/strips.h"
 #include "codegen/gpu/text.h"
 #include "codegen/lower.h"
-#include "map/gpu.h"
+#include "map/gpu_early.h"
 
 static uint32_t early_find(const struct cg_lowering *l, const struct nest_statement *seq,
                            nest_id *out)

@@ -25,7 +25,8 @@
 #include "codegen/loop.h"
 #include "codegen/lower.h"
 #include "codegen/types.h"
-#include "map/gpu.h"
+#include "map/gpu_groups.h"
+#include "map/gpu_lanes.h"
 
 #include "base/status.h"
 #include "ir/cost.h"

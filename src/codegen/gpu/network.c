@@ -29,7 +29,8 @@
 #include "codegen/memory.h"
 #include "codegen/scalar.h"
 #include "codegen/types.h"
-#include "map/gpu.h"
+#include "map/gpu_network.h"
+#include "map/gpu_shared.h"
 
 #include "base/status.h"
 

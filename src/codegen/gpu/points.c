@@ -12,7 +12,8 @@
 #include "codegen/records.h"
 #include "codegen/turn.h"
 #include "codegen/types.h"
-#include "map/gpu.h"
+#include "map/gpu_groups.h"
+#include "map/gpu_lanes.h"
 
 #include "ir/cost.h"
 

@@ -4,7 +4,7 @@
 #define CODEGEN_GPU_POINTS_H
 
 #include "codegen/lower.h"
-#include "map/gpu.h"
+#include "map/gpu_lanes.h"
 
 // The axes of vector number i (an i64); its body.
 void gpu_points_set(struct cg_lowering *l, const struct map_points *p, LLVMValueRef i);

@@ -7,7 +7,8 @@
 #include "codegen/gpu/resident_loop.h"
 #include "codegen/kernel.h"
 #include "codegen/phases.h"
-#include "map/gpu.h"
+#include "map/gpu_operands.h"
+#include "map/gpu_program.h"
 
 #include "base/status.h"
 

@@ -4,7 +4,7 @@
 #include "codegen/gpu/device.h"
 #include "codegen/gpu/gpu.h"
 #include "codegen/lower.h"
-#include "map/gpu.h"
+#include "map/gpu_groups.h"
 
 struct gpu_member gpu_member_of(struct cg_lowering *l, const struct map_row *r)
 {

@@ -4,7 +4,7 @@
 #define CODEGEN_GPU_ROW_H
 
 #include "codegen/lower.h"
-#include "map/gpu.h"
+#include "map/gpu_groups.h"
 
 // A thread's team and its number in it, and where what it has of a window begins; i32.
 struct gpu_member {

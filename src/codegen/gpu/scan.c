@@ -23,7 +23,9 @@
 #include "codegen/memory.h"
 #include "codegen/scalar.h"
 #include "codegen/types.h"
-#include "map/gpu.h"
+#include "map/gpu_lanes.h"
+#include "map/gpu_scratch.h"
+#include "map/gpu_shared.h"
 
 #define WINDOWS 4 // that are read together
 #define BLOCK GPU_BLOCK

@@ -27,7 +27,7 @@
 #include "codegen/memory.h"
 #include "codegen/scalar.h"
 #include "codegen/types.h"
-#include "map/gpu.h"
+#include "map/gpu_scratch.h"
 
 #define WARPS (GPU_BLOCK / GPU_WARP)
 #define WINDOWS MAP_SCAN_WINDOWS

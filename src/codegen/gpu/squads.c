@@ -25,7 +25,7 @@
 #include "codegen/memory.h"
 #include "codegen/scalar.h"
 #include "codegen/types.h"
-#include "map/gpu.h"
+#include "map/gpu_network.h"
 
 #define VECTOR 4 // elements of 16 bytes
 

@@ -17,7 +17,7 @@
 #include "codegen/gpu/replay.h"
 #include "codegen/loop.h"
 #include "codegen/lower.h"
-#include "map/gpu.h"
+#include "map/gpu_lanes.h"
 
 static bool is_shared(const struct cg_lowering *l, nest_id buffer)
 {

@@ -8,7 +8,7 @@
 #include "codegen/memory.h"
 #include "codegen/stack.h"
 #include "codegen/types.h"
-#include "map/gpu.h"
+#include "map/gpu_lanes.h"
 
 // Whether a strip's puts are accesses of 16 bytes.
 static bool is_strip_put(struct cg_lowering *l, const struct nest_statement *seq,

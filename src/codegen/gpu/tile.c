@@ -12,7 +12,7 @@
 #include "codegen/lower.h"
 #include "codegen/memory.h"
 #include "codegen/types.h"
-#include "map/gpu.h"
+#include "map/gpu_shared.h"
 
 #define TURNS MAP_TILE_TURNS
 

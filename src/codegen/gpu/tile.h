@@ -4,7 +4,7 @@
 #define CODEGEN_GPU_TILE_H
 
 #include "codegen/lower.h"
-#include "map/gpu.h"
+#include "map/gpu_shared.h"
 
 struct gpu_tiles {
     struct map_tiles of;

@@ -12,7 +12,7 @@
 #include "codegen/lower.h"
 #include "codegen/memory.h"
 #include "codegen/types.h"
-#include "map/gpu.h"
+#include "map/gpu_scratch.h"
 
 struct cg_element gpu_row_load(struct cg_lowering *l, const struct cg_accumulator *a,
                                const struct cg_results *r, LLVMValueRef row)

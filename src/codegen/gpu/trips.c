@@ -24,7 +24,7 @@
 #include "codegen/lower.h"
 #include "codegen/memory.h"
 #include "codegen/types.h"
-#include "map/gpu.h"
+#include "map/gpu_trips.h"
 
 #define LANES MAP_TRIPS_LANES
 #define ROWS 8 // of a tile

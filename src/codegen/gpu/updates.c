@@ -29,7 +29,8 @@
 #include "codegen/lower.h"
 #include "codegen/memory.h"
 #include "codegen/types.h"
-#include "map/gpu.h"
+#include "map/gpu_counting_sort.h"
+#include "map/gpu_updates.h"
 
 #include "ir/cost.h"
 

@@ -4,7 +4,7 @@
 #define CODEGEN_GPU_UPDATES_H
 
 #include "codegen/kernel.h"
-#include "map/gpu.h"
+#include "map/gpu_updates.h"
 
 #define UPDATE_BLOCK 256 // threads
 

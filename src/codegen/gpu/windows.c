@@ -18,7 +18,7 @@
 #include "codegen/scalar.h"
 #include "codegen/types.h"
 #include "ir/cost.h"
-#include "map/gpu.h"
+#include "map/gpu_lanes.h"
 
 #define AHEAD 8 // turns that are read together
 
