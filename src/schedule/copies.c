@@ -8,7 +8,8 @@
 //
 //     par { put t = f x }     par { put t = f x   put y = f x }
 //     y = copy t           becomes
-#include "schedule/internal.h"
+#include "schedule/copies.h"
+
 #include "schedule/plan/plan.h"
 
 void schedule_remove_step(struct nest_program *p, uint32_t i)

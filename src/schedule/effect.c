@@ -3,6 +3,7 @@
 #include "base/memory.h"
 #include "base/status.h"
 #include "ir/eval.h"
+#include "schedule/control/control.h"
 #include "schedule/internal.h"
 
 static uint32_t *memories_of(struct schedule *s, const struct ir_node *n)

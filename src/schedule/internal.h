@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the parts of the scheduler share: group.c, emit.c, write/write.c, schedule.c.
+// What the parts of the scheduler share: groups and their demands, and the program that is written.
 #ifndef SCHEDULE_INTERNAL_H
 #define SCHEDULE_INTERNAL_H
 
@@ -154,12 +154,6 @@ static inline int64_t value_count(const struct schedule *s, ir_id v)
 {
     return ir_count_of(s->g, v);
 }
-// Whether a GPU does several calls of the node's routine in less time than one after the other.
-bool node_routine_gains_lanes(const struct ir_node *n);
-// Whether the product is for rows of which each would read a large matrix where the demand wants it: a fold takes all
-// elements of a row.  By itself its points are those of all rows, which read the matrix together.
-bool dot_rereads_matrix(const struct schedule *s, ir_id v, const struct demand *d);
-
 // The loops of an update, by where the atoms of the view of its updates run: side by side, in
 // order, and inside of one update.
 struct update_frame {
@@ -180,20 +174,6 @@ bool group_repeats(struct schedule *s, const struct group *g);
 // Decides for every value where it is computed.
 void group_values(struct schedule *s);
 
-// ---- Order (schedule/order.c)
-
-// The groups in the order of their steps.
-const uint32_t *schedule_order(struct schedule *s, uint32_t *n);
-// What v may be made in the memory of: what an update changes, what a carry is at first, or what a
-// branch changes or passes on.  IR_NONE when there is no such value.
-ir_id schedule_overwritten(const struct ir_graph *g, ir_id v);
-// The parameter that this leads to in the end, or IR_NONE.
-ir_id schedule_source(const struct ir_graph *g, ir_id v);
-// Whether the memory of x may be written over, and whether that is so at the steps of the group,
-// for nobody reads it after them.
-bool schedule_may_die(const struct schedule *s, ir_id x);
-bool schedule_ends_with(const struct schedule *s, ir_id x, uint32_t group);
-
 // ---- Kernels (write/write.c)
 
 // The kernel of a group and its memories.
@@ -212,153 +192,17 @@ void schedule_add_copy(struct schedule *s, uint32_t to, uint32_t from, const cha
 // Adds the step that runs the kernel, or an equal one that the program has.
 void schedule_kernel_step(struct schedule *s, const struct kernel *k, const char *reason);
 
-// Groups the values of s->g, and adds its kernels to an empty program.
-void schedule_trial(struct schedule *s);
-
-// ---- Loops and branches (control/control.c, control/resident.c)
-
 // Adds the steps of a graph whose parameters are in the memories `in` and whose outputs go to
 // `out`, none of which is read otherwise before the last of them ends.  dies: by parameter,
 // whether nobody needs it after them.
 void schedule_body(struct schedule *s, const struct ir_graph *g, const bool *dies,
                    const uint32_t *in, const uint32_t *out);
-// The steps of a scan, while or cond, the root of the group.
-void schedule_control(struct schedule *s, uint32_t group);
-// The graph with a call of a function in place of loops that become one kernel (join_loops.c), and
-// what is between them.  There are no other calls.
-const struct ir_graph *schedule_join_loops(struct schedule *s, const struct ir_graph *g);
-// How the node, a loop or branch or joined ones, is one kernel, or why it is not.
-struct resident {
-    struct lanes *lanes;
-    bool is_expanded;   // elements of a lane are written out
-    int64_t code;       // of its operations
-    const char *reason; // NULL: it is one
-};
-const struct resident *schedule_residence(struct schedule *s, const struct ir_node *n);
-// What, and the place and the name of the op that it is due to: "lanes are mixed at t.c:41:
-// jot_flip(x), rev".
-const char *schedule_reason(struct schedule *s, const char *what, const struct ir_node *n);
-// The same before a graph is scheduled.
-bool schedule_is_resident(const struct ir_graph *g, const struct ir_node *n);
-// The kernel, over the memories of results and of operands that are stored; false, with the
-// reason, when it is none.
-bool schedule_resident(struct schedule *s, const struct ir_node *n, struct kernel *out,
-                       const char **reason);
-
-// ---- Loop fusion of a lane's maps (fuse_maps.c)
-
-void schedule_fuse_maps(struct nest_program *p, struct arena *scratch);
-
-// ---- Loads in front of puts, in loops of a GPU (loads_first.c)
-
-void schedule_loads_first(struct nest_program *p, struct arena *scratch);
-
-// ---- Kernels that differ in numbers alone (share_kernels.c)
-
-// Makes one of each eight or more, of each two with `always`.
-void schedule_share_kernels(struct nest_program *p, bool always);
-
-// ---- Fission (fission.c)
-
-// Kernels of several loops that a GPU would do by one block or thread become kernels of one each; with
-// `always` all that can.
-void schedule_fission(struct nest_program *p, const struct schedule_options *options);
-
-// ---- Copies (schedule/copies.c)
-
-// Has the steps from `first` on compute values where they are copied to; memories from first_memory
-// on are theirs alone.
-void schedule_forward_copies(struct schedule *s, uint32_t first, uint32_t first_memory);
-// Has kernels of elements put what is copied of them, where others read it too.
-void schedule_put_copies(struct nest_program *p, struct arena *scratch);
-// What stands for memories first, first + 1, ...: 1 more than its number, or 0.
-struct schedule_renaming {
-    uint32_t first, count, *by;
-};
-struct schedule_renaming schedule_rename(struct schedule *s, uint32_t first);
-static inline void schedule_rename_to(struct schedule_renaming *r, uint32_t from, uint32_t to)
-{
-    r->by[from - r->first] = to + 1;
-}
-// Puts them there, in the steps from `first` on and in views, and leaves the steps that are gone, by step
-// from the first, and copies that this makes ones of a memory to itself.
-void schedule_replace(struct nest_program *p, uint32_t first, const bool *is_gone,
-                      const struct schedule_renaming *r);
-void schedule_remove_step(struct nest_program *p, uint32_t i);
-// Drops memories that no step uses, and numbers views after what they show.
-void schedule_sort_memories(struct nest_program *p);
-
-// ---- Ranges (schedule/ranges.c)
-
-// Routines and collectives read and write parts of memories where kernels would move these.
-void schedule_ranges(struct nest_program *p, struct arena *scratch);
-// Kernels that put parts of memories have these parts alone.
-void schedule_narrow_parts(struct nest_program *p);
-
-// ---- Shapes (schedule/shapes.c)
-
-// g, whose inputs and outputs have the shapes that loops and updates see them in.
-const struct ir_graph *schedule_without_shapes(const struct ir_graph *g);
-
-// ---- Routines side by side (join_routines.c)
-
-// s->g with calls of one routine that do not wait for one another as one call, for a GPU.
-const struct ir_graph *schedule_join_routines(struct schedule *s);
-
-// ---- Parts (schedule/parts.c)
-
-// s->g with a barrier in front of each part of an array whose parts are put in place.
-const struct ir_graph *schedule_part_concatenations(struct schedule *s);
-// s->g with a value of its own for each output that is elementwise.
-const struct ir_graph *schedule_part_outputs(struct schedule *s);
-// The same of arrays of which only some rows wait for what devices exchange (schedule/overlap.c).
-const struct ir_graph *schedule_overlap_exchanges(struct schedule *s);
+// Groups the values of s->g, and adds its kernels to an empty program.
+void schedule_trial(struct schedule *s);
 
 // ---- Effects (schedule/effect.c)
 
 // The step of a node without a body, the one of the group.
 void schedule_effect(struct schedule *s, uint32_t group);
-
-// ---- Routines (library.c)
-
-// The step of a node of class LIBRARY, the one of the group.
-void schedule_library(struct schedule *s, uint32_t group);
-
-// ---- Library calls (gemm.c)
-// The library call of a dot_general that is large enough and whose operands lie right; false
-// otherwise.  base[i] is the value whose memory is used for operand i.
-bool gemm_of_dot(const struct schedule *s, const struct ir_node *n, struct nest_gemm *out,
-                 ir_id base[2]);
-// s->g with copies, as transposes behind barriers, of operands that lie wrong for the library or a kernel.
-const struct ir_graph *schedule_pack_operands(struct schedule *s);
-
-// ---- What products do to their results (epilogue.c)
-
-// Kernels that do to the elements of a product what the library can do go into the product.
-void epilogue_products(struct nest_program *p);
-// The one step besides i that uses memory m, a temporary, in straight steps behind it, which leave
-// what step i reads as it is; UINT32_MAX when there is none.
-uint32_t schedule_find_reader(const struct nest_program *p, uint32_t i, uint32_t m);
-// Whether m is a temporary that no step but i uses.
-bool schedule_is_unread(const struct nest_program *p, uint32_t i, uint32_t m);
-// Whether the steps between i and end are straight and leave what step i reads as it is.
-bool schedule_keeps_operands(const struct nest_program *p, uint32_t i, uint32_t end);
-// Drops kernels that no step runs any more.
-void schedule_drop_nests(struct nest_program *p);
-// Joins each product with what stands around it as long as that goes: join says whether it did.
-void schedule_join_products(struct nest_program *p,
-                            bool (*join)(struct nest_program *p, uint32_t i));
-
-// ---- Attention (attention.c)
-
-// Two products and the softmax between them become one kernel, and so does its gradient.
-void attention_join(struct nest_program *p);
-// The gradient that the product, step i, is of (attention_gradient.c).
-bool attention_join_gradient(struct nest_program *p, uint32_t i);
-
-// ---- Layouts (layout.c)
-
-// Stores operands of library products the way the kernel that makes them writes best.
-void layout_products(struct nest_program *p);
 
 #endif

@@ -12,10 +12,11 @@
 // With early exchanges they come as soon as what they read is there, and what reads theirs as late as can be,
 // after all that waits for fewer exchanges: the rest of the way back to the gradients of earlier layers runs
 // beside those of later ones.
-#include "schedule/group/group.h"
+#include "schedule/order.h"
 
 #include "ir/control.h"
 #include "passes/transform.h"
+#include "schedule/group/group.h"
 
 #include <stdlib.h>
 #include <string.h>

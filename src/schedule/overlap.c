@@ -9,6 +9,7 @@
 // Rows are those of the first axis.  Each part has a kernel of its own (schedule/parts.c).
 #include "passes/transform.h"
 #include "schedule/group/group.h"
+#include "schedule/rewrites.h"
 
 // Rows one after the other.
 struct run {

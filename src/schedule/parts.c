@@ -8,6 +8,7 @@
 // rolled around, are read from it.
 #include "passes/transform.h"
 #include "schedule/group/group.h"
+#include "schedule/rewrites.h"
 
 static bool has_long_runs(const struct ir_graph *g, const struct ir_node *n)
 {

@@ -6,8 +6,11 @@
 #include "base/strbuf.h"
 #include "ir/cost.h"
 #include "passes/passes.h"
+#include "schedule/copies.h"
 #include "schedule/internal.h"
 #include "schedule/kernels/points.h"
+#include "schedule/library/library.h"
+#include "schedule/rewrites.h"
 
 // ---- Graphs
 

@@ -12,8 +12,11 @@
 // memory have that part alone:
 //
 //     kernel: y[i + 64] = f(i)  (y)     becomes   kernel: y[i] = f(i)  (y[64:128])
+#include "schedule/copies.h"
 #include "schedule/internal.h"
+#include "schedule/library/library.h"
 #include "schedule/plan/plan.h"
+#include "schedule/rewrites.h"
 
 #define ALIGNMENT 64 // bytes, which routines may count on in memory of their own (plan.c)
 

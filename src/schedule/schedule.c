@@ -2,7 +2,7 @@
 // From a graph to a program: calls become their bodies, values are grouped into kernels and library
 // calls (group.c), kernels are written (write/write.c), equal ones once, and memory is planned
 // (plan.c).
-#include "schedule/internal.h"
+#include "schedule/schedule.h"
 
 #include "base/status.h"
 #include "ir/control.h"
@@ -12,10 +12,16 @@
 #include "passes/expand/scatter_parts.h"
 #include "passes/passes.h"
 #include "passes/transform.h"
+#include "schedule/control/control.h"
+#include "schedule/copies.h"
 #include "schedule/group/group.h"
+#include "schedule/internal.h"
 #include "schedule/kernels/points.h"
+#include "schedule/library/library.h"
+#include "schedule/order.h"
 #include "schedule/pipeline.h"
 #include "schedule/plan/plan.h"
+#include "schedule/rewrites.h"
 #include "schedule/write/write.h"
 
 #include <string.h>

@@ -4,6 +4,7 @@
 // so the input, or the output, takes the other shape, and what is donated is updated where it is.
 #include "passes/transform.h"
 #include "schedule/internal.h"
+#include "schedule/rewrites.h"
 
 static bool is_of_memories(const struct ir_node *n)
 {

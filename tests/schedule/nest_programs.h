@@ -4,6 +4,7 @@
 #define PASSES_NEST_PROGRAMS_H
 
 #include "schedule/internal.h"
+#include "schedule/rewrites.h"
 #include "support/nest_eval.h"
 
 #include "base/status.h"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copies that kernels of elements put: of program texts, what is left of them, and that the results are the same.
+#include "schedule/copies.h"
 #include "schedule/internal.h"
 
 #include "base/status.h"

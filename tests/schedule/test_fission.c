@@ -2,6 +2,8 @@
 // Fission: which kernels become several, and that these do the same, bit for bit.
 #include "nest_programs.h"
 
+#include "schedule/copies.h"
+
 // Of x: f32[60], i: i32[60], and what they put.
 static const struct {
     const char *what, *text;

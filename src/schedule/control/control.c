@@ -11,11 +11,13 @@
 // written over something that nobody reads any more.  Between trips the contents of slots move;
 // when slots are more than one the memories go round instead (NEST_TURN), so that a trip copies
 // nothing.  Rows of stacked operands and results are views of them (NEST_ROW).
-#include "schedule/internal.h"
+#include "schedule/control/control.h"
 
 #include "ir/control.h"
 #include "passes/body.h"
 #include "passes/passes.h"
+#include "schedule/copies.h"
+#include "schedule/order.h"
 #include "schedule/plan/plan.h"
 
 #include <stdlib.h>

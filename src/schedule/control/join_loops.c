@@ -14,6 +14,7 @@
 // of the two are the same and what is between them mixes none.
 #include "passes/analysis/lanes.h"
 #include "passes/transform.h"
+#include "schedule/control/control.h"
 #include "schedule/internal.h"
 
 #include <string.h>

@@ -4,6 +4,7 @@
 
 #include "base/count.h"
 #include "ir/control.h"
+#include "schedule/control/control.h"
 
 // A sum, and the node that adds most to it.
 struct sum {

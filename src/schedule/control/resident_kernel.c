@@ -8,6 +8,7 @@
 #include "schedule/write/write.h"
 
 #include "ir/control.h"
+#include "schedule/control/control.h"
 
 static bool is_wanted(const struct schedule *s, ir_id v)
 {

@@ -4,7 +4,9 @@
 #include "base/count.h"
 #include "base/fold.h"
 #include "passes/passes.h"
+#include "schedule/control/control.h"
 #include "schedule/group/group.h"
+#include "schedule/library/library.h"
 
 // A kernel that changes the operand where it is.
 void group_store_update(struct schedule *s, ir_id v, const demand_list *l)

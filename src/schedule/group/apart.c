@@ -11,6 +11,7 @@
 // with values of it apart: at first one, that which gains most, and then others beside it.  What two kernels read they
 // may be merged over, so at last all of the program is priced, before and after.
 #include "schedule/group/group.h"
+#include "schedule/rewrites.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -11,6 +11,7 @@
 // Groups have ranks, larger for those whose results others read.  A group is merged or gets a
 // result only when the ranks stay in order, which rules out cycles without a search.
 #include "schedule/group/group.h"
+#include "schedule/library/library.h"
 
 #include "base/count.h"
 

@@ -8,6 +8,7 @@
 // An update computes what it writes, so it reads at the time it writes.  Elements of a value that is
 // overwritten before, or by an update that waits for this one, are stored ahead of both.
 #include "schedule/group/group.h"
+#include "schedule/order.h"
 
 #include <stdlib.h>
 

@@ -19,6 +19,7 @@
 //
 //     par i < 32, l < 8 { seq t { load a[32*T*i + 32*t + 8*k + l] ... } }
 #include "passes/analysis/lanes.h"
+#include "schedule/control/control.h"
 #include "schedule/group/group.h"
 #include "schedule/internal.h"
 

@@ -9,7 +9,10 @@
 // kernel computes in a half type is computed in f32, and s is not rounded.
 //
 // One shape: attention (docs/nests.md).
+#include "schedule/copies.h"
 #include "schedule/kernels/attention_internal.h"
+#include "schedule/library/library.h"
+#include "schedule/rewrites.h"
 
 #include <stdio.h>
 

@@ -8,8 +8,11 @@
 // The first two may go on, as the forward pass; what they put for the gradient is made again.
 //
 // One shape: attention (docs/nests.md).
+#include "schedule/copies.h"
 #include "schedule/kernels/attention_internal.h"
+#include "schedule/library/library.h"
 #include "schedule/plan/plan.h"
+#include "schedule/rewrites.h"
 
 #include <stdio.h>
 

@@ -23,6 +23,7 @@
 #include "schedule/kernels/fission.h"
 
 #include "schedule/kernels/attention.h"
+#include "schedule/rewrites.h"
 
 #include <string.h>
 

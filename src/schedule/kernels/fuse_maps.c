@@ -10,6 +10,7 @@
 // wait for one another behind each.  A processor has more of a short loop at once: its maps stay.  Two maps are one
 // where an element is of one turn alone: what one of them puts the other reads and puts at the same index.
 #include "schedule/internal.h"
+#include "schedule/rewrites.h"
 
 // Whether the map makes elements alone, each by itself.
 static bool is_of_elements(const struct nest *n, const struct nest_statement *s)

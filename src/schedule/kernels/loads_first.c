@@ -10,6 +10,7 @@
 // the kernel only reads may be read first: where a result has the memory of an operand, a point reads its elements
 // before it puts them (plan.h), and so it does after this.
 #include "schedule/internal.h"
+#include "schedule/rewrites.h"
 
 #define MOST_AHEAD 32 // values that registers have room for
 

@@ -13,6 +13,7 @@
 #include "schedule/kernels/points.h"
 
 #include "schedule/internal.h"
+#include "schedule/library/library.h"
 
 #include <string.h>
 

@@ -8,6 +8,7 @@
 // nearly all that they cost.  Of few the numbers stay in the code, where they cost nothing.  Integers
 // stay too: what is known of an index may follow from them.
 #include "schedule/internal.h"
+#include "schedule/rewrites.h"
 
 #include <string.h>
 

@@ -8,7 +8,9 @@
 // Needs a scheduled program whose memories are not planned yet.  The kernel is the only reader of
 // the product, reads and writes one element at each point, and does nothing else.  The product moves
 // to the step of the kernel.
+#include "schedule/copies.h"
 #include "schedule/internal.h"
+#include "schedule/library/library.h"
 #include "schedule/plan/plan.h"
 
 #include <math.h>

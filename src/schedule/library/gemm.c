@@ -8,6 +8,7 @@
 #include "passes/transform.h"
 #include "schedule/internal.h"
 #include "schedule/kernels/points.h"
+#include "schedule/library/library.h"
 
 // A value as strided memory of another value.
 struct strided {

@@ -11,6 +11,7 @@
 #include "base/count.h"
 #include "passes/transform.h"
 #include "schedule/internal.h"
+#include "schedule/library/library.h"
 
 struct joining {
     struct schedule *s;

@@ -7,6 +7,7 @@
 //
 // Needs a scheduled program; keeps steps, sizes and results.
 #include "schedule/internal.h"
+#include "schedule/library/library.h"
 
 // Where a step has a memory; the uses of one are in a list.
 struct use {

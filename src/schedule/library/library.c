@@ -4,11 +4,13 @@
 // The step has the operands of the node and then its results, all dense and row-major.  The params of
 // every routine begin with the dtype of the first operand and how often what it does is repeated, over
 // the leading axes; the rest is the routine's own, as src/runtime/host/routines.def lists it.
+#include "schedule/library/library.h"
+
 #include "ir/collective.h"
 #include "ir/conv.h"
 #include "ir/linalg.h"
 #include "passes/analysis/interval.h"
-#include "schedule/internal.h"
+#include "schedule/control/control.h"
 
 enum { NO_BATCH = -1, ALL_SIZES = -2 };
 
