@@ -207,7 +207,7 @@ static void run_multi_steps(struct run *r, const struct level *level, int first,
 static void run_loss_scale(struct run *r, const struct level *level, int first, int end)
 {
     const double *number = r->o->part[first - 1].number;
-    jot_value *kept = r->state, scale = kept[0];
+    jot_value *kept = r->state;
     r->state += 3;
     if (r->task != STEP) {
         struct level inner = *level;
@@ -219,7 +219,7 @@ static void run_loss_scale(struct run *r, const struct level *level, int first, 
         run_parts(r, &inner, first, end);
         return;
     }
-    jot_value is_finite = jot_from_bool(true);
+    jot_value scale = kept[0], is_finite = jot_from_bool(true);
     for (size_t i = 0; i < level->n; i++) {
         jot_value *g = level->g + i;
         *g = library_as(jot_div(jot_convert(*g, r->real), scale), *g);

@@ -123,6 +123,26 @@ START_TEST(test_steps_of_calls_and_of_a_loop_have_the_same_bits)
 }
 END_TEST
 
+// An update is what a step adds; of an optimiser without means the parameters are those to use.
+START_TEST(test_updates_are_what_steps_add)
+{
+    jot_scope *scope = jot_scope_open();
+    jot_optimizer o = jot_sgd(0.5);
+    jot_value count;
+    struct net p = {jot_full(JOT_F64, 3, 2), jot_ones(JOT_F64)}, g = p, u = g, to = p;
+    jot_optimizer_init(o, p, &count);
+    jot_optimizer_update(o, &u, p, &count);
+    jot_optimizer_step(o, g, &to, &count);
+    struct net used = jot_optimizer_params(o, to, count);
+    ck_assert_double_eq(jot_item(u.b), -0.5);
+    ck_assert_double_eq(jot_item(jot_max(u.w)), -1.5);
+    ck_assert_double_eq(jot_item(jot_max(to.w)), 1.5);
+    ck_assert_double_eq(jot_item(used.b), 0.5);
+    ck_assert_double_eq(jot_item(count), 2);
+    jot_scope_close(scope);
+}
+END_TEST
+
 // Each gradient is a loss times the scale, in f16; at step 3 it overflows.
 START_TEST(test_loss_scale_halves_when_gradients_overflow_and_doubles_when_none_does)
 {
@@ -320,6 +340,7 @@ static void add(TCase *t)
     tcase_add_test(t, test_steps_of_calls_and_of_a_loop_have_the_same_bits);
     tcase_add_test(t,
                    test_loss_scale_halves_when_gradients_overflow_and_doubles_when_none_does);
+    tcase_add_test(t, test_updates_are_what_steps_add);
     tcase_add_test(t, test_derivatives_in_the_rate_and_maps_over_rates);
     tcase_add_test(t, test_half_types);
     tcase_add_loop_test(t, test_mistake, 0, MISTAKES);
