@@ -82,7 +82,7 @@ static jot_value solve(const struct squares *q, const jot_value *c)
     if (!p)
         return jot_error(JOT_ERR_MEMORY, s->name, NULL);
     *p = (struct product){q, c[X], c[MU]};
-    jot_krylov_options o = {.tol = s->dtype == JOT_F32 ? 1e-5 : 1e-10};
+    jot_krylov_options o = {.tol = 1e-4};
     return jot_cg_at(jot_function_uniform(s->name, s->where, product_body, 1, 1, p), down, &o,
                      s->where);
 }
