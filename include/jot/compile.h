@@ -12,6 +12,7 @@
 
 #include "jot/array.h"
 #include "jot/ops.h"
+#include "jot/products.h"
 #include "jot/transform.h"
 
 JOT_BEGIN_C
@@ -55,7 +56,7 @@ typedef struct jot_jit_options {
     // Where it runs, and where its results are; NULL is the default device of the time.  Inputs
     // that are elsewhere are copied for the call.
     jot_device *device;
-    // Of products that ask for none themselves (jot/ops.h).
+    // Of products that ask for none themselves (jot/products.h).
     jot_precision precision;
     // Where code is generated, and the limits of JOT_COMPILE_PROCESS: bytes of memory, or
     // $JOT_COMPILE_BYTES, or 4 GiB, and seconds, or $JOT_COMPILE_SECONDS, or 300.

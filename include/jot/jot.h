@@ -23,8 +23,8 @@
 //      jot_jit(f, .name = "step").
 //   4. The first mistake sticks, later operations do nothing, one check reports it.
 //
-// The headers, in reading order: status.h, dtype.h, array.h, trace.h, ops.h, einsum.h,
-// shapes.h, numeric.h, fft.h, indexing.h, ordering.h, windows.h, linalg.h, decompose.h,
+// The headers, in reading order: status.h, dtype.h, array.h, trace.h, ops.h, products.h,
+// einsum.h, shapes.h, numeric.h, fft.h, indexing.h, ordering.h, windows.h, linalg.h, decompose.h,
 // solvers.h, random.h, special.h, nn.h, function.h, transform.h, collective.h, control.h,
 // callback.h, debug.h, kernels.h, compile.h, device.h, parallel.h, distributed.h, dlpack.h,
 // io.h.  On top of these: ode.h.
@@ -54,6 +54,7 @@
 #include "jot/ops.h"
 #include "jot/ordering.h"
 #include "jot/parallel.h"
+#include "jot/products.h"
 #include "jot/program.h"
 #include "jot/random.h"
 #include "jot/shapes.h"

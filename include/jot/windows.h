@@ -14,6 +14,7 @@
 #define JOT_WINDOWS_H
 
 #include "jot/ops.h"
+#include "jot/products.h"
 #include "jot/transform.h"
 
 #include <stdbool.h>

@@ -4,6 +4,7 @@
 #define LIBRARY_FORMULA_H
 
 #include "jot/ops.h"
+#include "jot/products.h"
 
 static inline jot_value num(double x) { return jot_from_double(x); }
 static inline jot_value add(jot_value x, jot_value y) { return jot_add(x, y); }

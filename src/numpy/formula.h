@@ -4,6 +4,7 @@
 #define NUMPY_FORMULA_H
 
 #include "jot/ops.h"
+#include "jot/products.h"
 
 static inline jot_value num(double x) { return jot_from_double(x); }
 static inline jot_value one(void) { return num(1); }

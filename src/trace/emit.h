@@ -8,6 +8,7 @@
 #include "trace/tracer.h"
 
 #include "jot/ops.h"
+#include "jot/products.h"
 
 #define TRACE_MAX_OPERANDS 4
 // Times that one call repeats what it does, each of which is some operations of the graph.

@@ -7,6 +7,7 @@
 #include "jot/control.h"
 #include "jot/indexing.h"
 #include "jot/ops.h"
+#include "jot/products.h"
 #include "jot/solvers.h"
 
 #include <math.h>
