@@ -230,7 +230,7 @@ static void spill(const char *directory, const char *name, const char *text)
 // Nodes as Linux tells of them: one with two CPUs of the process, one with others, one without.
 START_TEST(reads_nodes)
 {
-    char directory[] = "/tmp/jot-nodes-XXXXXX", path[300], list[32];
+    char directory[] = "/tmp/jot-nodes-XXXXXX", path[300], list[40];
     static cpu_set_t nodes[RT_NODES_MOST];
     cpu_set_t allowed;
     int first = 0;
