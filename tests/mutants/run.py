@@ -10,6 +10,8 @@
 The tree is copied and built once; then each fault is put into the copy and what it touches is
 built again.  One test must fail: those named beside the fault run first, quick ones before slow
 ones, then all others.  --build DIRECTORY keeps the copy and its build for the next time.
+--here BUILD puts the faults into this tree, which is built there and whose tests pass, and takes
+them out again: as .ci/run does it, in a checkout that nobody else uses.
 """
 import argparse
 import hashlib
@@ -54,7 +56,7 @@ MUTANTS = [
      "uint64_t h = hash_combine(op, attrs ? attrs->id + UINT64_C(1) : 0);",
      "uint64_t h = hash_combine(op, 0);\n    (void)attrs;",
      "if (n->op == op && n->attrs == attrs && (int)n->n_in == n_in &&",
-     "if (n->op == op && op != IR_const && (int)n->n_in == n_in &&"),
+     "if ((void)attrs, n->op == op && op != IR_const && (int)n->n_in == n_in &&"),
     ("x + 0 is x", "src/ir/rewrite.c", ["harness/identities"],
      "r->op == IR_sub ? 0.0 : -0.0", "r->op == IR_sub ? 0.0 : 0.0"),
     ("two transpositions in the wrong order", "src/ir/rewrite.c", ["ir/rewrite"],
@@ -106,7 +108,7 @@ MUTANTS = [
     ("machine code drops NaN in max", "src/codegen/scalar.c", ["golden/golden"],
      'larger ? "llvm.maximum" : "llvm.minimum"', 'larger ? "llvm.maxnum" : "llvm.minnum"'),
     ("no mask on the tail", "src/codegen/fold.c", ["codegen/folds"],
-     'return LLVMBuildAnd(b, above, below, "");', "return above;"),
+     'return LLVMBuildAnd(b, above, below, "");', "return (void)below, above;"),
     ("half as many accumulators", "src/base/fold.h", ["ir/eval_tensors", "codegen/folds"],
      "#define FOLD_LANES 64", "#define FOLD_LANES 32"),
     ("the later of two winners", "src/codegen/accumulate.c", ["codegen/folds"],
@@ -181,7 +183,7 @@ MUTANTS = [
     ("any body that finds an extremum finds its first index", "src/interop/graph_bodies.c",
      ["interop/programs"],
      "    return is_same(&out[0], value) && is_same(&out[1], index);",
-     "    return is_same(&out[0], value);"),
+     "    return (void)index, is_same(&out[0], value);"),
     ("arguments of an artefact by their order", "src/interop/jax_export_call.c", ["interop/programs"],
      "        in[i] = c->in[e->kept[i]];",
      "        in[i] = c->in[i];"),
@@ -247,11 +249,20 @@ def passes(build, test):
     return run(arguments, env=environment).returncode == 0
 
 
-# Returns all tests of code: a test of the tree looks at the sources alone.
+# All tests of code: a test of the tree looks at the sources alone.
+def tests_of(build):
+    with open(os.path.join(build, "meson-info", "intro-tests.json"), encoding="utf-8") as f:
+        known = [t["name"] for t in json.load(f) if "/test_" in t["cmd"][0]]
+    for mutant in MUTANTS:
+        unknown = set(mutant[2]) - set(known)
+        if unknown:
+            sys.exit("%s: no such test: %s" % (mutant[0], ", ".join(sorted(unknown))))
+    return known
+
+
+# The copy, of which the tests that are to find the faults pass.
 def set_up(tree, build, mutants):
     copy_tree(tree)
-    for mutant in MUTANTS:
-        mutate(mutant, tree)
     if not os.path.exists(os.path.join(build, "build.ninja")):
         result = run(["meson", "setup", build, "-Dbuildtype=debug", "-Doptimization=1"], cwd=tree)
         if result.returncode:
@@ -259,12 +270,7 @@ def set_up(tree, build, mutants):
     result = run(["ninja", "-C", build, "build.ninja"])
     if result.returncode:
         sys.exit(result.stdout)
-    with open(os.path.join(build, "meson-info", "intro-tests.json"), encoding="utf-8") as f:
-        known = [t["name"] for t in json.load(f) if "/test_" in t["cmd"][0]]
-    for mutant in MUTANTS:
-        unknown = set(mutant[2]) - set(known)
-        if unknown:
-            sys.exit("%s: no such test: %s" % (mutant[0], ", ".join(sorted(unknown))))
+    known = tests_of(build)
     tests = sorted({t for m in mutants for t in m[2]})
     make(build, tests)
     for test in tests:
@@ -306,6 +312,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--sample", type=int, default=0)
     parser.add_argument("--build")
+    parser.add_argument("--here", metavar="BUILD")
     parser.add_argument("--list", action="store_true")
     parser.add_argument("names", nargs="*")
     arguments = parser.parse_args()
@@ -313,14 +320,21 @@ def main():
     if arguments.list:
         print("\n".join(m[0] for m in mutants))
         return
+    for mutant in MUTANTS:
+        mutate(mutant, ROOT)
     place = os.path.abspath(arguments.build) if arguments.build else tempfile.mkdtemp()
     tree, build = os.path.join(place, "tree"), os.path.join(place, "build")
-    os.makedirs(tree, exist_ok=True)
+    if arguments.here:
+        tree, build = ROOT, os.path.abspath(arguments.here)
     alive = []
     try:
-        start = time.monotonic()
-        known = set_up(tree, build, mutants)
-        print("%-45s %4.0f s" % ("the tree without faults", time.monotonic() - start), flush=True)
+        if arguments.here:
+            known = tests_of(build)
+        else:
+            start = time.monotonic()
+            os.makedirs(tree, exist_ok=True)
+            known = set_up(tree, build, mutants)
+            print("%-45s %4.0f s" % ("the tree without faults", time.monotonic() - start), flush=True)
         for mutant in mutants:
             start = time.monotonic()
             test = kill(mutant, tree, build, known)
