@@ -3,6 +3,7 @@
 
 #include "base/hash.h"
 #include "interop/tree.h"
+#include "support/sample.h"
 
 #include <check.h>
 #include <glob.h>
@@ -71,17 +72,11 @@ static void close_files(void)
     globfree(&found);
 }
 
-static uint64_t number_of(const char *name, uint64_t otherwise)
-{
-    const char *text = getenv(name);
-    return text ? strtoull(text, NULL, 0) : otherwise;
-}
-
 double fuzz_run(const char *names, int each, int count, fuzz_try *try)
 {
-    uint64_t first = number_of("JOT_TEST_SEED", 20261126);
-    uint64_t seconds = number_of("JOT_TEST_SECONDS", 0), n = 0, accepted = 0;
-    uint64_t all = (uint64_t)each * number_of("JOT_TEST_COUNT", (uint64_t)count);
+    uint64_t first = number_from("JOT_TEST_SEED", 20261126 + sample_turn());
+    uint64_t seconds = number_from("JOT_TEST_SECONDS", 0), n = 0, accepted = 0;
+    uint64_t all = (uint64_t)each * number_from("JOT_TEST_COUNT", (uint64_t)count);
     time_t start = time(NULL);
     open_files(names);
     at_hand->is_running = true;

@@ -8,6 +8,7 @@
 #include "support/map_nest.h"
 #include "support/nest_eval.h"
 #include "support/nest_text.h"
+#include "support/sample.h"
 #include "support/small_nest.h"
 #include "support/suite.h"
 
@@ -255,9 +256,9 @@ static void add_tests(TCase *t)
 {
     tcase_add_checked_fixture(t, setup, teardown);
     tcase_set_timeout(t, 60); // threads of blocks take turns on few cores
-    tcase_add_loop_test(t, threads_give_the_same_bits, 0, (int)GPU_NESTS);
+    tcase_add_sampled_test(t, threads_give_the_same_bits, 0, (int)GPU_NESTS);
     tcase_add_loop_test(t, nests_by_hand_give_the_same_bits, 0, (int)NEST_FILES);
-    tcase_add_loop_test(t, orders_are_kept, 0, (int)GPU_NESTS);
+    tcase_add_sampled_test(t, orders_are_kept, 0, (int)GPU_NESTS);
     tcase_add_loop_test(t, wrong_levels_are_found, 0, (int)(sizeof mutants / sizeof *mutants));
 }
 

@@ -12,6 +12,7 @@
 #include "random/parallelism.h"
 #include "schedule/schedule.h"
 #include "support/number.h"
+#include "support/sample.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -81,9 +82,10 @@ static bool tell(int k, struct one *all, uint64_t n, uint64_t n_named)
 
 int main(void)
 {
-    uint64_t seed = number_from("JOT_TEST_SEED", 1), first = number_from("JOT_TEST_FIRST", 0);
-    uint64_t count = number_from("JOT_TEST_COUNT", 250), n[DEVICES] = {0},
+    uint64_t seed = number_from("JOT_TEST_SEED", 1), first, n[DEVICES] = {0},
              n_named[DEVICES] = {0};
+    uint64_t count = number_from("JOT_TEST_COUNT", sample_part(250, &first));
+    first = number_from("JOT_TEST_FIRST", getenv("JOT_TEST_COUNT") ? 0 : first);
     struct arena *arena = arena_create();
     struct one *all[DEVICES];
     bool describes = getenv("JOT_TEST_ONE");

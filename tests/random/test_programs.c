@@ -7,6 +7,7 @@
 #include "harness/isolate.h"
 #include "random/programs.h"
 #include "support/number.h"
+#include "support/sample.h"
 #include "support/suite.h"
 
 #include <check.h>
@@ -289,8 +290,8 @@ int main(void)
 {
     setenv("FAKE_CUDA_COUNT", "8", 1);
     seed = number_from("JOT_TEST_SEED", 20240601);
-    start = number_from("JOT_TEST_FIRST", 0);
-    count = number_from("JOT_TEST_COUNT", 2000);
+    count = number_from("JOT_TEST_COUNT", sample_part(2000, &start));
+    start = number_from("JOT_TEST_FIRST", getenv("JOT_TEST_COUNT") ? 0 : start);
     workers = number_from("JOT_TEST_WORKERS", 2);
     workers = workers < 1 ? 1 : workers > MOST_WORKERS ? MOST_WORKERS : workers;
     printf("seed %" PRIu64 ", %" PRIu64 " programs\n", seed, count);

@@ -3,6 +3,7 @@
 // device, where lanes exchange them in each.
 #include "../runtime/job.h"
 #include "lanes_support.h"
+#include "support/sample.h"
 
 enum { ROWS = 48, COLUMNS = 5, WIDTH = 16, TRIPS = 19 };
 static int n_devices; // of the mesh "i"
@@ -545,9 +546,11 @@ END_TEST
 static void add(TCase *t)
 {
     tcase_set_timeout(t, 60);
-    tcase_add_loop_test(t, devices_of_a_grid_do_what_lanes_do, 0, sizeof both / sizeof *both);
-    tcase_add_loop_test(t, processes_of_a_grid_do_what_lanes_do, 0, sizeof both / sizeof *both);
-    tcase_add_loop_test(t, devices_do_what_lanes_do, 0, sizeof rows / sizeof *rows);
+    tcase_add_sampled_test(t, devices_of_a_grid_do_what_lanes_do, 0,
+                           sizeof both / sizeof *both);
+    tcase_add_sampled_test(t, processes_of_a_grid_do_what_lanes_do, 0,
+                           sizeof both / sizeof *both);
+    tcase_add_sampled_test(t, devices_do_what_lanes_do, 0, sizeof rows / sizeof *rows);
 }
 
 int main(void)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Distributions of random numbers: their distribution functions by the test of Kolmogorov and
 // Smirnov, maps over keys against loops, and derivatives against those of JAX.
+#include "support/sample.h"
 #include "trace_support.h"
 
 static jot_scope *scope;
@@ -179,19 +180,14 @@ static double distance(enum kind k, int n, double *x)
     return most * sqrt(n);
 }
 
-// Of the distributions all, or one in so many.
-static enum kind step(void)
-{
-    const char *few = getenv("JOT_TEST_FEW");
-    return few ? (enum kind)atoi(few) : 1;
-}
-
 START_TEST(test_distribution_functions)
 {
     const int64_t n = getenv("JOT_TEST_FULL") ? 1000000 : 4000, dims[] = {n, JOT_END};
     double *x = malloc((size_t)n * sizeof *x);
     ck_assert_ptr_nonnull(x);
-    for (enum kind k = 0; k < KINDS; k += step()) {
+    for (enum kind k = 0; k < KINDS; k++) {
+        if (!sample_takes(k, 1))
+            continue;
         jot_dtype d = k % 2 ? JOT_F32 : JOT_F64;
         jot_array *a = NULL;
         jot_value y = drawn(k, jot_random_key(20 + (int)k), d, dims);
@@ -352,7 +348,9 @@ START_TEST(test_ends_of_parameters)
     const int64_t n = getenv("JOT_TEST_FULL") ? 100000 : 4000, dims[] = {n, JOT_END};
     double *x = malloc((size_t)n * sizeof *x);
     ck_assert_ptr_nonnull(x);
-    for (int k = 0; k < ENDS; k += (int)step()) {
+    for (int k = 0; k < ENDS; k++) {
+        if (!sample_takes((uint64_t)k, 1))
+            continue;
         const struct end *e = &ends[k];
         jot_array *a = NULL;
         must(jot_eval(jot_convert(drawn_at(e, jot_random_key(60 + k), dims), JOT_F64), &a));
@@ -425,7 +423,9 @@ static jot_value three(jot_value key)
 
 START_TEST(test_maps_over_keys)
 {
-    for (current = 0; current < KINDS; current += step()) {
+    for (current = 0; current < KINDS; current++) {
+        if (!sample_takes(current, 1))
+            continue;
         jot_value keys = jot_random_split(jot_random_key(5), 4), rows, row[4];
         JOT_VMAP ((keys), (rows)) {
             rows = three(keys);

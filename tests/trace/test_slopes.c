@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Derivatives where slopes are infinite, zero or NaN: zeros of paths that are not taken stay zeros,
 // others multiply like numbers, and forward and reverse mode agree.
+#include "support/sample.h"
 #include "trace_support.h"
 
 #include <float.h>
@@ -665,15 +666,15 @@ END_TEST
 
 static void add_tests(TCase *t)
 {
-    tcase_add_loop_test(t, test_forward_and_reverse, 0, FUNCTION_COUNT);
-    tcase_add_loop_test(t, test_zeros, 0, ZERO_COUNT);
-    tcase_add_loop_test(t, test_smooth, 0, SMOOTH_COUNT);
-    tcase_add_loop_test(t, test_nan, 0, EXTREMUM_COUNT);
-    tcase_add_loop_test(t, test_products, 0, PRODUCTS);
+    tcase_add_sampled_test(t, test_forward_and_reverse, 0, FUNCTION_COUNT);
+    tcase_add_sampled_test(t, test_zeros, 0, ZERO_COUNT);
+    tcase_add_sampled_test(t, test_smooth, 0, SMOOTH_COUNT);
+    tcase_add_sampled_test(t, test_nan, 0, EXTREMUM_COUNT);
+    tcase_add_sampled_test(t, test_products, 0, PRODUCTS);
     tcase_add_test(t, test_long_products);
     tcase_add_test(t, test_poly);
-    tcase_add_loop_test(t, test_activations, 0, ACTIVATION_COUNT);
-    tcase_add_loop_test(t, test_zeros_mapped, 0, ZERO_COUNT);
+    tcase_add_sampled_test(t, test_activations, 0, ACTIVATION_COUNT);
+    tcase_add_sampled_test(t, test_zeros_mapped, 0, ZERO_COUNT);
 }
 
 int main(void) { return run_by_both("slopes", add_tests); }

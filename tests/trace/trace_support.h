@@ -3,6 +3,8 @@
 #ifndef TRACE_SUPPORT_H
 #define TRACE_SUPPORT_H
 
+#include "support/sample.h"
+
 #include <check.h>
 #include <jot/jot.h>
 #include <math.h>
@@ -106,15 +108,20 @@ static inline int run_suite(const char *name, void (*add)(TCase *))
     return failed != 0;
 }
 
-// By machine code and by the evaluator.
+// By machine code and by the evaluator: of a sample by one of them, and where the machine is emulated by its code.
 static inline int run_by_both(const char *name, void (*add)(TCase *))
 {
     char by_evaluator[64];
+    int failed = 0, which = (int)((sample_turn() / 16 + strlen(name)) % 2);
+    bool is_emulated = getenv("JOT_TEST_EMULATED"), is_sample = sample_few() > 1;
     snprintf(by_evaluator, sizeof by_evaluator, "%s by the evaluator", name);
-    setenv("JOT_BACKEND", "", 1);
-    int failed = run_suite(name, add);
-    setenv("JOT_BACKEND", "eval", 1);
-    return run_suite(by_evaluator, add) || failed;
+    for (int evaluates = 0; evaluates < 2; evaluates++) {
+        if (is_emulated ? evaluates : is_sample && evaluates != which)
+            continue;
+        setenv("JOT_BACKEND", evaluates ? "eval" : "", 1);
+        failed |= run_suite(evaluates ? by_evaluator : name, add);
+    }
+    return failed;
 }
 
 #endif
