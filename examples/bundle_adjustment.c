@@ -4,7 +4,6 @@
 // made, so the answer is known; the first two cameras are where they are.  An argument is a number of
 // points up to that of the large scene.
 #include <jot/jot.h>
-#include <jot/minimize.h>
 
 #include <math.h>
 #include <stdio.h>

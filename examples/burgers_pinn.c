@@ -2,7 +2,6 @@
 // A network that solves Burgers' equation, u_t + u u_x = 0.01 u_xx with u(0, x) = -sin(pi x) and
 // u(t, -1) = u(t, 1) = 0.  Derivatives of the network are in the loss, and the loss has a gradient.
 #include <jot/jot.h>
-#include <jot/optim.h>
 
 #include <math.h>
 #include <stdio.h>

@@ -2,7 +2,6 @@
 // A small convolutional network learns to read digits of 8 by 8 pixels (data/digits.txt says whose they
 // are): the whole training, by Adam with clipped gradients, is one compiled function.
 #include <jot/jot.h>
-#include <jot/optim.h>
 
 #include <stdio.h>
 

@@ -3,7 +3,6 @@
 // by L-BFGS it finds the numbers that make what it sees most likely.  Then it says what the curve is
 // between the points, and how sure it is of that.
 #include <jot/jot.h>
-#include <jot/minimize.h>
 
 #include <math.h>
 #include <stdio.h>

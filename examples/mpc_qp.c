@@ -3,7 +3,6 @@
 // quadratic program for the forces of the next second and a half and applies the first one; the closed
 // loop is one compiled function, and its cost has a derivative in the price of force.
 #include <jot/jot.h>
-#include <jot/minimize.h>
 
 #include <math.h>
 #include <stdio.h>

@@ -3,7 +3,6 @@
 // spiral, y' = A y^3, through the steps of the solver, by Adam.  The problem is that of Chen and others,
 // arXiv:1806.07366.
 #include <jot/jot.h>
-#include <jot/optim.h>
 
 #include <stdio.h>
 

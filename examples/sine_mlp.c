@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A small network learns the sine: the whole training by Adam is one loop in one compiled function.
 #include <jot/jot.h>
-#include <jot/optim.h>
 
 #include <math.h>
 #include <stdio.h>

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A small network with its parameters in a struct, trained by Adam.
 #include <jot/jot.h>
-#include <jot/optim.h>
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -13,8 +13,6 @@
 // All are to be called while tracing, may be mapped, and fail no call: a search that does not come to
 // an end in its steps gives what it has, and says so by `gradient`.  Mistakes are errors of all
 // results: JOT_ERR_ARGUMENT, JOT_ERR_DTYPE and JOT_ERR_SHAPE.
-//
-// jot/jot.h does not include this header.
 #ifndef JOT_MINIMIZE_H
 #define JOT_MINIMIZE_H
 

@@ -22,8 +22,6 @@
 //
 // The first mistake in an optimiser sticks to it, and is reported where it is used: the values that
 // come out are errors (JOT_ERR_ARGUMENT; JOT_ERR_DTYPE and JOT_ERR_SHAPE of leaves).
-//
-// jot/jot.h does not include this header: it is written with those that jot.h includes.
 #ifndef JOT_OPTIM_H
 #define JOT_OPTIM_H
 

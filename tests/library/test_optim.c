@@ -3,7 +3,6 @@
 #include "support/suite.h"
 
 #include <jot/jot.h>
-#include <jot/optim.h>
 
 #include <float.h>
 #include <math.h>

@@ -3,7 +3,6 @@
 #include "support/suite.h"
 
 #include <jot/jot.h>
-#include <jot/optim.h>
 
 #include <math.h>
 #include <stdio.h>

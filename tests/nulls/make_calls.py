@@ -113,7 +113,7 @@ def parameters(text):
 
 
 def prototypes(compiler, include):
-    source = '#define JOT_PLAIN\n#include "jot/jot.h"\n#include "jot/minimize.h"\n#include "jot/optim.h"\n'
+    source = '#define JOT_PLAIN\n#include "jot/jot.h"\n'
     text = subprocess.run(compiler.split() + ['-E', '-P', '-I' + include, '-x', 'c', '-'], input=source, text=True,
                           check=True, capture_output=True).stdout
     text = re.sub(r'__attribute__\(\((?:[^()]|\([^()]*\))*\)\)', '', text)

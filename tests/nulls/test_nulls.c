@@ -12,8 +12,6 @@
 
 #define JOT_PLAIN
 #include <jot/jot.h>
-#include <jot/minimize.h>
-#include <jot/optim.h>
 
 // What a call makes before it fails is not given back.  No memory is NULL.
 __attribute__((visibility("default"))) const char *__asan_default_options(void);
