@@ -77,7 +77,7 @@ typedef enum jot_ode_adjoint {
     // Reverse mode solves a' = -a df/dy backwards from t1 to t0, beside y and the integral of a df/dp, by
     // the same method and tolerances.  It keeps nothing on the way there.  Its error is that of solving,
     // and where y cannot be solved backwards it is wrong.  f may not use values of functions around it
-    // whose derivative is wanted, but by .parameters.
+    // whose derivative is wanted, but by .parameters.  Not by symplectic methods.  NaN where it does not come to t0.
     JOT_ODE_CONTINUOUS,
 } jot_ode_adjoint;
 
@@ -87,7 +87,8 @@ typedef struct jot_ode_options {
     jot_piece parameters; // JOT_PARAMETERS(p)
     // Where y is wanted: floats of shape [n], from t0 towards t1, in order.  Each value of the result has a
     // new first axis of them.  Steps do not end at these times: y is what a shorter step from the point
-    // before gives, so that it is as exact as the steps are.  Where the solution does not come, NaN.
+    // before gives, so that it is as exact as the steps are.  Where the solution does not come,
+    // and outside of t0 to t1, NaN; steps of one length go to any time.
     jot_value times;
     // Steps of one length: so many from t0 to t1, or with times to each from the one before.  0: steps
     // as long as the error allows, by the fields down to longest_step.
@@ -98,7 +99,7 @@ typedef struct jot_ode_options {
     const jot_function *event;
     // A step is accepted where the norm of  error / (atol + rtol max(|y before|, |y after|))  is at most
     // 1.  rtol 0 is 1e-6, of time in f32 1e-4; atol 0 is rtol / 1000.
-    // In steps of one length as well they bound what Newton's method leaves.
+    // In steps of one length as well they bound what Newton's method leaves; where it does not converge, y is NaN.
     double rtol, atol;
     jot_ode_norm norm;
     // Gains of the controller: with e the norm of this step, e1 and e2 of the accepted ones before, and
@@ -122,7 +123,7 @@ typedef struct jot_ode_options {
 // and gives the n slopes, of the shapes of the state.  options may be NULL.
 //
 // Errors: JOT_ERR_ARGUMENT for a method without an estimate of its error and no steps, and for numbers
-// that are negative or NaN; JOT_ERR_DTYPE where a slope is complex and the state is not; JOT_ERR_SHAPE for
+// that are negative or NaN, and counts above 2^31 - 1; JOT_ERR_DTYPE where a slope is complex and the state is not; JOT_ERR_SHAPE for
 // slopes and times of other shapes.
 JOT_API void jot_ode_solve_tree(jot_function f, jot_value t0, jot_value t1, size_t n,
                                 jot_value *y, const jot_ode_options *options,

@@ -58,7 +58,7 @@ JOT_BEGIN_C
 
 // value at all counts.
 JOT_API jot_schedule jot_constant_schedule(double value);
-// The same for one real value of the trace, of rank 0.
+// The same for one real value of the trace, of rank 0; JOT_ERR_SHAPE of another where it is used.
 JOT_API jot_schedule jot_value_schedule(jot_value value);
 // (first - last) (1 - c / steps)^power + last, with c at most steps; steps > 0.
 JOT_API jot_schedule jot_polynomial_schedule(double first, double last, double power,
@@ -147,7 +147,7 @@ JOT_BEGIN_C
 
 // The first n values, some of them; `is` has n entries; NULL: all.
 JOT_API jot_mask jot_mask_make(size_t n, const bool *is);
-// The others.
+// The others.  Of no mask, which is all values, it is no mask as well.
 JOT_API jot_mask jot_mask_except(jot_mask mask);
 
 // The rate is a C number, one value, or a schedule:

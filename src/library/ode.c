@@ -32,16 +32,21 @@ static const char *wrong_number(const jot_ode_options *o, double *out)
         {"atol", o->atol},
         {"first_step", o->first_step},
         {"longest_step", o->longest_step},
-        {"steps", (double)o->steps},
-        {"most_steps", (double)o->most_steps},
-        {"slots", (double)o->slots + 1}, // -1 is all
     };
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
         *out = numbers[i].x;
         if (!(*out >= 0))
             return numbers[i].name;
     }
-    return NULL;
+    const int64_t counts[] = {o->steps, o->most_steps, o->slots};
+    const char *const names[] = {"steps", "most_steps", "slots"};
+    for (int i = 0; i < 3; i++) {
+        *out = (double)counts[i];
+        if (counts[i] > INT32_MAX || counts[i] < (i == 2 ? -1 : 0))
+            return names[i];
+    }
+    *out = o->p + o->i + o->d;
+    return isfinite(*out) ? NULL : "p + i + d";
 }
 
 // True with a text where the options are of no use.
@@ -59,6 +64,9 @@ static bool refuses_options(struct ode_problem *p, char *text, size_t size)
     else if ((unsigned)p->o.norm > JOT_ODE_MAX || (unsigned)p->o.adjoint > JOT_ODE_CONTINUOUS)
         snprintf(text, size, "there is no norm %d or no adjoint %d", (int)p->o.norm,
                  (int)p->o.adjoint);
+    else if (p->method->kind == ODE_SYMPLECTIC && p->o.adjoint == JOT_ODE_CONTINUOUS)
+        snprintf(text, size, "%s goes without the continuous adjoint, which has no velocities",
+                 p->method->name);
     else if (p->o.event && (p->o.steps || p->o.times.trace || p->o.times.id ||
                             p->o.adjoint == JOT_ODE_CONTINUOUS))
         snprintf(text, size, "an event goes without .steps, .times and the continuous adjoint");

@@ -15,7 +15,7 @@ static jot_value squared_norm(const struct ode_problem *p, const jot_value *x,
     jot_value total = num(0);
     double count = 0;
     for (size_t i = 0; i < p->n; i++) {
-        jot_value ratio = jot_convert(over(jot_abs(x[i]), scale[i]), p->time);
+        jot_value ratio = over(jot_convert(jot_abs(x[i]), p->time), scale[i]);
         jot_value square = jot_stop_gradient(jot_square(ratio));
         total = p->o.norm == JOT_ODE_MAX ? jot_maximum(total, jot_max_axes(square, NULL))
                                          : add(total, jot_sum_axes(square, NULL));
@@ -25,12 +25,14 @@ static jot_value squared_norm(const struct ode_problem *p, const jot_value *x,
     return jot_where(jot_is_nan(total), num(INFINITY), total);
 }
 
+// In the type of the time: quotients of half floats overflow.
 static void scales(const struct ode_problem *p, const jot_value *y, const jot_value *next,
                    jot_value *scale)
 {
-    for (size_t i = 0; i < p->n; i++)
-        scale[i] = add(num(p->o.atol),
-                       mul(num(p->o.rtol), jot_maximum(jot_abs(y[i]), jot_abs(next[i]))));
+    for (size_t i = 0; i < p->n; i++) {
+        jot_value size = jot_maximum(jot_abs(y[i]), jot_abs(next[i]));
+        scale[i] = add(num(p->o.atol), mul(num(p->o.rtol), jot_convert(size, p->time)));
+    }
 }
 
 jot_value ode_error(const struct ode_problem *p, const jot_value *y, const jot_value *next,

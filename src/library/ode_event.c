@@ -90,7 +90,7 @@ jot_value ode_find_event(const struct ode_problem *p, jot_value is_event, jot_va
     jot_function f = jot_function_uniform("event", p->where, of_length, 1, 1, s);
     jot_apply_at(jot_jvp_of(f, p->where, NULL), 2, in, 2, out, NULL);
     jot_value rate = jot_where(is_event, jot_stop_gradient(out[1]), num(1));
-    jot_value h = sub(in[0], over(out[0], rate));
+    jot_value h = sub(in[0], over(jot_where(is_event, out[0], num(0)), rate));
     ode_step(p, t, h, y, k, next, NULL, NULL);
     return add(t, h);
 }

@@ -30,6 +30,16 @@ static size_t even_carries(const struct ode_problem *p)
     return EVEN_Y + p->n * (p->method->ends_with_slope ? 2 : 1);
 }
 
+// NaN where Newton's method does not converge.
+static void step_or_nan(const struct ode_problem *p, jot_value t, jot_value h,
+                        const jot_value *y, const jot_value *k, jot_value *next,
+                        jot_value *next_k)
+{
+    jot_value worked = ode_step(p, t, h, y, k, next, next_k, NULL);
+    for (size_t i = 0; p->method->kind == ODE_DIAGONAL && i < p->n; i++)
+        next[i] = jot_where(worked, next[i], num(NAN));
+}
+
 // c: the number of the step, y, k
 static void even_step(jot_value *c, const jot_value *row, jot_value *out, void *ctx)
 {
@@ -41,7 +51,7 @@ static void even_step(jot_value *c, const jot_value *row, jot_value *out, void *
     jot_value *y = c + 1, *k = keeps_slope ? y + p->n : p->next_k;
     if (!keeps_slope)
         ode_slope(p, t, y, k);
-    ode_step(p, t, e->h, y, k, p->next, keeps_slope ? p->next_k : NULL, NULL);
+    step_or_nan(p, t, e->h, y, k, p->next, keeps_slope ? p->next_k : NULL);
     memcpy(y, p->next, sizeof *y * p->n);
     if (keeps_slope)
         memcpy(k, p->next_k, sizeof *k * p->n);
@@ -86,7 +96,7 @@ enum { T, H, ERROR, ERROR_BEFORE, EVENT, BEFORE, STATUS, ACCEPTED, REJECTED, FIR
 
 struct free_steps {
     const struct ode_problem *p;
-    jot_value end, until;
+    jot_value begin, end, until;
 };
 
 static jot_value goes_on(const jot_value *c, void *ctx)
@@ -117,7 +127,8 @@ static void next_length(const struct ode_problem *p, jot_value h, jot_value is_g
     c[REJECTED] = add(c[REJECTED], sub(count(1), good));
     jot_value too_many =
         jot_greater_equal(add(c[ACCEPTED], c[REJECTED]), count(p->o.most_steps));
-    jot_value stuck = jot_equal(add(c[T], c[H]), c[T]);
+    jot_value moves = jot_greater(jot_abs(sub(add(c[T], c[H]), c[T])), num(0));
+    jot_value stuck = jot_logical_not(moves); // also where the step is NaN
     c[STATUS] = jot_where(stuck, count(JOT_ODE_STEP_TOO_SMALL),
                           jot_where(too_many, count(JOT_ODE_MOST_STEPS), c[STATUS]));
 }
@@ -169,7 +180,7 @@ static void free_steps(const struct free_steps *r, jot_value *c)
     jot_while_at(goes_on, free_step, (void *)r, FIRST + 3 * p->n, c, &loop, p->where);
 }
 
-// The state at row[0], which the last step reaches or passes.
+// The state at row[0], which the last step reaches or passes; NaN where the solution does not come.
 static void free_row(jot_value *c, const jot_value *row, jot_value *out, void *ctx)
 {
     struct free_steps r = *(struct free_steps *)ctx;
@@ -178,8 +189,11 @@ static void free_row(jot_value *c, const jot_value *row, jot_value *out, void *c
     r.until = row[0];
     free_steps(&r, c);
     ode_slope(p, c[BEFORE], before, p->next_k);
-    ode_step(p, c[BEFORE], sub(row[0], c[BEFORE]), before, p->next_k, out, NULL, NULL);
-    jot_value is_there = jot_equal(c[STATUS], count(JOT_ODE_DONE));
+    step_or_nan(p, c[BEFORE], sub(row[0], c[BEFORE]), before, p->next_k, out, NULL);
+    jot_value way = jot_sign(sub(r.end, r.begin));
+    jot_value is_between = both(jot_greater_equal(mul(way, sub(row[0], r.begin)), num(0)),
+                                jot_greater_equal(mul(way, sub(r.end, row[0])), num(0)));
+    jot_value is_there = both(is_between, jot_equal(c[STATUS], count(JOT_ODE_DONE)));
     for (size_t i = 0; i < p->n; i++)
         out[i] = jot_where(is_there, out[i], num(NAN));
 }
@@ -189,12 +203,16 @@ static void solve_free(const struct ode_problem *p, jot_value t1, const jot_valu
                        jot_value *c, jot_value *y, jot_ode_result *result)
 {
     size_t n = p->n;
-    struct free_steps r = {p, t1, t1};
+    struct free_steps r = {p, start[0], t1, t1};
     c[T] = c[BEFORE] = start[0];
     c[H] = ode_first_step(p, start[0], t1, start + 1, start + 1 + n);
     c[ERROR] = c[ERROR_BEFORE] = jot_ones_like(c[T]);
     c[EVENT] = p->o.event ? jot_stop_gradient(ode_event(p, start[0], start + 1)) : c[ERROR];
-    c[STATUS] = c[ACCEPTED] = c[REJECTED] = count(0);
+    c[ACCEPTED] = c[REJECTED] = count(0);
+    // Where the slope at t0 is not finite there is no first step.
+    jot_value is_step = both(jot_is_finite(c[H]), jot_not_equal(c[H], num(0)));
+    jot_value begins = jot_logical_or(is_step, jot_equal(start[0], t1));
+    c[STATUS] = jot_where(begins, count(JOT_ODE_DONE), count(JOT_ODE_STEP_TOO_SMALL));
     memcpy(c + FIRST, start + 1, sizeof *c * 2 * n);
     memcpy(c + FIRST + 2 * n, start + 1, sizeof *c * n);
     if (ode_has_times(p)) {

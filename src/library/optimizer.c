@@ -229,7 +229,9 @@ static void run_loss_scale(struct run *r, const struct level *level, int first, 
               count_state(r->o, level->n, first, end));
     jot_value steps = jot_add(kept[1], jot_from_int(1));
     jot_value is_last = jot_equal(steps, jot_from_int((int64_t)number[1]));
-    jot_value larger = jot_where(is_last, jot_mul(scale, num(2)), scale);
+    jot_value doubled = jot_mul(scale, num(2));
+    jot_value is_larger = jot_logical_and(is_last, jot_is_finite(doubled));
+    jot_value larger = jot_where(is_larger, doubled, scale);
     jot_value smaller = jot_maximum(jot_mul(scale, num(0.5)), num(1));
     jot_value stays = jot_logical_and(is_finite, jot_logical_not(is_last));
     kept[0] = jot_where(is_finite, larger, smaller);

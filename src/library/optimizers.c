@@ -48,10 +48,9 @@ static void copy_mistake(jot_optimizer *o, const char *text)
 
 static jot_optimizer_part *append(jot_optimizer *o, jot_optimizer_part part)
 {
-    static jot_optimizer_part nowhere;
     if (o->n == MOST_PARTS) {
         mistake(o, "jot_chain", "the number of parts", o->n + 1, "at most 16");
-        return &nowhere;
+        return &o->part[MOST_PARTS - 1];
     }
     o->part[o->n] = part;
     return &o->part[o->n++];

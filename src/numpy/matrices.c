@@ -75,6 +75,9 @@ static jot_value triangle_of(const char *name, jot_value x, bool is_upper)
     if (rank < 2 || jot_value_dim(x, -1) != jot_value_dim(x, -2))
         return trace_fail(name, JOT_ERR_SHAPE, "%s is no square matrix", trace_type_text(x));
     int64_t n = jot_value_dim(x, -1), dims[IR_MAX_RANK + 1];
+    if (n && n > INT32_MAX / n)
+        return trace_fail(name, JOT_ERR_SHAPE, "%s: more elements than i32 counts",
+                          trace_type_text(x));
     for (int i = 0; i < rank - 2; i++)
         dims[i] = jot_value_dim(x, i);
     dims[rank - 2] = n * n;

@@ -189,6 +189,47 @@ START_TEST(a_pole_is_reported)
 }
 END_TEST
 
+static jot_value undefined(jot_value t, jot_value y)
+{
+    (void)t;
+    return jot_log(y);
+}
+static jot_value without_slope(jot_value y)
+{
+    jot_ode_result r;
+    y = jot_ode_solve(jot_fn(undefined), 0, 2, y, .result = &r);
+    return jot_stack(0, y, jot_convert(r.status, JOT_F64));
+}
+
+START_TEST(a_slope_that_is_not_finite_is_reported)
+{
+    double out[2];
+    run_numbers(jot_fn(without_slope), 1, (double[]){-1}, 1, 2, out);
+    ck_assert(out[0] == -1 && out[1] == JOT_ODE_STEP_TOO_SMALL);
+    run_numbers(jot_fn(without_slope), 1, (double[]){0}, 1, 2, out);
+    ck_assert(out[0] == 0 && out[1] == JOT_ODE_STEP_TOO_SMALL);
+}
+END_TEST
+
+// Before t0, between, at t1, and behind it.
+static jot_value outside(jot_value y)
+{
+    jot_ode_result r;
+    y = jot_ode_solve(jot_fn(falling), 0, 1, y, .result = &r,
+                      .times = jot_stack(0, -0.5, 0.5, 1.0, 1.5));
+    return jot_concatenate(0, y, jot_reshape(jot_convert(r.status, JOT_F64), 1));
+}
+
+START_TEST(times_outside_are_nan)
+{
+    double out[5];
+    run_numbers(jot_fn(outside), 1, (double[]){1}, 1, 5, out);
+    check_near("at 0.5", out[1], exp(-0.5), 1e-6);
+    check_near("at 1", out[2], exp(-1), 1e-6);
+    ck_assert(isnan(out[0]) && isnan(out[3]) && out[4] == JOT_ODE_DONE);
+}
+END_TEST
+
 // A fast and a slow part: what bounds the steps is that they stay stable.
 static jot_value fast(jot_value t, jot_value y)
 {
@@ -262,6 +303,12 @@ static struct mixed turning(jot_value t, struct mixed y)
 }
 JOT_FUNCTION(turning_fn, turning, struct mixed, jot_value, struct mixed);
 
+static jot_value steeper(jot_value t, jot_value y)
+{
+    (void)t;
+    return jot_mul(-10, y);
+}
+
 START_TEST(states_have_their_types)
 {
     jot_scope *scope = jot_scope_open();
@@ -282,6 +329,9 @@ START_TEST(states_have_their_types)
     half = jot_ode_solve(jot_fn(decay), 0, 1, half, .rtol = 1e-2);
     CHECK_TYPE(half, "f16");
     CHECK(jot_convert(half, JOT_F64), 1e-2, decay_exact(1) + 0.5 * exp(-1));
+    // A speed beyond the largest half.
+    jot_value steep = jot_ode_solve(jot_fn(steeper), 0, 0.5, jot_ones(JOT_F16));
+    CHECK(jot_convert(steep, JOT_F64), 2e-3, exp(-5));
     // Numbers become floats as wide as the slopes.
     jot_value whole = jot_ode_solve(jot_fn(falling), 0, 1, jot_from(2));
     CHECK_TYPE(whole, "f32");
@@ -366,6 +416,12 @@ START_TEST(what_is_wrong_is_told)
     REFUSES(JOT_ERR_ARGUMENT, "rtol is -1", f, 0, 1, y, .rtol = -1);
     REFUSES(JOT_ERR_ARGUMENT, "atol is nan", f, 0, 1, y, .atol = NAN);
     REFUSES(JOT_ERR_ARGUMENT, "steps is -3", f, 0, 1, y, .steps = -3);
+    REFUSES(JOT_ERR_ARGUMENT, "most_steps is 9.22337e+18", f, 0, 1, y, .most_steps = INT64_MAX);
+    REFUSES(JOT_ERR_ARGUMENT, "slots is -2", f, 0, 1, y, .slots = -2);
+    REFUSES(JOT_ERR_ARGUMENT, "p + i + d is nan", f, 0, 1, y, .p = NAN);
+    REFUSES(JOT_ERR_ARGUMENT,
+            "JOT_ODE_LEAPFROG goes without the continuous adjoint, which has no velocities", f,
+            0, 1, y, .method = JOT_ODE_LEAPFROG, .steps = 4, .adjoint = JOT_ODE_CONTINUOUS);
     REFUSES(JOT_ERR_SHAPE, "times have more or fewer axes than one", f, 0, 1, y, .times = y);
     REFUSES(JOT_ERR_SHAPE, "t0 and t1 are not one number each", f, two, 1, y);
     REFUSES(JOT_ERR_DTYPE, "t0 and t1 are not real", f, 0, jot_from_complex(1, 1), y);
@@ -388,6 +444,8 @@ static void add(TCase *t)
     tcase_add_test(t, steps_are_as_long_as_is_said);
     tcase_add_test(t, times_that_are_not_reached_are_nan);
     tcase_add_test(t, a_pole_is_reported);
+    tcase_add_test(t, a_slope_that_is_not_finite_is_reported);
+    tcase_add_test(t, times_outside_are_nan);
     tcase_add_test(t, controllers_differ_in_what_they_reject);
     tcase_add_test(t, norms_differ);
     tcase_add_test(t, states_have_their_types);

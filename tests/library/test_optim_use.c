@@ -173,6 +173,44 @@ START_TEST(test_loss_scale_halves_when_gradients_overflow_and_doubles_when_none_
 }
 END_TEST
 
+START_TEST(test_loss_scale_stays_finite)
+{
+    jot_optimizer o = jot_dynamic_loss_scale(jot_sgd(0.1), .initial = 0x1p126, .every = 1);
+    jot_scope *scope = jot_scope_open();
+    struct {
+        jot_value count, loss_scale[3];
+    } s;
+    struct {
+        jot_value v;
+    } p = {jot_ones(JOT_F32, 2)}, g = {jot_zeros(JOT_F32, 2)};
+    jot_optimizer_init(o, p, &s);
+    for (int i = 0; i < 3; i++)
+        jot_optimizer_step(o, g, &p, &s);
+    ck_assert_double_eq(jot_item(s.loss_scale[0]), 0x1p127);
+    jot_scope_close(scope);
+}
+END_TEST
+
+START_TEST(test_a_rate_is_a_scalar)
+{
+    jot_scope *scope = jot_scope_open();
+    struct {
+        jot_value v;
+    } p = {jot_ones(JOT_F32, 2)}, g = {jot_ones(JOT_F32, 2)};
+    struct {
+        jot_value count;
+    } s;
+    jot_optimizer o = jot_sgd(jot_ones(JOT_F32, 2));
+    jot_optimizer_init(o, p, &s);
+    jot_optimizer_step(o, g, &p, &s);
+    jot_array *none = NULL;
+    ck_assert_int_eq(jot_eval(p.v, &none), JOT_ERR_SHAPE);
+    ck_assert_msg(strstr(jot_error_message(), "the value is no scalar") != NULL, "%s",
+                  jot_error_message());
+    jot_scope_close(scope);
+}
+END_TEST
+
 // ---------------------------------------------------------------------------------------
 // Transforms
 
@@ -339,6 +377,8 @@ static void add(TCase *t)
     tcase_add_test(t, test_steps_of_calls_and_of_a_loop_have_the_same_bits);
     tcase_add_test(t,
                    test_loss_scale_halves_when_gradients_overflow_and_doubles_when_none_does);
+    tcase_add_test(t, test_loss_scale_stays_finite);
+    tcase_add_test(t, test_a_rate_is_a_scalar);
     tcase_add_test(t, test_updates_are_what_steps_add);
     tcase_add_test(t, test_derivatives_in_the_rate_and_maps_over_rates);
     tcase_add_test(t, test_half_types);
