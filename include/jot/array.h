@@ -30,6 +30,7 @@
 #include <complex>
 #endif
 
+// An array.  What it holds is behind the functions below.
 typedef struct jot_array jot_array;
 
 JOT_BEGIN_C

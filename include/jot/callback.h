@@ -56,6 +56,7 @@ typedef struct jot_callback_call {
 // the thread, all of which it may do as a traced function may (jot/transform.h).
 typedef jot_status jot_callback_function(void *ctx, const jot_callback_call *call);
 
+// What jot_vmap makes of a callback.
 enum jot_callback_map {
     JOT_CALLBACK_LANES, // jot_vmap calls it for one lane after the other
     JOT_CALLBACK_BATCH, // jot_vmap calls it once, with the lanes as leading axis of every array

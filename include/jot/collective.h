@@ -45,6 +45,7 @@ JOT_API jot_value jot_pmin(jot_value x, const char *axes);
 JOT_API void jot_psum_tree(size_t n, jot_value *x, const char *axes);
 JOT_API void jot_pmean_tree(size_t n, jot_value *x, const char *axes);
 
+// Named options of the collectives below, `.axis = 1`.
 typedef struct jot_collective_options {
     int axis;    // of x or the result: see below; may count from the end
     int to;      // of jot_all_to_all: the axis of the result

@@ -112,6 +112,7 @@ JOT_API void jot_set_most_scope_programs(size_t n);
 JOT_API const char *jot_executable_text(jot_executable *f, const char *stage);
 JOT_API const char *jot_executable_graph(jot_executable *f); // jot_executable_text(f, "trace")
 
+// The arrays of one argument: what JOT_IN makes a list of.
 typedef struct jot_array_piece {
     jot_array **at;
     size_t n;
@@ -139,6 +140,7 @@ JOT_API JOT_MUST_USE jot_status jot_executable_prepare(jot_executable *f, size_t
 
 // ---- checking derivatives ----
 
+// Which derivatives jot_check_grads compares with what.
 enum jot_mode {
     JOT_FORWARD = 1 << 0, // jvp against central differences
     JOT_REVERSE = 1 << 1, // vjp against jvp's numbers

@@ -63,6 +63,7 @@ typedef struct jot_loop_options {
     size_t size;   // of this struct, set by the macro; 0 is this version
 } jot_loop_options;
 
+// What reverse mode keeps of a scan.
 enum jot_checkpoint {
     // All residuals, while those of the loop (without the axes of a jot_vmap around the derivative)
     // are at most 256 MiB.  Else the k that keeps least, states of all segments and residuals of

@@ -36,6 +36,7 @@ JOT_BEGIN_C
 
 // ---- Decompositions ----
 
+// The factors of jot_qr.
 typedef struct jot_qr_factors {
     jot_value q, r;
 } jot_qr_factors;
@@ -61,6 +62,7 @@ JOT_API jot_eigen jot_eigh_upper(jot_value a);
 // The values alone.
 JOT_API jot_value jot_eigvalsh(jot_value a);
 
+// The factors of jot_svd.
 typedef struct jot_svd_factors {
     jot_value u, s, vh;
 } jot_svd_factors;
@@ -94,6 +96,7 @@ JOT_API jot_value jot_svd_status(jot_svd_factors f);
 JOT_API jot_eigen jot_eig(jot_value a);
 JOT_API jot_value jot_eigvals(jot_value a);
 
+// Eigenvalues, with left and right eigenvectors as columns.
 typedef struct jot_eigen_pairs {
     jot_value values, left, right;
 } jot_eigen_pairs;
@@ -101,6 +104,7 @@ typedef struct jot_eigen_pairs {
 // The same with left vectors as well: left^H a = diag(values) left^H.
 JOT_API jot_eigen_pairs jot_eig_pairs(jot_value a);
 
+// The factors of jot_schur.
 typedef struct jot_schur_factors {
     jot_value t, z;
 } jot_schur_factors;
@@ -116,6 +120,7 @@ JOT_API jot_schur_factors jot_schur(jot_value a);
 // rtol is 10 max(m, n) eps.
 JOT_API jot_value jot_pinv(jot_value a, double rtol);
 
+// What jot_lstsq gives.
 typedef struct jot_lstsq_result {
     jot_value x;         // n, or n by columns of b
     jot_value residuals; // |b - a x|^2 of each column, of a vector as of one
@@ -130,6 +135,7 @@ JOT_API jot_lstsq_result jot_lstsq(jot_value a, jot_value b, double rcond);
 // How many singular values are above rtol max(s), i32.  A negative rtol is max(m, n) eps.
 JOT_API jot_value jot_matrix_rank(jot_value a, double rtol);
 
+// Norms of a matrix a with singular values s.
 typedef enum jot_matrix_norm_kind {
     JOT_NORM_FROBENIUS, // sqrt(sum(|a_ij|^2))
     JOT_NORM_NUCLEAR,   // sum(s)

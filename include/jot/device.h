@@ -23,6 +23,7 @@ JOT_BEGIN_C
 // The host, a part of it, or a GPU.  Devices stay for the life of the process: there is nothing to release.
 typedef struct jot_device jot_device;
 
+// What a device is: the host or a part of it, or a GPU of NVIDIA.
 typedef enum jot_device_kind { JOT_HOST, JOT_CUDA } jot_device_kind;
 
 // All of the host.
@@ -53,6 +54,7 @@ JOT_API int jot_device_count(jot_device_kind kind);
 // NULL is the default device, here and below.
 JOT_API JOT_MUST_USE jot_status jot_device_check(jot_device *device);
 
+// The kind of a device, and its name.
 JOT_API jot_device_kind jot_device_kind_of(jot_device *device);
 JOT_API const char *jot_device_name(jot_device *device); // "host", "host:0", "cuda:0"
 
@@ -71,6 +73,7 @@ JOT_API JOT_MUST_USE jot_status jot_device_wait(jot_device *device);
 // several GPUs do together is on the stream of each.  JOT_ERR_ARGUMENT for the host.
 JOT_API JOT_MUST_USE jot_status jot_device_set_stream(jot_device *device, void *stream);
 
+// The memory of a device.
 typedef struct jot_device_memory_use {
     size_t total, free; // of the device, in bytes
     size_t used;        // by arrays and programs of this process
@@ -128,6 +131,7 @@ typedef struct jot_allocator {
 // thread may use jot at the time.  The struct is copied.
 JOT_API JOT_MUST_USE jot_status jot_set_allocator(const jot_allocator *allocator);
 
+// The memory of arrays on the host, in bytes.
 typedef struct jot_memory_use {
     size_t blocks; // in use by arrays and programs
     size_t bytes;  // in use by arrays and programs

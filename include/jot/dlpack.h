@@ -18,6 +18,7 @@
 
 JOT_BEGIN_C
 
+// The two structs of DLPack.
 struct DLManagedTensor;
 struct DLManagedTensorVersioned;
 

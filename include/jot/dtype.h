@@ -7,6 +7,7 @@
 
 #include <stddef.h>
 
+// The type of the elements of an array or a value.
 typedef enum jot_dtype {
     JOT_BOOL, // one byte, 0 or 1
     JOT_I8,

@@ -29,6 +29,7 @@ typedef enum jot_fft_norm {
     JOT_FFT_FORWARD,  // N and 1
 } jot_fft_norm;
 
+// Named options of the transforms, `.axes = JOT_AXES(0, 1)`.
 typedef struct jot_fft_options {
     // The length along each of the axes, JOT_SIZES(n, ...): what is longer is cut off at the
     // end, what is shorter has zeros there.  NULL: as x is; from halves 2 (m - 1) along the
@@ -78,6 +79,7 @@ JOT_API jot_value jot_rfftfreq(jot_dtype dtype, int64_t n, double d);
 
 JOT_END_C
 
+// A list of lengths:  .n = JOT_SIZES(128, 128)
 #define JOT_SIZES(...) JOT_DIMS_(__VA_ARGS__, JOT_END)
 
 #if !defined(JOT_PLAIN)

@@ -47,6 +47,7 @@ typedef struct jot_callee {
     int n_args, n_results;
 } jot_callee;
 
+// A function with its transforms.
 typedef struct jot_function {
     jot_callee callee, rule[2];
     int rule_kind, n_transforms;

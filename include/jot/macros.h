@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+// x as a text, and a and b as one name, both expanded before.
 #define JOT_STR_(x) #x
 #define JOT_STR(x) JOT_STR_(x)
 #define JOT_CAT_(a, b) a##b

@@ -25,6 +25,7 @@ typedef struct jot_search {
     jot_value steps;    // i32
 } jot_search;
 
+// Named options of the methods below, `.tol = 1e-6`.
 typedef struct jot_minimize_options {
     double tol;          // ends when the gradient is no larger; 0: 1e-4 in f32, 1e-8 in f64
     int64_t max_steps;   // 0: 500

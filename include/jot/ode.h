@@ -67,11 +67,13 @@ typedef struct jot_ode_result {
     jot_value time;               // where y is: t1, or before
 } jot_ode_result;
 
+// How the errors of all elements become one number.
 typedef enum jot_ode_norm {
     JOT_ODE_RMS, // root of the mean of squares over all elements of the state
     JOT_ODE_MAX, // the largest
 } jot_ode_norm;
 
+// What reverse mode differentiates.
 typedef enum jot_ode_adjoint {
     JOT_ODE_OF_STEPS, // the derivative of the solver's own steps
     // Reverse mode solves a' = -a df/dy backwards from t1 to t0, beside y and the integral of a df/dp, by

@@ -379,6 +379,7 @@ JOT_API jot_value jot_full_dims(jot_dtype dtype, jot_value value, const int64_t 
 // jot_zeros(JOT_F32, 2, 3); without sizes a scalar.
 JOT_API jot_value jot_zeros_dims(jot_dtype dtype, const int64_t *dims);
 
+// One everywhere:  jot_ones(JOT_F32, 2, 3)
 JOT_API jot_value jot_ones_dims(jot_dtype dtype, const int64_t *dims);
 
 // With the shape and dtype of x.

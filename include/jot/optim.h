@@ -42,6 +42,7 @@ typedef struct jot_schedule {
     char mistake[120];
 } jot_schedule;
 
+// Named options of the schedules below, `.end = 1e-5`.
 typedef struct jot_schedule_options {
     double end;      // the least (of a rising one the most) value; 0: none
     double exponent; // of the cosine; 0: 1
@@ -330,6 +331,7 @@ JOT_END_C
 #define JOT_KEPT_schedule_free_(n) (2 + (n))
 
 #if defined(__GNUC__) && !defined(__cplusplus)
+// The mask of members of the struct T of values, JOT_MASK(struct mlp, w1, w2), and that of all others.
 #define JOT_MASK(T, ...)                                                                       \
     jot_mask_make(sizeof(T) / sizeof(jot_value),                                               \
                   __extension__((const bool[sizeof(T) / sizeof(jot_value)]){                   \

@@ -82,6 +82,7 @@ JOT_API jot_value jot_nanmedian_axes(jot_value x, const int *axes);
 
 // ---- Indices in sorted values, and bins ----
 
+// Where jot_searchsorted puts a value among elements that are equal to it.
 enum jot_side {
     JOT_SIDE_LEFT, // before equal elements
     JOT_SIDE_RIGHT // behind them

@@ -30,6 +30,7 @@ JOT_BEGIN_C
 // and sizes are one.  They stay for the life of the process: there is nothing to release.
 typedef struct jot_mesh jot_mesh;
 
+// An axis of a mesh.
 typedef struct jot_mesh_axis {
     const char *name; // a word, as a C variable's
     int64_t size;     // 0: as many as there are devices for, of one axis

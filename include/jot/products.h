@@ -22,6 +22,7 @@ typedef enum jot_precision {
     JOT_PRECISION_3TF32,
 } jot_precision;
 
+// Named options of the products below.
 typedef struct jot_product_options {
     jot_precision precision; // FULL is that of the function
     size_t size;             // of this struct, set by the macro; 0 is this version

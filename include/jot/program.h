@@ -42,6 +42,7 @@
 
 JOT_BEGIN_C
 
+// A program that was read or made: one or more functions.
 typedef struct jot_program jot_program;
 
 // The program in a file, or in n bytes of memory; `name` stands for the file in messages.  NULL with a message:
@@ -72,6 +73,7 @@ JOT_API jot_function jot_program_function(const jot_program *p, const char *name
 JOT_API size_t jot_program_functions(const jot_program *p);
 JOT_API const char *jot_program_name(const jot_program *p, size_t i);
 
+// The type of an argument or a result.
 typedef struct jot_program_type {
     jot_dtype dtype;
     int rank;
@@ -100,6 +102,7 @@ JOT_API const jot_program_signature *jot_program_signature_of(const jot_program 
 // JOT_ERR_ARGUMENT for other endings, and for what has no portable form, as quantized types.
 JOT_API JOT_MUST_USE jot_status jot_program_write(const jot_program *p, const char *path);
 
+// How a program is written.
 typedef enum jot_program_format {
     JOT_PROGRAM_TEXT,     // as jax.jit(f).lower(x).as_text() prints it
     JOT_PROGRAM_BYTECODE, // as stablehlo.deserialize_portable_artifact takes it

@@ -97,6 +97,7 @@ JOT_API void jot_unstack_into(jot_value x, int axis, size_t n, jot_value *out);
 
 // ---- Grids ----
 
+// Which axis of a grid goes along which vector.
 enum jot_grid {
     JOT_GRID_IJ, // axis i of the results goes along vector i
     JOT_GRID_XY  // the first two axes exchanged, as images have them

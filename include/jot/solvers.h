@@ -54,6 +54,7 @@ JOT_API jot_value jot_custom_root_at(jot_function f, jot_value guess, jot_functi
                                      jot_tangent_solve *tangent_solve, void *ctx,
                                      const char *where);
 
+// Named options of the methods below, `.tol = 1e-8`.
 typedef struct jot_krylov_options {
     double tol, atol;    // ends at |b - A x| <= max(tol |b|, atol); tol 0 is 1e-5, below 0 is 0
     const jot_value *x0; // n values to begin with, of which there is no derivative; NULL: zeros

@@ -7,6 +7,7 @@
 #ifndef JOT_STATUS_H
 #define JOT_STATUS_H
 
+// Around declarations that have the linkage of C.
 #if defined(__cplusplus)
 #define JOT_BEGIN_C extern "C" {
 #define JOT_END_C }
@@ -15,6 +16,7 @@
 #define JOT_END_C
 #endif
 
+// Marks of declarations: seen outside of the library; the result must be used; may be unused.
 #if defined(__GNUC__)
 #define JOT_API __attribute__((visibility("default")))
 #define JOT_MUST_USE __attribute__((warn_unused_result))
@@ -25,6 +27,7 @@
 #define JOT_UNUSED
 #endif
 
+// What came of a call.
 typedef enum jot_status {
     JOT_OK = 0,
     JOT_ERR_ARGUMENT, // an argument is outside what the function takes

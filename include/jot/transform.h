@@ -101,12 +101,14 @@ JOT_API jot_value jot_jacobian_of(jot_value y, jot_value x);
 
 // ---- blocks ----
 
+// What the macros of blocks are made of: a block, and a variable in its lists.
 typedef struct jot_block jot_block;
 typedef struct jot_piece {
     void *at; // a variable, struct or array that holds n values
     size_t n;
     const char *name;
 } jot_piece;
+// What JOT_VMAP and JOT_VMAP_NAMED expand to.
 JOT_API jot_block *jot_vmap_begin(const jot_piece *in, const jot_piece *out, const char *where);
 JOT_API jot_block *jot_vmap_named_begin(const char *name, const jot_piece *in,
                                         const jot_piece *out, const char *where);
@@ -270,6 +272,7 @@ JOT_END_C
     for (JOT_ON_EXIT_(jot_block_leave) jot_block * JOT_CAT(jot_b_, k) = begin;                 \
          JOT_CAT(jot_o_, k); JOT_CAT(jot_o_, k) = NULL)
 
+// The block for each row of the inputs, all at once; each result is a row of what it is afterwards.
 #define JOT_VMAP(in, out) JOT_VMAP_(__COUNTER__, in, out)
 #define JOT_VMAP_(k, in, out)                                                                  \
     for (jot_piece JOT_CAT(jot_c_, k)[] = JOT_LIST_(JOT_VMAP, in),                             \

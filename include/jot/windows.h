@@ -30,6 +30,7 @@ typedef enum jot_padding {
 
 // ---- Reductions over windows ----
 
+// What is computed of the elements in a window.
 typedef enum jot_window_kind {
     JOT_WINDOW_SUM,
     JOT_WINDOW_PROD,
@@ -121,6 +122,7 @@ JOT_API jot_value jot_conv_transpose_with(jot_value x, jot_value w,
 JOT_API jot_value jot_conv_general_dilated_patches_with(jot_value x, const int64_t *filter,
                                                         const jot_conv_options *options);
 
+// Which part of a convolution is computed.
 typedef enum jot_convolve_mode { JOT_FULL, JOT_SAME, JOT_VALID } jot_convolve_mode;
 
 // numpy.convolve and numpy.correlate of vectors: sum_k x[n - k] y[k], and sum_k x[n + k] conj(y[k]).
@@ -168,6 +170,7 @@ enum jot_border_mode {
 JOT_API jot_value jot_map_coordinates(jot_value x, jot_value coordinates, int order,
                                       enum jot_border_mode mode, double outside);
 
+// How an image is interpolated.
 typedef enum jot_resize_method {
     JOT_RESIZE_NEAREST,
     JOT_RESIZE_LINEAR,
