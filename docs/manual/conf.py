@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: Apache-2.0
+# How Sphinx builds the manual; build.py says from what.
+import re
+
+from docutils import nodes
+from sphinx import addnodes
+from sphinx.transforms.post_transforms import SphinxPostTransform
+
+project = "jot"
+html_title = "jot"
+extensions = ["myst_parser"]
+root_doc = "docs/manual/index"
+html_theme = "furo"
+html_show_sphinx = False
+html_copy_source = False
+html_show_sourcelink = False
+html_static_path = ["static"]
+html_css_files = ["manual.css"]
+highlight_language = "none"
+suppress_warnings = ["myst.header", "misc.highlighting_failure"]
+myst_heading_anchors = 4
+myst_enable_extensions = ["attrs_inline"]
+toc_object_entries = False
+
+
+class LinkNames(SphinxPostTransform):
+    """`jot_sum` in a page is a link to its entry of the reference."""
+
+    default_priority = 5
+
+    def run(self, **kwargs):
+        for node in list(self.document.findall(nodes.literal)):
+            name = re.fullmatch(r"((?:jot|JOT)_\w+)(\(.*\))?", node.astext())
+            if name and not isinstance(node.parent, addnodes.pending_xref):
+                link = addnodes.pending_xref(
+                    "", node.deepcopy(), refdomain="c", reftype="macro", reftarget=name[1],
+                    refdoc=self.env.docname, refwarn=False, refexplicit=True)
+                node.replace_self(link)
+
+
+def setup(app):
+    app.add_post_transform(LinkNames)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
