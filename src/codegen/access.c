@@ -351,21 +351,30 @@ void cg_store_at(struct cg_lowering *l, LLVMValueRef base, jot_dtype d,
 {
     LLVMTypeRef lane = cg_memory_type(l->module, d);
     unsigned align = l->access.align ? l->access.align : dtype_get(dtype_real(d))->bytes;
-    struct cg_parts p = split_near(l, x, all);
     v.re = cg_to_memory(l, v.re, d);
+    // What holds for all lanes at once is a branch: masked stores are slow on some processors.
+    bool is_branch = guard && !l->gpu && cg_lanes_of(guard) == 1;
+    struct cg_branch branch = {0};
+    if (is_branch)
+        branch = cg_if_open(l, guard);
+    struct cg_parts p = split_near(l, x, is_branch ? NULL : all);
     bool same_element = l->vector.lanes > 1 && !p.factor && !p.varying;
+    if (is_branch)
+        guard = NULL;
+    if (same_element)
+        speak_for_all(l, &v, &guard);
+    struct cg_branch inside = {0};
     if (l->vector.lanes > 1 && !same_element) {
         LLVMValueRef mask = cg_and_masks(l, l->vector.mask, cg_wide(l, guard));
         store_vector(l, lane, base, &p, align, mask, cg_wide_value(l, v));
-        return;
+    } else {
+        if (guard)
+            inside = cg_if_open(l, guard);
+        store_one(l, lane, base, p.uniform, align, v);
+        if (guard)
+            cg_if_close(l, &inside);
     }
-    if (same_element)
-        speak_for_all(l, &v, &guard);
-    struct cg_branch branch = {0};
-    if (guard)
-        branch = cg_if_open(l, guard);
-    store_one(l, lane, base, p.uniform, align, v);
-    if (guard)
+    if (is_branch)
         cg_if_close(l, &branch);
 }
 

@@ -157,7 +157,7 @@ static LLVMValueRef lane_of_far(struct cg_lowering *l, const struct copy *c, LLV
 {
     LLVMValueRef at = LLVMBuildMul(l->m.b, step, cg_int(l->module, lane), "");
     // Lanes past the end load the row of lane 0.
-    if (c->is_load)
+    if (c->is_load && l->vector.mask)
         at = LLVMBuildSelect(l->m.b, cg_extract(&l->m, l->vector.mask, lane, 1), at,
                              cg_int(l->module, 0), "");
     return cg_at(l, cg_memory_type(l->module, c->dtype), far, at);
@@ -170,15 +170,13 @@ static LLVMValueRef row_of_near(struct cg_lowering *l, const struct copy *c, LLV
     return cg_at(l, cg_memory_type(l->module, c->dtype), near, cg_int(l->module, at));
 }
 
-// The body of a function of tiles: (far, step, near, mask).
+// The tiles of the lanes that the mask has, or of all without one.
 static void write_tiles(struct cg_lowering *l, const struct copy *c, LLVMValueRef f)
 {
     LLVMValueRef rows[MOST_LANES], far = LLVMGetParam(f, 0), step = LLVMGetParam(f, 1),
                                    near = LLVMGetParam(f, 2);
     LLVMTypeRef type = cg_with_lanes(cg_memory_type(l->module, c->dtype), c->width);
     unsigned align = dtype_get(c->dtype)->bytes;
-    l->vector.mask = LLVMBuildBitCast(l->m.b, LLVMGetParam(f, 3),
-                                      LLVMVectorType(l->module->i1, l->vector.lanes), "");
     for (unsigned lane = 0; lane < l->vector.lanes; lane += c->width) {
         for (unsigned i = 0; i < c->width; i++)
             rows[i] = cg_load_row(l, type,
@@ -191,12 +189,34 @@ static void write_tiles(struct cg_lowering *l, const struct copy *c, LLVMValueRe
                 cg_store_row(l, rows[i], row_of_near(l, c, near, i, lane), align, NULL, false);
                 continue;
             }
-            LLVMValueRef mask = cg_extract(&l->m, l->vector.mask, lane + i, 1);
-            cg_store_row(l, rows[i], lane_of_far(l, c, far, step, lane + i), align,
-                         cg_splat(&l->m, mask, c->width), false);
+            LLVMValueRef mask =
+                l->vector.mask
+                    ? cg_splat(&l->m, cg_extract(&l->m, l->vector.mask, lane + i, 1), c->width)
+                    : NULL;
+            cg_store_row(l, rows[i], lane_of_far(l, c, far, step, lane + i), align, mask,
+                         false);
         }
     }
     LLVMBuildRetVoid(l->m.b);
+}
+
+// The body of a function of tiles: (far, step, near, mask).  Masked stores are slow on some processors, and few tiles
+// lack lanes.
+static void write_tiles_function(struct cg_lowering *l, const struct copy *c, LLVMValueRef f)
+{
+    LLVMValueRef mask = LLVMGetParam(f, 3);
+    LLVMBasicBlockRef all = LLVMAppendBasicBlockInContext(l->module->context, f, ""),
+                      some = LLVMAppendBasicBlockInContext(l->module->context, f, "");
+    LLVMBuildCondBr(
+        l->m.b, LLVMBuildICmp(l->m.b, LLVMIntEQ, mask, LLVMConstAllOnes(LLVMTypeOf(mask)), ""),
+        all, some);
+    LLVMPositionBuilderAtEnd(l->m.b, all);
+    l->vector.mask = NULL;
+    write_tiles(l, c, f);
+    LLVMPositionBuilderAtEnd(l->m.b, some);
+    l->vector.mask =
+        LLVMBuildBitCast(l->m.b, mask, LLVMVectorType(l->module->i1, l->vector.lanes), "");
+    write_tiles(l, c, f);
 }
 
 // A transposition is hundreds of instructions: one function for all copies of a module.
@@ -214,7 +234,7 @@ static LLVMValueRef tiles_function(struct cg_lowering *l, const struct copy *c,
     LLVMBuilderRef b = l->m.b;
     l->m.b = LLVMCreateBuilderInContext(l->module->context);
     LLVMPositionBuilderAtEnd(l->m.b, LLVMAppendBasicBlockInContext(l->module->context, f, ""));
-    write_tiles(l, c, f);
+    write_tiles_function(l, c, f);
     LLVMDisposeBuilder(l->m.b);
     l->m.b = b;
     l->vector.mask = mask;
