@@ -9,19 +9,30 @@
 #include "ir/cost.h"
 #include "map/map.h"
 
-// The widest element and the number of vector operations of a body, and of those in expensive ops.
-static void measure(const struct nest *n, uint32_t block, unsigned *bytes, double *ops,
-                    double *expensive)
+// What a body does for the lanes of an axis, and what it does once for all of them.
+struct measure {
+    unsigned bytes; // of the widest element that lanes have
+    double ops, expensive, shared;
+};
+
+static struct measure measure(const struct nest *n, nest_id loop, nest_id axis)
 {
-    nest_for_below (s, n, block) {
-        if (s->kind == NEST_OP || s->kind == NEST_LOAD || s->kind == NEST_CONST) {
-            unsigned wide = dtype_get(dtype_real(s->dtype))->bytes;
-            *bytes = wide > *bytes ? wide : *bytes;
-        }
+    struct map_uses uses = {0};
+    const bool *varies = map_varies(n, n->arena, &uses, loop, axis);
+    struct measure m = {.bytes = 1};
+    nest_for_below (s, n, nest_statement_at(n, loop)->body) {
         int cost = s->kind == NEST_OP ? cost_of_op(s->op, s->dtype) : 1;
-        *ops += cost;
-        *expensive += cost > COST_EXPENSIVE ? cost : 0;
+        bool makes = s->kind == NEST_OP || s->kind == NEST_LOAD;
+        if (makes && !varies[s->result]) {
+            m.shared += cost;
+            continue;
+        }
+        unsigned wide = makes ? dtype_get(dtype_real(s->dtype))->bytes : 1;
+        m.bytes = wide > m.bytes ? wide : m.bytes;
+        m.ops += cost;
+        m.expensive += cost > COST_EXPENSIVE ? cost : 0;
     }
+    return m;
 }
 
 // How many lanes of 4 bytes: several vectors at once hide the latency of short bodies; long ones
@@ -82,23 +93,26 @@ static unsigned registers_of(const struct map_host *host)
 static unsigned count_lanes(const struct nest *n, const struct nest_statement *s, nest_id axis,
                             const struct map_host *host)
 {
-    unsigned bytes = 1;
-    double ops = 0, expensive = 0;
-    measure(n, s->body, &bytes, &ops, &expensive);
-    bool is_calls = host->form >= MAP_BY_FUNCTION && expensive > ops / 2;
+    struct measure m = measure(n, nest_id_of(n, s), axis);
+    unsigned bytes = m.bytes;
+    bool is_calls = host->form >= MAP_BY_FUNCTION && m.expensive > m.ops / 2;
     unsigned width = host->form == MAP_ONE_REGISTER ? 16
                      : nest_has_time(n, s->body)
                          ? lanes_in_step(n, s->body, axis)
-                         : lanes_in_flight(ops, (double)nest_extent(n, s) * ops, is_calls);
+                         : lanes_in_flight(m.ops, (double)nest_extent(n, s) * m.ops, is_calls);
     if (bytes == 8)
         width /= 2;
     width = width * host->vector_bytes / 64;
+    int64_t extent = n->axes.at[axis].extent;
+    // What a trip does once for all lanes is done for more of them, while each core has some.
+    while (nest_has_time(n, s->body) && m.shared > m.ops * width * bytes / host->vector_bytes &&
+           2 * width * COST_CORES <= extent)
+        width *= 2;
     // Half of the registers for accumulators.
     while (width > host->vector_bytes / bytes &&
            width * bytes * most_combines(n, s) > registers_of(host) / 2 * host->vector_bytes)
         width /= 2;
     // Of rows that end anywhere among the accumulators, parts in which nothing is left are passed over.
-    int64_t extent = n->axes.at[axis].extent;
     if (s->kind == NEST_FOLD && s->n_axes > 1 && extent % COST_ACCUMULATORS &&
         width > host->vector_bytes / bytes)
         width = host->vector_bytes / bytes;

@@ -88,6 +88,23 @@ static const struct {
      "    put y[i] = %1\n  }\n",
      {64, MAP_WRITTEN_OUT},
      {"i < 256 @vector 32 {"}},
+    {"wide elements that are the same for all lanes, in a loop that does more for all than for "
+     "each: several vectors of what lanes have",
+     "  par i < 128 {\n    %9 = const 0x0000000000000001 : i64\n    seq t < 512 {\n"
+     "      %0 = load n[t] : i32\n      %1 = convert %0 : i64\n      %2 = max %1, %9 : i64\n"
+     "      %3 = load n[t + 512] : i32\n      %4 = convert %3 : i64\n"
+     "      %5 = max %4, %2 : i64\n      %6 = load x[i + 128*%5] : f32\n"
+     "      put y[i + 128*%2] = %6\n    }\n  }\n",
+     {32, MAP_WRITTEN_OUT},
+     {"par i < 128 @vector 16 {"}},
+    {"the same with few points: each core has some",
+     "  par i < 32 {\n    %9 = const 0x0000000000000001 : i64\n    seq t < 512 {\n"
+     "      %0 = load n[t] : i32\n      %1 = convert %0 : i64\n      %2 = max %1, %9 : i64\n"
+     "      %3 = load n[t + 512] : i32\n      %4 = convert %3 : i64\n"
+     "      %5 = max %4, %2 : i64\n      %6 = load x[i + 32*%5] : f32\n"
+     "      put y[i + 32*%2] = %6\n    }\n  }\n",
+     {32, MAP_WRITTEN_OUT},
+     {"par i < 32 @vector 8 {"}},
     {"a running fold, whose order is strict",
      "  scan i < 256 {\n    %0 = load x[i] : f32\n"
      "    yield reduce_sum %0 serial -> %1 : f32\n    put y[i] = %1\n  }\n",
