@@ -4,8 +4,8 @@
     pages.py PAGE NUMBER INCLUDE LIBRARY COMPILER ...
 
 A block ```c with a main is a program.  All others of the page are one program, in their order: those that begin as
-a declaration does stand before main, the others in it.  <!-- c ... --> is C that the reader does not see.
-A block ```text behind one says what it prints; JOT_UPDATE_GOLDEN=1 writes it anew.  NUMBER counts the pages, for
+a declaration does stand before main, the others in it, behind check() of ideas/index.md.  <!-- c ... --> is C that
+the reader does not see.  A block ```text behind one says what it prints; JOT_UPDATE_GOLDEN=1 writes it anew.  NUMBER counts the pages, for
 JOT_TEST_FEW.
 """
 import os
@@ -15,8 +15,10 @@ import sys
 import tempfile
 
 BLOCK = re.compile(r"^```(c|text)\n(.*?)^```$|^<!-- c\n(.*?)^-->$", re.M | re.S)
-TOP = re.compile(r"\s*(//[^\n]*\n\s*)*(static|struct|enum|typedef|#|JOT_STRUCT|JOT_FUNCTION|JOT_PARAMETERS)")
-HEAD = '#include <jot/jot.h>\n#include <math.h>\n#include <stdio.h>\n#include <stdlib.h>\n#include <string.h>\n'
+TOP = re.compile(r"\s*(//[^\n]*\n\s*)*(static|(struct|enum)( \w+)? \{|typedef|#|JOT_(STRUCT|FUNCTION)\()")
+HEAD = '#include <jot/jot.h>\n#include <math.h>\n#include <stdio.h>\n#include <stdlib.h>\n#include <string.h>\n' \
+    'static void check(jot_status s)\n{\n    if (s != JOT_OK) {\n        fprintf(stderr, "%s\\n", jot_error_message());\n' \
+    '        exit(1);\n    }\n}\n'
 MARK = "\x02%d\n"
 
 
