@@ -142,7 +142,8 @@ JOT_API void jot_ode_steady_state_tree(jot_function f, jot_value t0, size_t n, j
 //
 //     dX = f(t, X, p) dt + g(t, X, p) dW
 //
-// where every element of the state has noise of its own, g of the shape of X, and its g depends on no other
+// from t0 to t1, which may lie before t0: dW then has the variance |dt|, and is what a step back adds.
+// Every element of the state has noise of its own, g of the shape of X, and its g depends on no other
 // element.
 
 // Strong order: the mean error of a path falls with this power of the length of steps.

@@ -13,4 +13,13 @@ static inline jot_value mul(jot_value x, jot_value y) { return jot_mul(x, y); }
 static inline jot_value over(jot_value x, jot_value y) { return jot_div(x, y); }
 static inline jot_value both(jot_value x, jot_value y) { return jot_logical_and(x, y); }
 
+static inline bool has_shape_of(jot_value x, jot_value y)
+{
+    int rank = jot_value_rank(y);
+    bool is_same = jot_value_rank(x) == rank;
+    for (int axis = 0; is_same && axis < rank; axis++)
+        is_same = jot_value_dim(x, axis) == jot_value_dim(y, axis);
+    return is_same;
+}
+
 #endif

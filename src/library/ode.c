@@ -191,6 +191,14 @@ static bool copy_parameters(struct ode_problem *p)
     return p->parameters;
 }
 
+jot_value ode_no_memory(const struct ode_problem *p, size_t n, jot_value *x)
+{
+    jot_value error = jot_error(JOT_ERR_MEMORY, p->name, NULL);
+    for (size_t i = 0; i < n; i++)
+        x[i] = error;
+    return error;
+}
+
 static bool gives_up(const struct ode_problem *p, jot_value *out_error)
 {
     *out_error = jot_error(JOT_ERR_MEMORY, p->name, NULL);

@@ -69,8 +69,10 @@ static void slope_of_some(const jot_value *in, jot_value *out, void *ctx)
     struct ode_problem p = *of->p;
     const jot_value *some = in + 1 + p.n;
     p.parameters = jot_trace_memory(sizeof *in * (p.n_parameters + 1));
-    if (!p.parameters || !ode_make_lists(&p))
+    if (!p.parameters || !ode_make_lists(&p)) {
+        ode_no_memory(of->p, of->p->n, out);
         return;
+    }
     for (size_t i = 0; i < p.n_parameters; i++)
         p.parameters[i] = has_derivative(of->parameters[i]) ? *some++ : of->parameters[i];
     ode_slope(&p, in[0], in + 1, out);
@@ -83,8 +85,10 @@ static void adjoint_slope(const jot_value *in, jot_value *out, void *ctx)
     size_t n = s->p->n, m = s->p->n_parameters, some = s->n_slopes;
     jot_value *at = jot_trace_memory(sizeof *at * 2 * (1 + n + some + n));
     struct of_some *of = jot_trace_memory(sizeof *of);
-    if (!at || !of)
+    if (!at || !of) {
+        ode_no_memory(s->p, s->back.n, out);
         return;
+    }
     *of = (struct of_some){s->p, in + 1 + 2 * n + some};
     jot_value *slope = at + 1 + n + some + n, *cotangent = slope + n;
     memcpy(at, in, sizeof *at * (1 + n));
@@ -153,8 +157,10 @@ static void backward(const jot_value *in, jot_value *out, void *ctx)
     size_t n = p->n, m = p->n_parameters, states = 2 * n + s.n_slopes;
     const jot_value *y = in + FIRST, *cotangent = y + n + m;
     jot_value *row = jot_trace_memory(sizeof *row * (1 + 2 * n + 1 + states));
-    if (!row)
+    if (!row) {
+        ode_no_memory(p, FIRST + n + m, out);
         return;
+    }
     jot_value *c = row + 1 + 2 * n, times;
     s.back.parameters = (jot_value *)(y + n);
     row[0] = with_axis(p, in[ode_has_times(p) ? TIMES : T1]);

@@ -98,13 +98,21 @@ static jot_value guess(const struct ode_problem *p, jot_value t, jot_value sign,
     return jot_minimum(mul(num(100), h), other);
 }
 
+jot_value ode_rounded(jot_value t, jot_value h) { return jot_stop_gradient(sub(add(t, h), t)); }
+
 jot_value ode_first_step(const struct ode_problem *p, jot_value t, jot_value t1,
                          const jot_value *y, const jot_value *k)
 {
     jot_value way = jot_stop_gradient(sub(t1, t)), sign = jot_sign(way);
-    jot_value h = p->o.first_step > 0 ? num(p->o.first_step) : guess(p, t, sign, y, k);
-    h = jot_minimum(h, jot_abs(way));
+    double spacing = p->time == JOT_F64 ? DBL_EPSILON : (double)FLT_EPSILON;
+    jot_value h = num(p->o.first_step);
+    if (p->o.first_step == 0) {
+        // A guess moves t; what is not finite or 0 is none.
+        jot_value g = guess(p, t, sign, y, k), least = mul(num(spacing), jot_abs(t));
+        h = jot_where(jot_greater(g, num(0)), jot_maximum(g, least), g);
+    }
     if (p->o.longest_step > 0)
         h = jot_minimum(h, num(p->o.longest_step));
-    return jot_convert(jot_stop_gradient(mul(sign, h)), p->time);
+    h = jot_convert(jot_minimum(h, jot_abs(way)), p->time);
+    return ode_rounded(jot_convert(t, p->time), mul(sign, h));
 }

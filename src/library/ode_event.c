@@ -9,6 +9,7 @@
 #include "library/formula.h"
 #include "library/ode_problem.h"
 
+#include <stdio.h>
 #include <string.h>
 
 enum { MOST_TRIPS = 60 };
@@ -21,7 +22,16 @@ jot_value ode_event(const struct ode_problem *p, jot_value t, const jot_value *y
     memcpy(in + 1, y, sizeof *y * p->n);
     memcpy(in + 1 + p->n, p->parameters, sizeof *in * p->n_parameters);
     jot_apply_at(*p->o.event, count, in, 1, &out, NULL);
-    return jot_value_failed(out) ? out : jot_convert(out, p->time);
+    if (jot_value_failed(out))
+        return out;
+    jot_dtype d = jot_value_dtype(out);
+    int rank = jot_value_rank(out);
+    if (rank == 0 && d != JOT_C64 && d != JOT_C128)
+        return jot_convert(out, p->time);
+    char text[160];
+    snprintf(text, sizeof text, "the event %.60s gives %s of rank %d: one real number",
+             p->o.event->callee.name, jot_dtype_name(d), rank);
+    return jot_error(rank ? JOT_ERR_SHAPE : JOT_ERR_DTYPE, p->name, text);
 }
 
 // The step in which the event lies.
@@ -78,7 +88,7 @@ jot_value ode_find_event(const struct ode_problem *p, jot_value is_event, jot_va
     struct last_step *s = jot_trace_memory(sizeof *s);
     jot_value *k = jot_trace_memory(sizeof *k * p->n);
     if (!s || !k)
-        return next[0] = jot_error(JOT_ERR_MEMORY, p->name, NULL);
+        return ode_no_memory(p, p->n, next);
     ode_slope(p, t, y, k);
     *s = (struct last_step){p, t, y, k, is_event};
     jot_value whole = jot_stop_gradient(sub(t_after, t)), zero = jot_zeros_like(whole);

@@ -188,13 +188,6 @@ static jot_value combined(jot_value start, int n, const double *weight, const jo
     return start;
 }
 
-static jot_value no_step(const struct ode_problem *p, jot_value *next)
-{
-    for (size_t i = 0; i < p->n; i++)
-        next[i] = jot_error(JOT_ERR_MEMORY, p->name, NULL);
-    return next[0];
-}
-
 jot_value ode_diagonal_step(const struct ode_problem *p, jot_value t, jot_value h,
                             const jot_value *y, const jot_value *k, jot_value *next,
                             jot_value *next_k, jot_value *error)
@@ -203,7 +196,7 @@ jot_value ode_diagonal_step(const struct ode_problem *p, jot_value t, jot_value 
     struct flat *s = make_flat(p, y);
     struct stage *stages = jot_trace_memory(sizeof *stages * ODE_MOST_STAGES);
     if (!s || !stages)
-        return no_step(p, next);
+        return ode_no_memory(p, p->n, next);
     jot_value v = vector_of(s, y), step = jot_convert(h, s->dtype),
               worked = jot_from_bool(true);
     jot_value h_gamma = mul(num(m->diagonal), step), z = v, l[ODE_MOST_STAGES];
@@ -238,7 +231,7 @@ jot_value ode_rosenbrock_step(const struct ode_problem *p, jot_value t, jot_valu
     const struct ode_method *m = p->method;
     struct flat *s = make_flat(p, y);
     if (!s)
-        return no_step(p, next);
+        return ode_no_memory(p, p->n, next);
     jot_value v = vector_of(s, y), step = jot_convert(h, s->dtype), at = v, in_t,
               u[ODE_MOST_STAGES];
     jot_value h_gamma = mul(num(m->diagonal), step), matrix = jacobian(s, t, v, &in_t);

@@ -119,7 +119,7 @@ static void next_length(const struct ode_problem *p, jot_value h, jot_value is_g
     jot_value longer = mul(h, ode_factor(p, is_good, error, c[ERROR], c[ERROR_BEFORE]));
     if (p->o.longest_step > 0)
         longer = jot_clip(longer, num(-p->o.longest_step), num(p->o.longest_step));
-    c[H] = jot_stop_gradient(longer);
+    c[H] = ode_rounded(c[T], longer);
     c[ERROR_BEFORE] = jot_where(is_good, c[ERROR], c[ERROR_BEFORE]);
     c[ERROR] = jot_where(is_good, error, c[ERROR]);
     jot_value good = jot_convert(is_good, JOT_I32);
@@ -127,8 +127,9 @@ static void next_length(const struct ode_problem *p, jot_value h, jot_value is_g
     c[REJECTED] = add(c[REJECTED], sub(count(1), good));
     jot_value too_many =
         jot_greater_equal(add(c[ACCEPTED], c[REJECTED]), count(p->o.most_steps));
-    jot_value moves = jot_greater(jot_abs(sub(add(c[T], c[H]), c[T])), num(0));
-    jot_value stuck = jot_logical_not(moves); // also where the step is NaN
+    jot_value length = jot_abs(c[H]), moves = jot_greater(length, num(0));
+    jot_value is_shorter = jot_logical_or(is_good, jot_less(length, jot_abs(h)));
+    jot_value stuck = jot_logical_not(both(moves, is_shorter)); // also where the step is NaN
     c[STATUS] = jot_where(stuck, count(JOT_ODE_STEP_TOO_SMALL),
                           jot_where(too_many, count(JOT_ODE_MOST_STEPS), c[STATUS]));
 }
@@ -144,6 +145,44 @@ static void look_for_event(const struct ode_problem *p, jot_value t, jot_value i
     c[EVENT] = jot_where(is_good, event, c[EVENT]);
 }
 
+// in: values, then others.  out: the values, whose derivative is that of the others
+static void first_half(const jot_value *in, jot_value *out, void *ctx)
+{
+    memcpy(out, in, sizeof *out * *(const size_t *)ctx);
+}
+// in: both, then the tangents of both
+static void second_tangent(const jot_value *in, jot_value *out, void *ctx)
+{
+    size_t n = *(const size_t *)ctx;
+    memcpy(out, in + 3 * n, sizeof *out * n);
+}
+
+// p->next and p->next_k have the derivative of a step of length h where it is good, and of none where it
+// is not: what overflows there has a derivative that is NaN, also times 0.  Only derivatives compute it.
+static void differentiate_good(const struct ode_problem *p, jot_value is_good, jot_value t,
+                               jot_value h, const jot_value *y, const jot_value *k)
+{
+    size_t *n = jot_trace_memory(sizeof *n);
+    jot_value *x = jot_trace_memory(sizeof *x * 4 * p->n);
+    if (!n || !x) {
+        ode_no_memory(p, p->n, p->next);
+        ode_no_memory(p, p->n, p->next_k);
+        return;
+    }
+    *n = 2 * p->n;
+    memcpy(x, p->next, sizeof *x * p->n);
+    memcpy(x + p->n, p->next_k, sizeof *x * p->n);
+    ode_step(p, t, jot_where(is_good, h, num(0)), y, k, x + *n, x + *n + p->n, NULL);
+    int half = (int)*n;
+    jot_function f = jot_function_uniform("step", p->where, first_half, 2 * half, half, n);
+    jot_function rule =
+        jot_function_uniform("step", p->where, second_tangent, 4 * half, half, n);
+    jot_value *out = x + *n;
+    jot_apply_at(jot_custom_jvp_of(f, rule, p->where), 2 * *n, x, *n, out, NULL);
+    memcpy(p->next, out, sizeof *x * p->n);
+    memcpy(p->next_k, out + p->n, sizeof *x * p->n);
+}
+
 static void free_step(jot_value *c, void *ctx)
 {
     const struct free_steps *r = ctx;
@@ -156,6 +195,7 @@ static void free_step(jot_value *c, void *ctx)
     jot_value worked = ode_step(p, c[T], h, y, k, p->next, p->next_k, p->error);
     jot_value error = jot_where(worked, ode_error(p, y, p->next, p->error), num(INFINITY));
     jot_value is_good = jot_less_equal(error, num(1));
+    differentiate_good(p, is_good, c[T], h, y, k);
     choose(is_good, p->n, y, before);
     choose(is_good, p->n, p->next, y);
     choose(is_good, p->n, p->next_k, k);
@@ -188,12 +228,13 @@ static void free_row(jot_value *c, const jot_value *row, jot_value *out, void *c
     jot_value *before = c + FIRST + 2 * p->n;
     r.until = row[0];
     free_steps(&r, c);
-    ode_slope(p, c[BEFORE], before, p->next_k);
-    step_or_nan(p, c[BEFORE], sub(row[0], c[BEFORE]), before, p->next_k, out, NULL);
     jot_value way = jot_sign(sub(r.end, r.begin));
     jot_value is_between = both(jot_greater_equal(mul(way, sub(row[0], r.begin)), num(0)),
                                 jot_greater_equal(mul(way, sub(r.end, row[0])), num(0)));
     jot_value is_there = both(is_between, jot_equal(c[STATUS], count(JOT_ODE_DONE)));
+    jot_value h = jot_where(is_there, sub(row[0], c[BEFORE]), num(0));
+    ode_slope(p, c[BEFORE], before, p->next_k);
+    step_or_nan(p, c[BEFORE], h, before, p->next_k, out, NULL);
     for (size_t i = 0; i < p->n; i++)
         out[i] = jot_where(is_there, out[i], num(NAN));
 }
@@ -236,6 +277,11 @@ void ode_run(const struct ode_problem *p, jot_value t0, jot_value t1, jot_value 
 {
     size_t n = p->n;
     jot_value *start = jot_trace_memory(sizeof *start * (FIRST + 1 + 5 * n));
+    if (!start) {
+        jot_value error = ode_no_memory(p, n, y);
+        *result = (jot_ode_result){error, error, error, error};
+        return;
+    }
     start[0] = t0;
     memcpy(start + 1, y, sizeof *y * n);
     ode_slope(p, t0, y, start + 1 + n);

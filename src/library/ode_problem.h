@@ -37,6 +37,8 @@ struct ode_problem *ode_problem_make(const char *name, jot_function f, size_t n,
 // Checks all, and gives y and times their types; false with an error.
 bool ode_prepare(struct ode_problem *p, jot_value *t0, jot_value *t1, jot_value *y,
                  jot_value *out_error);
+// x becomes n errors, which it gives as well: memory is out.
+jot_value ode_no_memory(const struct ode_problem *p, size_t n, jot_value *x);
 // Gives what has been recorded its place.  With an error it is every value of the state.
 void ode_place(size_t n, jot_value *y, const jot_value *error, const char *where);
 
@@ -76,7 +78,9 @@ jot_value ode_speed(const struct ode_problem *p, const jot_value *y, const jot_v
 // By what to multiply the length of a step: from the squares of its error and of those of two steps before.
 jot_value ode_factor(const struct ode_problem *p, jot_value is_accepted, jot_value error,
                      jot_value before, jot_value before_that);
-// The first length, with the sign of t1 - t.
+// h as t + h has it: 0 where t does not move.  Without derivative.
+jot_value ode_rounded(jot_value t, jot_value h);
+// The first length, with the sign of t1 - t; 0 where there is none.
 jot_value ode_first_step(const struct ode_problem *p, jot_value t, jot_value t1,
                          const jot_value *y, const jot_value *k);
 

@@ -17,15 +17,6 @@ jot_value ode_as_part(jot_value h, jot_value x)
     return jot_convert(h, d == JOT_C64 ? JOT_F32 : d == JOT_C128 ? JOT_F64 : d);
 }
 
-static bool has_shape_of(jot_value x, jot_value y)
-{
-    int rank = jot_value_rank(y);
-    bool is_same = jot_value_rank(x) == rank;
-    for (int axis = 0; is_same && axis < rank; axis++)
-        is_same = jot_value_dim(x, axis) == jot_value_dim(y, axis);
-    return is_same;
-}
-
 // The slope with the type of the state.
 static jot_value fitting(const struct ode_problem *p, size_t i, jot_value k, jot_value y)
 {

@@ -125,14 +125,14 @@ static jot_value plus(jot_value x, jot_value h, jot_value slope)
     return add(x, mul(ode_as_part(h, x), slope));
 }
 
-// y becomes the next point; dw are the increments of the noise.
+// y becomes the next point; dw are the increments of the noise, of variance |h|.
 static void step(const struct path *s, jot_value t, jot_value h, jot_value *y,
                  const jot_value *dw)
 {
     const struct ode_problem *p = s->f;
     size_t n = p->n;
-    jot_value *f = p->next, *g = p->next_k, *point = p->error, *other = s->g->next,
-              *dg = s->g->next_k;
+    jot_value way = jot_abs(h), *f = p->next, *g = p->next_k, *point = p->error,
+              *other = s->g->next, *dg = s->g->next_k;
     ode_slope(p, t, y, f);
     ode_slope(s->g, t, y, g);
     for (size_t i = 0; i < n; i++)
@@ -145,8 +145,8 @@ static void step(const struct path *s, jot_value t, jot_value h, jot_value *y,
         for (size_t i = 0; !noise_slope(s, t, y, g, dg) && i < n; i++)
             dg[i] = jot_error(JOT_ERR_MEMORY, name, NULL);
         for (size_t i = 0; i < n; i++)
-            y[i] = add(point[i],
-                       mul(mul(num(0.5), dg[i]), sub(jot_square(dw[i]), ode_as_part(h, y[i]))));
+            y[i] = add(point[i], mul(mul(num(0.5), dg[i]),
+                                     sub(jot_square(dw[i]), ode_as_part(way, y[i]))));
         return;
     case JOT_SDE_HEUN:
         ode_slope(p, add(t, h), point, other);
@@ -156,12 +156,12 @@ static void step(const struct path *s, jot_value t, jot_value h, jot_value *y,
                        mul(mul(num(0.5), add(g[i], dg[i])), dw[i]));
         return;
     case JOT_SDE_SRK: {
-        jot_value root = jot_sqrt(h);
+        jot_value root = jot_sqrt(way);
         for (size_t i = 0; i < n; i++)
             other[i] = plus(plus(y[i], h, f[i]), root, g[i]);
         ode_slope(s->g, t, other, dg);
         for (size_t i = 0; i < n; i++) {
-            jot_value square = sub(jot_square(dw[i]), ode_as_part(h, y[i]));
+            jot_value square = sub(jot_square(dw[i]), ode_as_part(way, y[i]));
             jot_value rate = over(sub(dg[i], g[i]), ode_as_part(mul(num(2), root), y[i]));
             y[i] = add(point[i], mul(rate, square));
         }
@@ -195,7 +195,7 @@ static void sde_step(jot_value *c, const jot_value *row, jot_value *out, void *c
     jot_value *dw = s->g->error, key = jot_random_fold_in(s->key, c[COUNT]);
     for (size_t i = 0; i < n; i++) {
         if (s->o.tree == 0) {
-            jot_value root = ode_as_part(jot_sqrt(e->h), y[i]);
+            jot_value root = ode_as_part(jot_sqrt(jot_abs(e->h)), y[i]);
             dw[i] = mul(root, normal(key_of(s, key, i), y[i]));
         } else {
             jot_value next = brownian(key_of(s, s->key, i), s->t0, s->t1, next_t, y[i],

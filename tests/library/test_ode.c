@@ -230,6 +230,39 @@ START_TEST(times_outside_are_nan)
 }
 END_TEST
 
+// Steps that move the state move the time, which has wide spacings in f32: y = t - t0.
+static jot_value clock_slope(jot_value t, jot_value y)
+{
+    (void)t;
+    return jot_ones_like(y);
+}
+static jot_value late(jot_value t0)
+{
+    jot_ode_result r;
+    jot_value y = jot_zeros(JOT_F32), end = jot_add(t0, 0.125);
+    jot_ode_options o = wanted;
+    o.result = &r;
+    jot_ode_solve_tree(jot_fn(clock_slope), t0, end, JOT_TREE(y), &o, JOT_HERE);
+    return jot_stack(0, y, jot_convert(r.status, JOT_F32));
+}
+static jot_value late_f64(jot_value t0)
+{
+    return jot_convert(late(jot_convert(t0, JOT_F32)), JOT_F64);
+}
+
+START_TEST(time_moves_with_the_state)
+{
+    double out[2];
+    wanted = (jot_ode_options){.longest_step = 0.003};
+    run_numbers(jot_fn(late_f64), 1, (double[]){10000}, 1, 2, out);
+    check_near("at the end", out[0], 0.125, 1e-7);
+    ck_assert(out[1] == JOT_ODE_DONE);
+    wanted = (jot_ode_options){.first_step = 1e-4};
+    run_numbers(jot_fn(late_f64), 1, (double[]){10000}, 1, 2, out);
+    ck_assert(out[0] == 0 && out[1] == JOT_ODE_STEP_TOO_SMALL);
+}
+END_TEST
+
 // A fast and a slow part: what bounds the steps is that they stay stable.
 static jot_value fast(jot_value t, jot_value y)
 {
@@ -446,6 +479,7 @@ static void add(TCase *t)
     tcase_add_test(t, a_pole_is_reported);
     tcase_add_test(t, a_slope_that_is_not_finite_is_reported);
     tcase_add_test(t, times_outside_are_nan);
+    tcase_add_test(t, time_moves_with_the_state);
     tcase_add_test(t, controllers_differ_in_what_they_reject);
     tcase_add_test(t, norms_differ);
     tcase_add_test(t, states_have_their_types);

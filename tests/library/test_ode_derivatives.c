@@ -3,6 +3,8 @@
 // the continuous adjoint, beside each other and beside formulas.
 #include "ode_support.h"
 
+#include "base/memory.h"
+
 // x'' = -k x from (x, 0):  x(t) = x cos(w (t - t0)), w = sqrt(k).
 struct swing {
     jot_value x, v;
@@ -156,8 +158,70 @@ START_TEST(lanes_and_second_derivatives)
 }
 END_TEST
 
+// y' = -p diag(y^8) y from a first step whose slopes overflow: rejected, it leaves the derivative finite.
+// In products with matrices a zero meets what is infinite.  y = (y0^-8 + 8 p t)^(-1 / 8).
+static jot_value ninth(jot_value t, jot_value y, jot_value p)
+{
+    (void)t;
+    jot_value square = jot_square(y), eighth = jot_square(jot_square(square));
+    jot_value matrix = jot_where(jot_eye(JOT_BOOL, 2, 2), eighth, 0);
+    return jot_neg(jot_mul(p, jot_matmul(matrix, y)));
+}
+static jot_value after_overflow(jot_value y, jot_value p)
+{
+    jot_value two = jot_stack(0, y, y);
+    wanted.parameters = JOT_PARAMETERS(p);
+    wanted.first_step = 10;
+    jot_ode_solve_tree(jot_fn(ninth), jot_from(0), jot_from(10), JOT_TREE(two), &wanted,
+                       JOT_HERE);
+    return jot_take(two, 0, 0);
+}
+
+START_TEST(derivatives_through_steps_that_overflow)
+{
+    const double in[] = {3, 1}, y = pow(pow(3, -8) + 80, -1. / 8);
+    double reverse[2], forward[2];
+    wanted = ways[_i];
+    if (wanted.steps || wanted.adjoint == JOT_ODE_CONTINUOUS)
+        return;
+    run_numbers(jot_grad(jot_fn(after_overflow), 0, 1), 2, in, 2, 1, reverse);
+    run_numbers(jot_jacfwd(jot_fn(after_overflow), 0, 1), 2, in, 2, 1, forward);
+    for (int i = 0; i < 2; i++) {
+        double want = pow(y, 9) * (i == 0 ? pow(3, -9) : -10);
+        check_near("reverse", reverse[i], want, 1e-6);
+        check_near("forward", forward[i], want, 1e-6);
+    }
+}
+END_TEST
+
+static jot_status trace_derivative(void)
+{
+    jot_scope *scope = jot_scope_open();
+    if (!scope)
+        return JOT_ERR_MEMORY;
+    jot_value y = jot_full(JOT_F64, 1), d = JOT_GRAD(of_rate, y);
+    jot_status s = jot_value_failed(d) ? jot_eval(d, NULL) : JOT_OK;
+    jot_scope_close(scope);
+    return s;
+}
+
+START_TEST(memory_that_is_out_is_reported)
+{
+    wanted = (jot_ode_options){.method = JOT_ODE_HEUN, .adjoint = (jot_ode_adjoint)_i};
+    jot_status s = JOT_ERR_MEMORY;
+    for (uint64_t n = 1; s != JOT_OK; n += 1 + n / 8) {
+        memory_fail_after(n);
+        s = trace_derivative();
+        memory_fail_after(0);
+        ck_assert_msg(s == JOT_OK || s == JOT_ERR_MEMORY, "%s", jot_error_message());
+    }
+}
+END_TEST
+
 static void add(TCase *t)
 {
+    tcase_add_loop_test(t, memory_that_is_out_is_reported, 0, 2);
+    tcase_add_loop_test(t, derivatives_through_steps_that_overflow, 0, WAYS);
     tcase_add_loop_test(t, derivatives_of_the_end, 0, WAYS);
     tcase_add_loop_test(t, derivatives_of_states_at_times, 0, WAYS);
     tcase_add_loop_test(t, derivatives_in_trees_of_parameters, 0, EXPLICIT_WAYS);

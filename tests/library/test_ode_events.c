@@ -110,6 +110,35 @@ START_TEST(what_does_not_go_together_is_told)
 }
 END_TEST
 
+static jot_value rows_of_height(jot_value t, struct ball b, jot_value g)
+{
+    (void)t, (void)g;
+    return jot_stack(0, b.x, b.x);
+}
+JOT_FUNCTION(rows_fn, rows_of_height, jot_value, jot_value, struct ball, jot_value);
+static jot_value turned_height(jot_value t, struct ball b, jot_value g)
+{
+    (void)t, (void)g;
+    return jot_mul(jot_from_complex(0, 1), b.x);
+}
+JOT_FUNCTION(turned_fn, turned_height, jot_value, jot_value, struct ball, jot_value);
+
+START_TEST(an_event_is_one_real_number)
+{
+    jot_scope *scope = jot_scope_open();
+    struct ball b = {jot_ones(JOT_F64), jot_zeros(JOT_F64)};
+    jot_value g = jot_ones(JOT_F64);
+    jot_array *none;
+    b = jot_ode_solve(falling_fn, 0, 2, b, .parameters = JOT_PARAMETERS(g),
+                      .event = _i ? &turned_fn : &rows_fn);
+    ck_assert_int_eq(jot_eval(b.x, &none), _i ? JOT_ERR_DTYPE : JOT_ERR_SHAPE);
+    const char *text = _i ? "the event turned_height gives c128 of rank 0"
+                          : "the event rows_of_height gives f64 of rank 1";
+    ck_assert_msg(strstr(jot_error_message(), text) != NULL, "%s", jot_error_message());
+    jot_scope_close(scope);
+}
+END_TEST
+
 // ---- Steady states
 
 struct pool {
@@ -150,6 +179,7 @@ static void add(TCase *t)
     tcase_add_loop_test(t, a_ball_meets_the_ground, 0, 3);
     tcase_add_test(t, lanes_end_each_in_its_own_way);
     tcase_add_test(t, what_does_not_go_together_is_told);
+    tcase_add_loop_test(t, an_event_is_one_real_number, 0, 2);
     tcase_add_loop_test(t, a_steady_state_has_the_derivative_of_its_equation, 0, 2);
 }
 
