@@ -17,8 +17,12 @@
 // steps before this one and t = c + 1.
 //
 // Leaves are values of floating types; a gradient has the shape of its parameter, and is converted
-// to its type.  Trees of the state have the types of the parameters.  Counts, schedules and norms
-// are computed in f64 where a leaf is of f64, and else in f32.
+// to its type.  Trees of the state have the types of the parameters.  For half floats, where 1 - b2
+// and eps would be lost, f32 stands in for their type, unlike in Optax: of the state and of all
+// formulas; the update is rounded to it at the end.  Counts, schedules and norms are computed in f64
+// where a leaf is of f64, and else in f32.
+//
+// Types and shapes of the state are those that jot_optimizer_init gives; another one is refused.
 //
 // The first mistake in an optimiser sticks to it, and is reported where it is used: the values that
 // come out are errors (JOT_ERR_ARGUMENT; JOT_ERR_DTYPE and JOT_ERR_SHAPE of leaves).
@@ -48,8 +52,9 @@ typedef struct jot_schedule_options {
     double exponent; // of the cosine; 0: 1
     int64_t begin;   // of an exponential: steps before it begins
     bool staircase;  // of an exponential: only whole multiples of the steps count
-    double rise;     // of a cycle: the share of its steps before the peak; 0: 0.3
-    double fall;     // of a linear cycle: the share at the end of the fall; 0: 0.85
+    double rise;     // of a cycle: the share of its steps before the peak, below 1; 0: 0.3
+    double fall;     // of a linear cycle: the share at the end of the fall, between rise and 1;
+                     // 0: 0.85
     double first;    // of a cycle: peak / first is where it begins; 0: 25
     double last;     // of a cycle: that, again divided by last, is where it ends; 0: 1e4
     size_t size;     // of this struct, set by the macro; 0 is this version

@@ -312,6 +312,14 @@ static size_t count_state(const jot_optimizer *o, size_t n, int first, int end)
     return count;
 }
 
+static bool check_schedule(const jot_optimizer *o, const jot_optimizer_part *part)
+{
+    enum { PIECES = sizeof o->piece / sizeof *o->piece };
+    int first = part->first_piece, n = part->n_pieces;
+    return n == 0 || (first >= 0 && first < PIECES && n <= PIECES - first &&
+                      library_is_schedule(n, o->piece + first));
+}
+
 // What is wrong with the parts for n leaves, in text; false where something is.
 static bool check_parts(const jot_optimizer *o, size_t n, int first, int end, char *text,
                         size_t size)
@@ -320,7 +328,7 @@ static bool check_parts(const jot_optimizer *o, size_t n, int first, int end, ch
         const jot_optimizer_part *part = &o->part[i];
         bool is_masked = part->kind == PART_MASKED;
         if (part->kind < 0 || part->kind >= PART_KINDS || part->covers < 0 ||
-            part->covers > end - i - 1) {
+            part->covers > end - i - 1 || !check_schedule(o, part)) {
             snprintf(text, size, "this is no optimiser: a function of jot makes one");
             return false;
         }
@@ -371,20 +379,54 @@ static void list_kept(const jot_optimizer *o, char *text, size_t size)
     }
 }
 
-bool library_is_alike(jot_value x, jot_value y)
+// The word of value *i of what the parts keep, and its number there; where it is behind that, *i counts
+// from its end.
+static bool find_kept(const jot_optimizer *o, size_t n, int first, int end, size_t *i,
+                      char *text, size_t size)
 {
-    int rank = jot_value_rank(x);
-    if (rank != jot_value_rank(y) || jot_value_dtype(x) != jot_value_dtype(y))
-        return false;
-    for (int i = 0; i < rank; i++)
-        if (jot_value_dim(x, i) != jot_value_dim(y, i))
-            return false;
-    return true;
+    for (int k = first; k < end; k += 1 + o->part[k].covers) {
+        const jot_optimizer_part *part = &o->part[k];
+        const struct optimizer_row *row = &library_optimizer_rows[part->kind];
+        size_t own = (size_t)row->values + (size_t)row->trees * n;
+        if (*i < own) {
+            snprintf(text, size, "%s[%zu]", row->name, *i);
+            return true;
+        }
+        *i -= own;
+        size_t inside = part->kind == PART_MASKED ? count_masked(part->mask, n) : n;
+        if (find_kept(o, inside, k + 1, k + 1 + part->covers, i, text, size))
+            return true;
+    }
+    return false;
 }
 
-static bool is_floating(jot_dtype d)
+// Whether the values have one element type and one shape.
+static bool is_alike(jot_value x, jot_value y)
 {
-    return d == JOT_F16 || d == JOT_BF16 || d == JOT_F32 || d == JOT_F64;
+    return jot_value_dtype(x) == jot_value_dtype(y) && has_shape_of(x, y);
+}
+
+static bool is_half(jot_dtype d) { return d == JOT_F16 || d == JOT_BF16; }
+
+static bool is_floating(jot_dtype d) { return is_half(d) || d == JOT_F32 || d == JOT_F64; }
+
+// Half floats are optimised in f32.
+static jot_value widened(jot_value x)
+{
+    return is_half(jot_value_dtype(x)) ? jot_convert(x, JOT_F32) : x;
+}
+
+// The type as f32[2,3].
+static const char *write_type(jot_value x, char *text, size_t size)
+{
+    int rank = jot_value_rank(x),
+        at = snprintf(text, size, "%s[", jot_dtype_name(jot_value_dtype(x)));
+    for (int i = 0; i < rank && at < (int)size; i++)
+        at += snprintf(text + at, size - (size_t)at, i ? ",%lld" : "%lld",
+                       (long long)jot_value_dim(x, i));
+    if (at < (int)size)
+        snprintf(text + at, size - (size_t)at, "]");
+    return text;
 }
 
 struct use {
@@ -394,6 +436,8 @@ struct use {
     size_t n, n_state;
     jot_value *g, *state; // g: NULL where none is given
     const jot_value *p;
+    jot_value *wide,
+        *begin; // p in the types of the computation, and the state before the first step
 };
 
 static jot_value fail(const struct use *u, jot_status status, const char *text)
@@ -426,7 +470,7 @@ static bool check_lists(const struct use *u, jot_value *out_error)
     return false;
 }
 
-// Whether the leaves fit; gradients get the types of their parameters.
+// Whether the leaves fit; gradients get the types of the computation.
 static bool check_leaves(const struct use *u, jot_value *out_error)
 {
     char text[200];
@@ -441,14 +485,15 @@ static bool check_leaves(const struct use *u, jot_value *out_error)
             *out_error = fail(u, JOT_ERR_DTYPE, text);
             return false;
         }
+        u->wide[i] = widened(u->p[i]);
         if (u->task != STEP)
             continue;
-        jot_value g = jot_convert(u->g[i], jot_value_dtype(u->p[i]));
+        jot_value g = jot_convert(u->g[i], jot_value_dtype(u->wide[i]));
         if (jot_value_failed(g)) {
             *out_error = g;
             return false;
         }
-        if (!library_is_alike(g, u->p[i])) {
+        if (!is_alike(g, u->wide[i])) {
             int n = snprintf(text, sizeof text, "gradient %zu is %.60s, ", i,
                              jot_describe(u->g[i]));
             snprintf(text + n, sizeof text - (size_t)n, "its parameter %.60s",
@@ -461,19 +506,52 @@ static bool check_leaves(const struct use *u, jot_value *out_error)
     return true;
 }
 
-static void use(const struct use *u)
+static void run_all(const struct use *u, enum task task, jot_value *g, jot_value *state)
 {
-    struct run r = {.o = u->o, .where = u->where, .task = u->task, .real = JOT_F32};
+    struct run r = {.o = u->o, .where = u->where, .task = task, .real = JOT_F32};
     for (size_t i = 0; i < u->n; i++)
         if (jot_value_dtype(u->p[i]) == JOT_F64)
             r.real = JOT_F64;
-    if (u->task == BEGIN)
-        u->state[0] = number_of(JOT_I32, 0);
-    struct level level = {u->n, u->g, u->p, u->state[0]};
-    r.state = u->state + 1;
+    if (task == BEGIN)
+        state[0] = number_of(JOT_I32, 0);
+    struct level level = {u->n, g, u->wide, state[0]};
+    r.state = state + 1;
     run_parts(&r, &level, 0, u->o->n);
-    if (u->task == STEP)
-        u->state[0] = counted(u->state[0]);
+    if (task == STEP)
+        state[0] = counted(state[0]);
+}
+
+// Whether the state has the types that it begins with.
+static bool check_state(const struct use *u, jot_value *out_error)
+{
+    char text[240], name[60] = "the count", is[60], begins[60];
+    run_all(u, BEGIN, u->wide, u->begin);
+    for (size_t i = 0; i < u->n_state; i++) {
+        *out_error = u->state[i];
+        if (jot_value_failed(u->state[i]))
+            return false;
+        if (is_alike(u->state[i], u->begin[i]))
+            continue;
+        size_t at = i - 1;
+        if (i)
+            find_kept(u->o, u->n, 0, u->o->n, &at, name, sizeof name);
+        snprintf(text, sizeof text, "value %zu of the state, %s, is %s; it begins as %s", i,
+                 name, write_type(u->state[i], is, sizeof is),
+                 write_type(u->begin[i], begins, sizeof begins));
+        bool is_type = jot_value_dtype(u->state[i]) != jot_value_dtype(u->begin[i]);
+        *out_error = fail(u, is_type ? JOT_ERR_DTYPE : JOT_ERR_SHAPE, text);
+        return false;
+    }
+    return true;
+}
+
+static void use(const struct use *u)
+{
+    for (size_t i = 0; u->task == ASK && i < u->n; i++)
+        u->g[i] = u->wide[i];
+    run_all(u, u->task, u->task == BEGIN ? u->wide : u->g, u->state);
+    for (size_t i = 0; u->task != BEGIN && i < u->n; i++)
+        u->g[i] = library_as(u->g[i], u->p[i]);
 }
 
 // Places all results, and makes all the error that there is.
@@ -485,9 +563,19 @@ static void finish(const struct use *u, size_t n, jot_value *out, bool ok, jot_v
     }
 }
 
-static bool do_use(const struct use *u, jot_value *out_error)
+static bool make_lists(struct use *u, jot_value *out_error)
 {
-    bool ok = check_lists(u, out_error) && check_leaves(u, out_error);
+    u->wide = jot_trace_memory(sizeof *u->wide * (u->n + u->n_state));
+    u->begin = u->wide + u->n;
+    if (!u->wide)
+        *out_error = fail(u, JOT_ERR_MEMORY, NULL);
+    return u->wide;
+}
+
+static bool do_use(struct use *u, jot_value *out_error)
+{
+    bool ok = check_lists(u, out_error) && make_lists(u, out_error) &&
+              check_leaves(u, out_error) && (u->task == BEGIN || check_state(u, out_error));
     if (ok)
         use(u);
     if (u->task != BEGIN)
@@ -500,9 +588,9 @@ static bool do_use(const struct use *u, jot_value *out_error)
 void jot_optimizer_init_tree(jot_optimizer optimizer, size_t n, const jot_value *p,
                              size_t n_state, jot_value *state, const char *where)
 {
-    // There are no gradients: the parameters, which stay as they are, stand for them.
-    jot_value error, *g = (jot_value *)(void *)p;
-    struct use u = {"jot_optimizer_init", where, BEGIN, &optimizer, n, n_state, g, state, p};
+    jot_value error;
+    struct use u = {
+        "jot_optimizer_init", where, BEGIN, &optimizer, n, n_state, NULL, state, p, NULL, NULL};
     do_use(&u, &error);
 }
 
@@ -511,7 +599,8 @@ void jot_optimizer_update_tree(jot_optimizer optimizer, size_t n, jot_value *g,
                                const char *where)
 {
     jot_value error;
-    struct use u = {"jot_optimizer_update", where, STEP, &optimizer, n, n_state, g, state, p};
+    struct use u = {
+        "jot_optimizer_update", where, STEP, &optimizer, n, n_state, g, state, p, NULL, NULL};
     do_use(&u, &error);
 }
 
@@ -519,7 +608,8 @@ void jot_optimizer_step_tree(jot_optimizer optimizer, size_t n, jot_value *g, jo
                              size_t n_state, jot_value *state, const char *where)
 {
     jot_value error = {0, 0};
-    struct use u = {"jot_optimizer_step", where, STEP, &optimizer, n, n_state, g, state, p};
+    struct use u = {
+        "jot_optimizer_step", where, STEP, &optimizer, n, n_state, g, state, p, NULL, NULL};
     bool ok = do_use(&u, &error);
     for (size_t i = 0; ok && i < n; i++)
         p[i] = jot_add(p[i], g[i]);
@@ -531,7 +621,8 @@ void jot_optimizer_params_tree(jot_optimizer optimizer, size_t n, const jot_valu
                                const char *where)
 {
     jot_value error, *at = (jot_value *)(void *)state;
-    struct use u = {"jot_optimizer_params", where, ASK, &optimizer, n, n_state, out, at, p};
+    struct use u = {
+        "jot_optimizer_params", where, ASK, &optimizer, n, n_state, out, at, p, NULL, NULL};
     if (out && p && n <= MOST_LEAVES)
         memmove(out, p, sizeof *p * n);
     do_use(&u, &error);

@@ -11,7 +11,11 @@ enum schedule_kind {
     SCHEDULE_POLYNOMIAL,  // first, last, power, steps
     SCHEDULE_EXPONENTIAL, // first, rate, steps, end
     SCHEDULE_COSINE,      // first, end, steps, exponent
+    SCHEDULE_KINDS,
 };
+
+// Whether these can be pieces of a schedule: n is 1 to 8, and there are such kinds.
+bool library_is_schedule(int n, const jot_schedule_piece *piece);
 
 // The pieces at a count, in f32 or f64.
 jot_value library_schedule(int n, const jot_schedule_piece *piece, jot_value count,
@@ -69,8 +73,6 @@ struct optimizer_row {
 };
 extern const struct optimizer_row library_optimizer_rows[PART_KINDS];
 
-// Whether the values have one element type and one shape.
-bool library_is_alike(jot_value x, jot_value y);
 // x as a number of the type of `like`.
 jot_value library_as(jot_value x, jot_value like);
 

@@ -62,7 +62,10 @@ static jot_optimizer_part *append_scheduled(jot_optimizer *o, jot_optimizer_part
     copy_mistake(o, s->mistake);
     part.first_piece = o->n_pieces;
     part.n_pieces = s->n;
-    if (s->n < 1 || s->n > MOST_PIECES - o->n_pieces) {
+    if (!library_is_schedule(s->n, s->piece)) {
+        copy_mistake(o, "this is no schedule: a function of jot makes one");
+        part.n_pieces = 0;
+    } else if (s->n > MOST_PIECES - o->n_pieces) {
         mistake(o, "jot_chain", "the number of pieces of schedules", o->n_pieces + s->n,
                 "1 to 16");
         part.n_pieces = 0;

@@ -8,6 +8,8 @@
 
 enum { MOST_PIECES = sizeof((jot_schedule *)0)->piece / sizeof(jot_schedule_piece) };
 
+static const char no_schedule[] = "this is no schedule: a function of jot makes one";
+
 static const double PI = 3.14159265358979323846;
 
 // ---------------------------------------------------------------------------------------
@@ -104,20 +106,24 @@ jot_schedule jot_warmup_cosine_decay_schedule_with(double first, double peak, in
 
 static double or_else(double x, double otherwise) { return x ? x : otherwise; }
 
-// The steps of a cycle up to each of its n ends, which must follow each other.
+// The n parts of a cycle: each leads from a value to the next, up to a share of the steps.
 static jot_schedule cycle(const char *name, int64_t steps, int n, const double *value,
-                          const int64_t *end, bool is_cosine)
+                          const double *share, bool is_cosine)
 {
     if (steps < 1)
         return mistaken(name, "steps", (double)steps, "at least 1");
     jot_schedule s = {0};
-    int64_t begin = 0;
-    for (int i = 0; i < n; begin = end[i++]) {
-        if (end[i] <= begin)
+    int64_t begin = 0, end;
+    for (int i = 0; i < n; i++, begin = end) {
+        double from = i ? share[i - 1] : 0;
+        if (i < n - 1 && !(share[i] > from && share[i] < 1))
+            return mistaken(name, i ? "fall" : "rise", share[i],
+                            i ? "above rise and below 1" : "above 0 and below 1");
+        end = (int64_t)(share[i] * (double)steps);
+        if (end <= begin)
             return mistaken(name, "steps", (double)steps, "too few for the parts of a cycle");
-        jot_schedule part = is_cosine
-                                ? cosine(value[i], value[i + 1], (double)(end[i] - begin), 1)
-                                : polynomial(value[i], value[i + 1], 1, end[i] - begin);
+        jot_schedule part = is_cosine ? cosine(value[i], value[i + 1], (double)(end - begin), 1)
+                                      : polynomial(value[i], value[i + 1], 1, end - begin);
         s = i ? jot_join_schedules(s, begin, part) : part;
     }
     return s;
@@ -129,8 +135,8 @@ jot_schedule jot_cosine_onecycle_schedule_with(int64_t steps, double peak,
     const jot_schedule_options *o = options ? options : &none;
     double first = peak / or_else(o->first, 25);
     const double value[] = {first, peak, first / or_else(o->last, 1e4)};
-    const int64_t end[] = {(int64_t)(or_else(o->rise, 0.3) * (double)steps), steps};
-    return cycle("jot_cosine_onecycle_schedule", steps, 2, value, end, true);
+    const double share[] = {or_else(o->rise, 0.3), 1};
+    return cycle("jot_cosine_onecycle_schedule", steps, 2, value, share, true);
 }
 
 jot_schedule jot_linear_onecycle_schedule_with(int64_t steps, double peak,
@@ -139,9 +145,8 @@ jot_schedule jot_linear_onecycle_schedule_with(int64_t steps, double peak,
     const jot_schedule_options *o = options ? options : &none;
     double first = peak / or_else(o->first, 25);
     const double value[] = {first, peak, first, first / or_else(o->last, 1e4)};
-    const int64_t end[] = {(int64_t)(or_else(o->rise, 0.3) * (double)steps),
-                           (int64_t)(or_else(o->fall, 0.85) * (double)steps), steps};
-    return cycle("jot_linear_onecycle_schedule", steps, 3, value, end, false);
+    const double share[] = {or_else(o->rise, 0.3), or_else(o->fall, 0.85), 1};
+    return cycle("jot_linear_onecycle_schedule", steps, 3, value, share, false);
 }
 
 jot_schedule jot_join_schedules(jot_schedule a, int64_t boundary, jot_schedule b)
@@ -150,6 +155,10 @@ jot_schedule jot_join_schedules(jot_schedule a, int64_t boundary, jot_schedule b
         return a;
     if (b.mistake[0])
         return b;
+    if (!library_is_schedule(a.n, a.piece) || !library_is_schedule(b.n, b.piece)) {
+        snprintf(a.mistake, sizeof a.mistake, "jot_join_schedules: %s", no_schedule);
+        return a;
+    }
     if (boundary < 1)
         return mistaken("jot_join_schedules", "boundary", (double)boundary, "at least 1");
     if (a.n + b.n > MOST_PIECES)
@@ -163,6 +172,14 @@ jot_schedule jot_join_schedules(jot_schedule a, int64_t boundary, jot_schedule b
 
 // ---------------------------------------------------------------------------------------
 // Asking
+
+bool library_is_schedule(int n, const jot_schedule_piece *piece)
+{
+    bool is_one = n >= 1 && n <= MOST_PIECES;
+    for (int i = 0; is_one && i < n; i++)
+        is_one = piece[i].kind >= 0 && piece[i].kind < SCHEDULE_KINDS;
+    return is_one;
+}
 
 static jot_value piece_value(const jot_schedule_piece *s, jot_value count, jot_dtype dtype)
 {
@@ -214,8 +231,8 @@ jot_value jot_schedule_value(jot_schedule s, jot_value count, jot_dtype dtype,
     snprintf(text, sizeof text, "dtype is %d: JOT_F32 or JOT_F64", (int)dtype);
     if (dtype != JOT_F32 && dtype != JOT_F64)
         x = jot_error(JOT_ERR_DTYPE, name, text);
-    else if (s.mistake[0] || s.n < 1 || s.n > MOST_PIECES)
-        x = jot_error(JOT_ERR_ARGUMENT, name, s.mistake[0] ? s.mistake : "no schedule");
+    else if (s.mistake[0] || !library_is_schedule(s.n, s.piece))
+        x = jot_error(JOT_ERR_ARGUMENT, name, s.mistake[0] ? s.mistake : no_schedule);
     else
         x = library_schedule(s.n, s.piece, count, dtype);
     jot_place(x, where);

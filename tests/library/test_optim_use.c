@@ -280,6 +280,38 @@ START_TEST(test_half_types)
 }
 END_TEST
 
+// Numbers that half floats do not have stay in the formulas: eps in f16, 1 - b2 in bf16.
+static jot_value half_state(jot_value x, jot_value g)
+{
+    struct {
+        jot_value count, m, v;
+    } s;
+    jot_optimizer o = jot_adam(0.125);
+    jot_optimizer_init(o, x, &s);
+    for (int i = 0; i < 3; i++)
+        jot_optimizer_step(o, g, &x, &s);
+    return jot_stack(0, jot_convert(x, JOT_F32), s.m, s.v);
+}
+
+START_TEST(test_half_types_keep_small_numbers)
+{
+    jot_dtype dtype = _i ? JOT_BF16 : JOT_F16;
+    jot_array *x = jot_array_full(dtype, 1), *g, *y;
+    jot_executable *f = jot_jit(jot_fn(half_state));
+    for (int one = 0; one < 2; one++) {
+        float out[3];
+        g = jot_array_full(dtype, one);
+        must(jot_call(f, JOT_IN(x, g), JOT_OUT(y)));
+        must(jot_array_read(y, out, 3));
+        ck_assert_float_eq(out[0], one ? 0.625f : 1);
+        ck_assert_float_eq_tol(out[1], one ? 1 - pow(0.9, 3) : 0, 1e-6);
+        ck_assert_float_eq_tol(out[2], one ? 1 - pow(0.999, 3) : 0, 1e-8);
+        jot_array_release(g), jot_array_release(y);
+    }
+    jot_array_release(x), jot_executable_release(f);
+}
+END_TEST
+
 // ---------------------------------------------------------------------------------------
 // Mistakes
 
@@ -298,6 +330,17 @@ static const struct {
      "jot_optimizer_step: the state has 2 values; that of 2 parameters has 5: the count, then "
      "what is kept: adam"},
     {JOT_ERR_ARGUMENT, "jot_optimizer_step: jot_chain: the number of parts is 17: at most 16"},
+    {JOT_ERR_ARGUMENT,
+     "jot_optimizer_step: jot_cosine_onecycle_schedule: rise is 1: above 0 and below 1"},
+    {JOT_ERR_ARGUMENT,
+     "jot_optimizer_step: jot_linear_onecycle_schedule: fall is 0.25: above rise and below 1"},
+    {JOT_ERR_ARGUMENT,
+     "jot_optimizer_step: jot_linear_onecycle_schedule: rise is nan: above 0 and below 1"},
+    {JOT_ERR_ARGUMENT, "jot_optimizer_step: this is no schedule: a function of jot makes one"},
+    {JOT_ERR_ARGUMENT, "jot_optimizer_step: this is no schedule: a function of jot makes one"},
+    {JOT_ERR_ARGUMENT, "jot_optimizer_step: jot_join_schedules: this is no "
+                       "schedule: a function of jot makes one"},
+    {JOT_ERR_ARGUMENT, "jot_optimizer_step: this is no optimiser: a function of jot makes one"},
 };
 enum { MISTAKES = sizeof mistakes / sizeof *mistakes };
 
@@ -313,6 +356,16 @@ static void make_mistakes(void)
     of_mistakes[4] = jot_masked(sgd, jot_mask_make(1, yes));
     of_mistakes[5] = jot_adam(0.1);
     of_mistakes[6] = jot_chain(four, four, four, four, clip);
+    of_mistakes[7] = jot_sgd(jot_cosine_onecycle_schedule(100, 1, .rise = 1));
+    of_mistakes[8] = jot_sgd(jot_linear_onecycle_schedule(100, 1, .fall = 0.25));
+    of_mistakes[9] = jot_sgd(jot_linear_onecycle_schedule(100, 1, .rise = NAN));
+    jot_schedule no_schedule = {0}, unknown = jot_constant_schedule(1);
+    unknown.piece[0].kind = 99;
+    of_mistakes[10] = jot_sgd(no_schedule);
+    of_mistakes[11] = jot_sgd(unknown);
+    of_mistakes[12] = jot_sgd(jot_join_schedules(unknown, 3, no_schedule));
+    of_mistakes[13] = jot_sgd(1);
+    of_mistakes[13].part[0].first_piece = 1 << 20;
 }
 
 static int line_of_step;
@@ -371,6 +424,43 @@ START_TEST(test_leaves_that_do_not_fit)
 }
 END_TEST
 
+// A state whose leaves are not those that it begins with: the first such one is named.
+START_TEST(test_states_that_do_not_fit)
+{
+    jot_scope *scope = jot_scope_open();
+    struct net p = {jot_ones(JOT_F32, 2), jot_ones(JOT_F32)}, g = p;
+    jot_optimizer o =
+        jot_chain(jot_ema(0.5, false), jot_masked(jot_adam(1), JOT_MASK(struct net, w)));
+    struct {
+        jot_value count, ema[2], adam[2];
+    } begin, now;
+    const struct {
+        jot_status status;
+        const char *text;
+    } wrong[] = {
+        {JOT_ERR_DTYPE, "value 0 of the state, the count, is f32[]; it begins as i32[]"},
+        {JOT_ERR_SHAPE, "value 2 of the state, ema[1], is f32[7]; it begins as f32[]"},
+        {JOT_ERR_DTYPE, "value 4 of the state, adam[1], is f16[2]; it begins as f32[2]"},
+    };
+    jot_optimizer_init(o, p, &begin);
+    for (int i = 0; i < 3; i++) {
+        now = begin;
+        if (i == 0)
+            now.count = jot_zeros(JOT_F32);
+        else if (i == 1)
+            now.ema[1] = jot_zeros(JOT_F32, 7);
+        else
+            now.adam[1] = jot_zeros(JOT_F16, 2);
+        struct net q = p;
+        jot_optimizer_step(o, g, &q, &now);
+        int line = __LINE__ - 1;
+        ck_assert_int_eq(jot_eval(q.w, NULL), wrong[i].status);
+        check_message(line, wrong[i].text);
+    }
+    jot_scope_close(scope);
+}
+END_TEST
+
 static void add(TCase *t)
 {
     tcase_set_timeout(t, 60);
@@ -384,6 +474,8 @@ static void add(TCase *t)
     tcase_add_test(t, test_half_types);
     tcase_add_loop_test(t, test_mistake, 0, MISTAKES);
     tcase_add_test(t, test_leaves_that_do_not_fit);
+    tcase_add_test(t, test_states_that_do_not_fit);
+    tcase_add_loop_test(t, test_half_types_keep_small_numbers, 0, 2);
 }
 
 int main(void) { return suite_run("library/optim_use", add); }
