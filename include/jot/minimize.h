@@ -69,8 +69,9 @@ JOT_API jot_search jot_nelder_mead_tree(jot_function f, size_t n, jot_value *x,
 
 // The nearest point of a set.  Element by element in [low, high]; in the ball of a radius, x of any
 // shape; of vectors, in the simplex of numbers from 0 on with a sum, and in the ball of a radius
-// of sums of absolute values.  JOT_ERR_SHAPE for what is no vector.  Held, Wolfe and Crowder, 1974;
-// Duchi and others, 2008.
+// of sums of absolute values.  Of the shape of x; half floats are computed in f32.  JOT_ERR_SHAPE
+// for what is no vector there, a size of a set that is not one number, and bounds that do not fit x.
+// Held, Wolfe and Crowder, 1974; Duchi and others, 2008.
 JOT_API jot_value jot_project_box_at(jot_value x, jot_value low, jot_value high,
                                      const char *where);
 JOT_API jot_value jot_project_ball_at(jot_value x, jot_value radius, const char *where);

@@ -60,6 +60,16 @@ jot_value library_through(const struct search *s, jot_value vector)
     if (!x)
         return jot_error(JOT_ERR_MEMORY, s->name, NULL);
     library_apply(s, vector, s->n, x);
+    for (size_t i = 0; i < s->n; i++) {
+        if (jot_value_failed(x[i]))
+            return x[i];
+        char text[160];
+        snprintf(text, sizeof text, "%.60s gives value %zu with another shape than x has",
+                 s->f.callee.name, i);
+        if (!has_shape_of(x[i], s->like[i]))
+            return jot_error(JOT_ERR_SHAPE, s->name, text);
+        x[i] = jot_convert(x[i], s->dtype);
+    }
     return vector_of(s->n, x, x + s->n);
 }
 

@@ -11,17 +11,19 @@
 // ---------------------------------------------------------------------------------------
 // Projections
 
-jot_value jot_project_box_at(jot_value x, jot_value low, jot_value high, const char *where)
+// Squares and sums of half floats are f32.
+static jot_value widened(jot_value x)
 {
-    return jot_at(jot_minimum(jot_maximum(x, low), high), where);
+    jot_dtype d = jot_value_dtype(x);
+    return d == JOT_F16 || d == JOT_BF16 ? jot_convert(x, JOT_F32) : x;
 }
 
-jot_value jot_project_ball_at(jot_value x, jot_value radius, const char *where)
+static jot_value project_ball(jot_value x, jot_value radius)
 {
     jot_value square = jot_sum_axes(jot_square(x), NULL);
     jot_value is_out = jot_greater(square, jot_square(radius));
     jot_value norm = jot_sqrt(jot_where(is_out, square, num(1)));
-    return jot_at(jot_where(is_out, mul(x, over(radius, norm)), x), where);
+    return jot_where(is_out, mul(x, over(radius, norm)), x);
 }
 
 // max(x - theta, 0), with theta of the largest elements, those above it, so that the sum is total.
@@ -41,34 +43,61 @@ static jot_value project_simplex(jot_value x, jot_value total)
     return jot_where(is_kept, sub(x, theta), num(0));
 }
 
-static jot_value vector_error(const char *name, jot_value x)
+static jot_value project_l1_ball(jot_value x, jot_value radius)
 {
-    if (jot_value_failed(x) || (jot_value_rank(x) == 1 && jot_value_size(x) > 0))
-        return (jot_value){0, 0};
-    return jot_error(JOT_ERR_SHAPE, name, "x is no vector with elements");
+    jot_value size = jot_abs(x), is_in = jot_less_equal(jot_sum_axes(size, NULL), radius);
+    return jot_where(is_in, x, mul(jot_sign(x), project_simplex(size, radius)));
+}
+
+// The projection by a function of x and the size of the set, which are checked.
+static jot_value projected(const char *name, const char *of_size, bool is_vector, jot_value x,
+                           jot_value size, jot_value (*project)(jot_value, jot_value),
+                           const char *where)
+{
+    jot_value y = jot_value_failed(x) ? x : size;
+    if (jot_value_failed(y))
+        return jot_at(y, where);
+    if (is_vector && (jot_value_rank(x) != 1 || jot_value_size(x) == 0))
+        return jot_at(jot_error(JOT_ERR_SHAPE, name, "x is no vector with elements"), where);
+    if (jot_value_rank(size) != 0)
+        return jot_at(jot_error(JOT_ERR_SHAPE, name, of_size), where);
+    y = project(widened(x), widened(size));
+    bool was_half = jot_value_dtype(widened(x)) != jot_value_dtype(x);
+    return jot_at(was_half ? jot_convert(y, jot_value_dtype(x)) : y, where);
+}
+
+jot_value jot_project_box_at(jot_value x, jot_value low, jot_value high, const char *where)
+{
+    jot_value y = jot_minimum(jot_maximum(x, low), high);
+    if (!jot_value_failed(y) && !has_shape_of(y, x))
+        y = jot_error(JOT_ERR_SHAPE, "jot_project_box",
+                      "low or high have more elements than x");
+    return jot_at(y, where);
+}
+
+jot_value jot_project_ball_at(jot_value x, jot_value radius, const char *where)
+{
+    return projected("jot_project_ball", "the radius is not one number", false, x, radius,
+                     project_ball, where);
 }
 
 jot_value jot_project_simplex_at(jot_value x, jot_value total, const char *where)
 {
-    jot_value error = vector_error("jot_project_simplex", x);
-    return jot_at(error.id || error.trace ? error : project_simplex(x, total), where);
+    return projected("jot_project_simplex", "the total is not one number", true, x, total,
+                     project_simplex, where);
 }
 
 jot_value jot_project_l1_ball_at(jot_value x, jot_value radius, const char *where)
 {
-    jot_value error = vector_error("jot_project_l1_ball", x);
-    if (error.id || error.trace)
-        return jot_at(error, where);
-    jot_value size = jot_abs(x), is_in = jot_less_equal(jot_sum_axes(size, NULL), radius);
-    jot_value projected = mul(jot_sign(x), project_simplex(size, radius));
-    return jot_at(jot_where(is_in, x, projected), where);
+    return projected("jot_project_l1_ball", "the radius is not one number", true, x, radius,
+                     project_l1_ball, where);
 }
 
 // ---------------------------------------------------------------------------------------
 // Projected gradient
 //
-// y is ahead of x by the last move, and each step begins there.  FISTA: Beck and Teboulle, 2009; what was gained is forgotten where it leads up
-// (O'Donoghue and Candes, 2012).
+// y is ahead of x by the last move, and each step begins there.  FISTA: Beck and Teboulle, 2009; what
+// was gained is forgotten where it leads up (O'Donoghue and Candes, 2012).
 
 struct projected {
     struct search s;

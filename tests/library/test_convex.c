@@ -31,6 +31,26 @@ START_TEST(test_projections)
     CHECK_EXACT(jot_project_l1_ball(VECTOR(0.25, -0.5), 1), 0.25, -0.5);
     check_error(jot_project_simplex(jot_ones(JOT_F32), 1), JOT_ERR_SHAPE,
                 "x is no vector with elements");
+    jot_value three = VECTOR(1, 2, 3);
+    check_error(jot_project_simplex(three, three), JOT_ERR_SHAPE,
+                "the total is not one number");
+    check_error(jot_project_l1_ball(three, three), JOT_ERR_SHAPE,
+                "the radius is not one number");
+    check_error(jot_project_ball(three, three), JOT_ERR_SHAPE, "the radius is not one number");
+    check_error(jot_project_box(jot_ones(JOT_F64), three, 1), JOT_ERR_SHAPE,
+                "low or high have more elements than x");
+}
+END_TEST
+
+// Squares and sums that f16 does not have.
+START_TEST(test_projections_of_half_floats)
+{
+    jot_value x = jot_convert(VECTOR(3000, 4000), JOT_F16), y = jot_project_ball(x, 500);
+    ck_assert_int_eq(jot_value_dtype(y), JOT_F16);
+    CHECK_EXACT(jot_convert(y, JOT_F64), 300, 400);
+    jot_value many = jot_full(JOT_F16, 60, 2000);
+    CHECK_EXACT(jot_convert(jot_max(jot_project_simplex(many, 4000)), JOT_F64), 2);
+    CHECK_EXACT(jot_convert(jot_max(jot_project_l1_ball(many, 4000)), JOT_F64), 2);
 }
 END_TEST
 
@@ -84,6 +104,21 @@ static jot_value nearest_product(jot_value c, jot_value w)
 {
     return jot_dot(nearest(c, w), jot_arange(JOT_F64, 3));
 }
+
+static jot_value first_of_three(jot_value x) { return jot_take(x, 0, 0); }
+static jot_value square_of(jot_value x) { return jot_dot(x, x); }
+
+START_TEST(test_a_projection_that_does_not_fit)
+{
+    struct {
+        jot_value v;
+    } x = {VECTOR(1, 2, 3)};
+    jot_projected_gradient(jot_fn(square_of), jot_fn(first_of_three), &x);
+    ck_assert_int_eq(jot_eval(x.v, NULL), JOT_ERR_SHAPE);
+    const char *text = "first_of_three gives value 0 with another shape than x has";
+    ck_assert_ptr_nonnull(strstr(jot_error_message(), text));
+}
+END_TEST
 
 START_TEST(test_projected_gradient)
 {
@@ -233,6 +268,8 @@ static void add(TCase *t)
 {
     tcase_add_checked_fixture(t, open_scope, close_scope);
     tcase_add_test(t, test_projections);
+    tcase_add_test(t, test_projections_of_half_floats);
+    tcase_add_test(t, test_a_projection_that_does_not_fit);
     tcase_add_test(t, test_derivatives_of_projections);
     tcase_add_test(t, test_projected_gradient);
     tcase_add_test(t, test_quadratic_program);
