@@ -2,17 +2,17 @@
 // Minima of functions, on the derivatives that jot has of them.
 //
 //     struct net p = start;
-//     jot_search at = jot_lbfgs(loss_fn, &p, .tol = 1e-6);          p is where the loss is least
+//     jot_search at = jot_lbfgs(loss_fn, &p, .tol = 1e-6);    p is where the loss is least
 //
-// x is a tree of floating values of one type, f32 or f64: where the search begins, and then the best
-// point found.  The function takes the values of x, and may use values of the functions around it.
-// Derivatives of x in those are the derivatives of the equation that holds at the minimum (the
-// gradient is 0), by jot_custom_root, however it was found; the search is not differentiated.  They
-// mean something only where it came to an end.
+// x is a tree of floating values of one type, f32 or f64: where the search begins, and then the
+// best point found.  The function takes the values of x, and may use values of the functions
+// around it.  Derivatives of x in those are the derivatives of the equation that holds at the
+// minimum (the gradient is 0), by jot_custom_root, however it was found; the search is not
+// differentiated.  They mean something only where it came to an end.
 //
-// All are to be called while tracing, may be mapped, and fail no call: a search that does not come to
-// an end in its steps gives what it has, and says so by `gradient`.  Mistakes are errors of all
-// results: JOT_ERR_ARGUMENT, JOT_ERR_DTYPE and JOT_ERR_SHAPE.
+// All are to be called while tracing, may be mapped, and fail no call: a search that does not
+// come to an end in its steps gives what it has, and says so by `gradient`.  Mistakes are
+// errors of all results: JOT_ERR_ARGUMENT, JOT_ERR_DTYPE and JOT_ERR_SHAPE.
 #ifndef JOT_MINIMIZE_H
 #define JOT_MINIMIZE_H
 
@@ -37,21 +37,22 @@ typedef struct jot_minimize_options {
 JOT_BEGIN_C
 
 // The least value of f, which gives one real number and has a gradient.  Both go along
-//     d = -H g           jot_lbfgs: H after the last `history` steps, by Nocedal's two loops (1980)
-//     d = -g + b d       jot_nonlinear_cg: b = max(0, g . (g - g') / g' . g'), Polak and Ribiere, 1969
-// to a point with the strong conditions of Wolfe, f <= f' + 1e-4 t g' . d and |g . d| <= c |g' . d|
-// (c = 0.9; 0.1), where ' is before the step.
+//     d = -H g       jot_lbfgs: H after the last `history` steps, by Nocedal's two loops (1980)
+//     d = -g + b d   jot_nonlinear_cg: b = max(0, g . (g - g') / g' . g'), Polak and Ribiere, 1969
+// to a point with the strong conditions of Wolfe, f <= f' + 1e-4 t g' . d and |g . d| <= c |g'
+// . d| (c = 0.9; 0.1), where ' is before the step.
 JOT_API jot_search jot_lbfgs_tree(jot_function f, size_t n, jot_value *x,
                                   const jot_minimize_options *options, const char *where);
 JOT_API jot_search jot_nonlinear_cg_tree(jot_function f, size_t n, jot_value *x,
                                          const jot_minimize_options *options,
                                          const char *where);
 
-// The least |r|^2 / 2 of residuals r, one value of any shape.  With the Jacobian J a step h solves
+// The least |r|^2 / 2 of residuals r, one value of any shape.  With the Jacobian J a step h
+// solves
 //     (J^T J + mu) h = -J^T r
-// where mu is as large as is needed (Levenberg, 1944; Marquardt, 1963; Nielsen, 1999), or 0 (Gauss),
-// and then h is halved until the sum falls.  The matrix of J is made, or with is_matrix_free h is
-// found by conjugate gradients on products with J and its transpose.
+// where mu is as large as is needed (Levenberg, 1944; Marquardt, 1963; Nielsen, 1999), or 0
+// (Gauss), and then h is halved until the sum falls.  The matrix of J is made, or with
+// is_matrix_free h is found by conjugate gradients on products with J and its transpose.
 JOT_API jot_search jot_levenberg_marquardt_tree(jot_function residuals, size_t n, jot_value *x,
                                                 const jot_minimize_options *options,
                                                 const char *where);
@@ -59,42 +60,43 @@ JOT_API jot_search jot_gauss_newton_tree(jot_function residuals, size_t n, jot_v
                                          const jot_minimize_options *options,
                                          const char *where);
 
-// The least value of f without derivatives, by a simplex that mirrors, grows and shrinks: Nelder and
-// Mead, 1965.  It ends when no two corners differ by more than tol, nor does f there; `gradient` is the
-// largest difference of corners.  x has no derivatives.
+// The least value of f without derivatives, by a simplex that mirrors, grows and shrinks:
+// Nelder and Mead, 1965.  It ends when no two corners differ by more than tol, nor does f
+// there; `gradient` is the largest difference of corners.  x has no derivatives.
 JOT_API jot_search jot_nelder_mead_tree(jot_function f, size_t n, jot_value *x,
                                         const jot_minimize_options *options, const char *where);
 
 // ---- in convex sets ----
 
-// The nearest point of a set.  Element by element in [low, high]; in the ball of a radius, x of any
-// shape; of vectors, in the simplex of numbers from 0 on with a sum, and in the ball of a radius
-// of sums of absolute values.  Of the shape of x; half floats are computed in f32.  JOT_ERR_SHAPE
-// for what is no vector there, a size of a set that is not one number, and bounds that do not fit x.
-// Held, Wolfe and Crowder, 1974; Duchi and others, 2008.
+// The nearest point of a set.  Element by element in [low, high]; in the ball of a radius, x of
+// any shape; of vectors, in the simplex of numbers from 0 on with a sum, and in the ball of a
+// radius of sums of absolute values.  Of the shape of x; half floats are computed in f32.
+// JOT_ERR_SHAPE for what is no vector there, a size of a set that is not one number, and bounds
+// that do not fit x.  Held, Wolfe and Crowder, 1974; Duchi and others, 2008.
 JOT_API jot_value jot_project_box_at(jot_value x, jot_value low, jot_value high,
                                      const char *where);
 JOT_API jot_value jot_project_ball_at(jot_value x, jot_value radius, const char *where);
 JOT_API jot_value jot_project_simplex_at(jot_value x, jot_value total, const char *where);
 JOT_API jot_value jot_project_l1_ball_at(jot_value x, jot_value radius, const char *where);
 
-// The least value of f in a convex set, which the projection maps the values of x into; it gives as
-// many values of the same shapes.  Accelerated steps along the gradient: Beck and Teboulle,
-// 2009.  `gradient` is how far a step goes, divided by its length.
-// Derivatives are those of x = P(x - gradient).
+// The least value of f in a convex set, which the projection maps the values of x into; it
+// gives as many values of the same shapes.  Accelerated steps along the gradient: Beck and
+// Teboulle, 2009.  `gradient` is how far a step goes, divided by its length.  Derivatives are
+// those of x = P(x - gradient).
 JOT_API jot_search jot_projected_gradient_tree(jot_function f, jot_function projection,
                                                size_t n, jot_value *x,
                                                const jot_minimize_options *options,
                                                const char *where);
 
-// The x for which x . p x / 2 + q . x is least while low <= a x <= high, with the multipliers y of the
-// bounds: p x + q + a^T y = 0, and y is above 0 only at high, below 0 only at low.  p[n,n] is symmetric
-// and has no negative eigenvalue, a[m,n]; bounds may be infinite, and are equal for equations.
-// By alternating directions, as OSQP (Stellato and others, arXiv:1711.08013), which ends when no
-// equation is off by more than tol (1 + what stands in it), and a last step of Newton's.
-// Options: tol (1e-5 in f32, 1e-8 in f64), max_steps (4000).  x and y have derivatives in all five
-// where bounds with a multiplier 0 are not met and the rows of those that are do not depend on each
-// other.  Of five values of f32 or of f64 (JOT_ERR_DTYPE, JOT_ERR_SHAPE).
+// The x for which x . p x / 2 + q . x is least while low <= a x <= high, with the multipliers y
+// of the bounds: p x + q + a^T y = 0, and y is above 0 only at high, below 0 only at low.
+// p[n,n] is symmetric and has no negative eigenvalue, a[m,n]; bounds may be infinite, and are
+// equal for equations.  By alternating directions, as OSQP (Stellato and others,
+// arXiv:1711.08013), which ends when no equation is off by more than tol (1 + what stands in
+// it), and a last step of Newton's.  Options: tol (1e-5 in f32, 1e-8 in f64), max_steps (4000).
+// x and y have derivatives in all five where bounds with a multiplier 0 are not met and the
+// rows of those that are do not depend on each other.  Of five values of f32 or of f64
+// (JOT_ERR_DTYPE, JOT_ERR_SHAPE).
 typedef struct jot_quadratic_solution {
     jot_value x, y;
     jot_value residual, steps; // before the last step; without derivatives

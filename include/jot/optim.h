@@ -2,7 +2,7 @@
 // Optimisers of first order, with the names, formulas and defaults of Optax: gradient
 // transformations that chain, schedules, and a state that is a tree.
 //
-//     JOT_OPTIM_STATE(state, struct net, adam);     // struct state: what Adam keeps of a struct net
+//     JOT_OPTIM_STATE(state, struct net, adam);  // struct state: what Adam keeps of a struct net
 //
 //     jot_optimizer adam = jot_chain(jot_clip_by_global_norm(1.0), jot_adam(1e-3, .b1 = 0.8));
 //     struct state s;
@@ -11,21 +11,22 @@
 //         jot_optimizer_step(adam, JOT_GRAD(loss, p, x, y), &p, &s);
 //
 // An optimiser is a plain value: it holds all that it was made of, owns nothing, and goes into
-// structs and out of functions.  It is used while tracing.  Its parts take the gradient g of each
-// leaf p of the parameters, one after the other, and what comes out of the last is the update u:
-// a step is p + u.  Below, m <- x says that a tree m of the state becomes x, c is the number of
-// steps before this one and t = c + 1.
+// structs and out of functions.  It is used while tracing.  Its parts take the gradient g of
+// each leaf p of the parameters, one after the other, and what comes out of the last is the
+// update u: a step is p + u.  Below, m <- x says that a tree m of the state becomes x, c is the
+// number of steps before this one and t = c + 1.
 //
-// Leaves are values of floating types; a gradient has the shape of its parameter, and is converted
-// to its type.  Trees of the state have the types of the parameters.  For half floats, where 1 - b2
-// and eps would be lost, f32 stands in for their type, unlike in Optax: of the state and of all
-// formulas; the update is rounded to it at the end.  Counts, schedules and norms are computed in f64
-// where a leaf is of f64, and else in f32.
+// Leaves are values of floating types; a gradient has the shape of its parameter, and is
+// converted to its type.  Trees of the state have the types of the parameters.  For half
+// floats, where 1 - b2 and eps would be lost, f32 stands in for their type, unlike in Optax: of
+// the state and of all formulas; the update is rounded to it at the end.  Counts, schedules and
+// norms are computed in f64 where a leaf is of f64, and else in f32.
 //
-// Types and shapes of the state are those that jot_optimizer_init gives; another one is refused.
+// Types and shapes of the state are those that jot_optimizer_init gives; another one is
+// refused.
 //
-// The first mistake in an optimiser sticks to it, and is reported where it is used: the values that
-// come out are errors (JOT_ERR_ARGUMENT; JOT_ERR_DTYPE and JOT_ERR_SHAPE of leaves).
+// The first mistake in an optimiser sticks to it, and is reported where it is used: the values
+// that come out are errors (JOT_ERR_ARGUMENT; JOT_ERR_DTYPE and JOT_ERR_SHAPE of leaves).
 #ifndef JOT_OPTIM_H
 #define JOT_OPTIM_H
 
@@ -64,15 +65,16 @@ JOT_BEGIN_C
 
 // value at all counts.
 JOT_API jot_schedule jot_constant_schedule(double value);
-// The same for one real value of the trace, of rank 0; JOT_ERR_SHAPE of another where it is used.
+// The same for one real value of the trace, of rank 0; JOT_ERR_SHAPE of another where it is
+// used.
 JOT_API jot_schedule jot_value_schedule(jot_value value);
 // (first - last) (1 - c / steps)^power + last, with c at most steps; steps > 0.
 JOT_API jot_schedule jot_polynomial_schedule(double first, double last, double power,
                                              int64_t steps);
 JOT_API jot_schedule jot_linear_schedule(double first, double last, int64_t steps);
 // first rate^((c - begin) / steps) from c = begin on, and first before; steps > 0, rate > 0.
-// Options: end, begin, staircase.  jot_exponential_decay(0.1, 1000, 0.5, .staircase = true) halves
-// the rate every 1000 steps.
+// Options: end, begin, staircase.  jot_exponential_decay(0.1, 1000, 0.5, .staircase = true)
+// halves the rate every 1000 steps.
 JOT_API jot_schedule jot_exponential_decay_with(double first, int64_t steps, double rate,
                                                 const jot_schedule_options *options);
 // (first - end) ((1 + cos(pi c / steps)) / 2)^exponent + end, with c at most steps; steps > 0.
@@ -92,8 +94,8 @@ JOT_API jot_schedule jot_cosine_onecycle_schedule_with(int64_t steps, double pea
                                                        const jot_schedule_options *options);
 JOT_API jot_schedule jot_linear_onecycle_schedule_with(int64_t steps, double peak,
                                                        const jot_schedule_options *options);
-// a before the count `boundary`, and from there on b, which counts from there.  A schedule in steps
-// is joined of constants.  At most 8 pieces, of which a warm-up with a cosine has two.
+// a before the count `boundary`, and from there on b, which counts from there.  A schedule in
+// steps is joined of constants.  At most 8 pieces, of which a warm-up with a cosine has two.
 JOT_API jot_schedule jot_join_schedules(jot_schedule a, int64_t boundary, jot_schedule b);
 
 // The schedule at a count, one integer or float, in f32 or f64; another dtype is JOT_ERR_DTYPE.
@@ -112,8 +114,8 @@ typedef struct jot_mask {
     uint64_t bits[4];
 } jot_mask;
 
-// What an optimiser may be told; each says which it takes, and any other that is set is a mistake.
-// 0 is the default, and a number below 0 stands for 0 where 0 makes sense.
+// What an optimiser may be told; each says which it takes, and any other that is set is a
+// mistake. 0 is the default, and a number below 0 stands for 0 where 0 makes sense.
 typedef struct jot_optimizer_options {
     double b1, b2;       // how much of the means stays
     double eps;          // what keeps a division finite
@@ -157,9 +159,9 @@ JOT_API jot_mask jot_mask_make(size_t n, const bool *is);
 JOT_API jot_mask jot_mask_except(jot_mask mask);
 
 // The rate is a C number, one value, or a schedule:
-//     jot_adam(1e-3)   jot_adam(rate)   jot_adam(jot_cosine_decay_schedule(1e-3, 1000), .b2 = 0.95)
-// With the rate -1 an optimiser gives its direction d as it is, for chains of one's own.  Behind
-// "keeps" stands what the state has of it, in the words of JOT_OPTIM_STATE.
+//     jot_adam(1e-3)  jot_adam(rate)  jot_adam(jot_cosine_decay_schedule(1e-3, 1000), .b2 = 0.95)
+// With the rate -1 an optimiser gives its direction d as it is, for chains of one's own.
+// Behind "keeps" stands what the state has of it, in the words of JOT_OPTIM_STATE.
 
 // u = -rate g.  With momentum: m <- g + momentum m, u = -rate m; with nesterov
 // u = -rate (g + momentum m).  Options: momentum, nesterov.  Keeps momentum, where it is set.
@@ -173,55 +175,54 @@ JOT_API jot_optimizer jot_sgd_with(jot_schedule rate, const jot_optimizer_option
 JOT_API jot_optimizer jot_adam_with(jot_schedule rate, const jot_optimizer_options *options);
 // jot_adam with nesterov.
 JOT_API jot_optimizer jot_nadam_with(jot_schedule rate, const jot_optimizer_options *options);
-// u = -rate (d + weight_decay p) with the d of jot_adam.  Options: those, weight_decay 1e-4, mask.
-// Keeps adam.  Loshchilov and Hutter, 2017, arXiv:1711.05101.
+// u = -rate (d + weight_decay p) with the d of jot_adam.  Options: those, weight_decay 1e-4,
+// mask.  Keeps adam.  Loshchilov and Hutter, 2017, arXiv:1711.05101.
 JOT_API jot_optimizer jot_adamw_with(jot_schedule rate, const jot_optimizer_options *options);
 // m <- b1 m + (1 - b1) g, v <- max(b2 v, |g| + eps), u = -rate m / (1 - b1^t) / v.
 // Options: b1 0.9, b2 0.999, eps 1e-8.  Keeps adam.  Kingma and Ba, 2014.
 JOT_API jot_optimizer jot_adamax_with(jot_schedule rate, const jot_optimizer_options *options);
-// m and v of jot_adam; with s = 2 / (1 - b2) - 1 and r = s - 2 t b2^t / (1 - b2^t), d is that of
-// jot_adam times sqrt((r - 4) (r - 2) s / ((s - 4) (s - 2) r)) where r >= threshold, and
-// m / (1 - b1^t) elsewhere.  r is computed in f64, for it is a small difference.
-// Options: those of jot_adam, threshold 5.  Keeps adam.  Liu and others, 2019, arXiv:1908.03265.
+// m and v of jot_adam; with s = 2 / (1 - b2) - 1 and r = s - 2 t b2^t / (1 - b2^t), d is that
+// of jot_adam times sqrt((r - 4) (r - 2) s / ((s - 4) (s - 2) r)) where r >= threshold, and m /
+// (1 - b1^t) elsewhere.  r is computed in f64, for it is a small difference.  Options: those of
+// jot_adam, threshold 5.  Keeps adam.  Liu and others, 2019, arXiv:1908.03265.
 JOT_API jot_optimizer jot_radam_with(jot_schedule rate, const jot_optimizer_options *options);
 // u = -rate (sign(b1 m + (1 - b1) g) + weight_decay p), then m <- b2 m + (1 - b2) g.
 // Options: b1 0.9, b2 0.99, weight_decay 1e-3, mask.  Keeps lion.
 // Chen and others, 2023, arXiv:2302.06675.
 JOT_API jot_optimizer jot_lion_with(jot_schedule rate, const jot_optimizer_options *options);
-// u = -rate |p| / |e| e with e = d + weight_decay p and the d of jot_adam; where a norm is 0 their
-// quotient is 1.  Options: those of jot_adam, eps 1e-6, weight_decay 0, mask.  Keeps adam.
-// You and others, 2019, arXiv:1904.00962.
+// u = -rate |p| / |e| e with e = d + weight_decay p and the d of jot_adam; where a norm is 0
+// their quotient is 1.  Options: those of jot_adam, eps 1e-6, weight_decay 0, mask.  Keeps
+// adam.  You and others, 2019, arXiv:1904.00962.
 JOT_API jot_optimizer jot_lamb_with(jot_schedule rate, const jot_optimizer_options *options);
-// e = g + weight_decay p, d = trust |p| / (|e| + eps) e (e where a norm is 0), both for the leaves
-// of the mask only; m <- -rate d + momentum m, u = m; with nesterov u = -rate d + momentum m.
-// Options: weight_decay 0, trust 1e-3, eps 0, momentum 0.9, nesterov, mask.  Keeps momentum.
-// You and others, 2017, arXiv:1708.03888.
+// e = g + weight_decay p, d = trust |p| / (|e| + eps) e (e where a norm is 0), both for the
+// leaves of the mask only; m <- -rate d + momentum m, u = m; with nesterov u = -rate d +
+// momentum m.  Options: weight_decay 0, trust 1e-3, eps 0, momentum 0.9, nesterov, mask.  Keeps
+// momentum.  You and others, 2017, arXiv:1708.03888.
 JOT_API jot_optimizer jot_lars_with(jot_schedule rate, const jot_optimizer_options *options);
 // v <- v + g^2, u = -rate g / sqrt(v + eps), and 0 where v is 0.
 // Options: initial (of v) 0.1, eps 1e-7.  Keeps adagrad.  Duchi and others, 2011.
 JOT_API jot_optimizer jot_adagrad_with(jot_schedule rate, const jot_optimizer_options *options);
-// With e = g + weight_decay p: v <- decay v + (1 - decay) e^2, d = sqrt(w + eps) / sqrt(v + eps) e,
-// w <- decay w + (1 - decay) d^2, u = -rate d.
-// Options: decay 0.9, eps 1e-6, weight_decay 0, mask.  Keeps adadelta.
-// Zeiler, 2012, arXiv:1212.5701.
+// With e = g + weight_decay p: v <- decay v + (1 - decay) e^2, d = sqrt(w + eps) / sqrt(v +
+// eps) e, w <- decay w + (1 - decay) d^2, u = -rate d.  Options: decay 0.9, eps 1e-6,
+// weight_decay 0, mask.  Keeps adadelta.  Zeiler, 2012, arXiv:1212.5701.
 JOT_API jot_optimizer jot_adadelta_with(jot_schedule rate,
                                         const jot_optimizer_options *options);
-// v <- decay v + (1 - decay) g^2, e = -rate g / sqrt(v + eps); with centered v - m^2 for v, where
-// m <- decay m + (1 - decay) g; with debiased g / (sqrt(v / (1 - decay^t)) + eps) is the quotient.
-// u = e, or with momentum u = n, n <- e + momentum n, and e + momentum n with nesterov.
-// Options: decay 0.9, eps 1e-8, initial (of v) 0, centered or debiased, momentum, nesterov.  Keeps
-// rms, or centered_rms where it is set; then momentum where that is.  Tieleman and Hinton, 2012.
+// v <- decay v + (1 - decay) g^2, e = -rate g / sqrt(v + eps); with centered v - m^2 for v,
+// where m <- decay m + (1 - decay) g; with debiased g / (sqrt(v / (1 - decay^t)) + eps) is the
+// quotient. u = e, or with momentum u = n, n <- e + momentum n, and e + momentum n with
+// nesterov.  Options: decay 0.9, eps 1e-8, initial (of v) 0, centered or debiased, momentum,
+// nesterov.  Keeps rms, or centered_rms where it is set; then momentum where that is.  Tieleman
+// and Hinton, 2012.
 JOT_API jot_optimizer jot_rmsprop_with(jot_schedule rate, const jot_optimizer_options *options);
-// Squares of g in rows and columns.  b = 1 - t^-decay, q = g^2 + eps;  of leaves whose two largest
-// axes both have min_factored elements or more
+// Squares of g in rows and columns.  b = 1 - t^-decay, q = g^2 + eps;  of leaves whose two
+// largest axes both have min_factored elements or more
 //     r <- b r + (1 - b) mean of q along the largest, s <- b s + (1 - b) that along the other,
 //     d = g sqrt(mean of r / (r s)),
-// of others v <- b v + (1 - b) q, d = g / sqrt(v).  e = rate d / max(1, rms(d) / threshold), times
-// max(rms(p), 1e-3) unless unscaled.  u = -e, or with momentum -m, m <- momentum m +
-// (1 - momentum) e; weight_decay p is added before the sign turns.
-// Options: min_factored 128, decay 0.8, threshold 1, eps 1e-30, unscaled, momentum, weight_decay,
-// mask.  Keeps adafactor; then ema where momentum is set.
-// Shazeer and Stern, 2018, arXiv:1804.04235.
+// of others v <- b v + (1 - b) q, d = g / sqrt(v).  e = rate d / max(1, rms(d) / threshold),
+// times max(rms(p), 1e-3) unless unscaled.  u = -e, or with momentum -m, m <- momentum m + (1 -
+// momentum) e; weight_decay p is added before the sign turns.  Options: min_factored 128, decay
+// 0.8, threshold 1, eps 1e-30, unscaled, momentum, weight_decay, mask.  Keeps adafactor; then
+// ema where momentum is set.  Shazeer and Stern, 2018, arXiv:1804.04235.
 JOT_API jot_optimizer jot_adafactor_with(jot_schedule rate,
                                          const jot_optimizer_options *options);
 
@@ -231,18 +232,19 @@ JOT_API jot_optimizer jot_adafactor_with(jot_schedule rate,
 JOT_API jot_optimizer jot_chain_list(size_t n, const jot_optimizer *parts);
 // u = rate g.
 JOT_API jot_optimizer jot_scale_by_schedule(jot_schedule rate);
-// u = g limited to [-most, most];  u = g min(1, most / |g|) of each leaf, or of all leaves as one
-// vector.  most > 0.
+// u = g limited to [-most, most];  u = g min(1, most / |g|) of each leaf, or of all leaves as
+// one vector.  most > 0.
 JOT_API jot_optimizer jot_clip_by_value(double most);
 JOT_API jot_optimizer jot_clip_by_norm(double most);
 JOT_API jot_optimizer jot_clip_by_global_norm(double most);
 // u = g + rate p.
 JOT_API jot_optimizer jot_add_decayed_weights_to(jot_schedule rate, jot_mask mask);
-// m <- decay m + (1 - decay) g, u = m / (1 - decay^t), or m unless is_debiased.  0 <= decay < 1.
-// Keeps ema.
+// m <- decay m + (1 - decay) g, u = m / (1 - decay^t), or m unless is_debiased.  0 <= decay <
+// 1.  Keeps ema.
 JOT_API jot_optimizer jot_ema(double decay, bool is_debiased);
-// m <- decay m + (1 - decay) (p + g), u = g: at the end of a chain, a mean of the parameters, which
-// begins with the first ones.  jot_optimizer_params gives it.  0 <= decay < 1.  Keeps params_ema.
+// m <- decay m + (1 - decay) (p + g), u = g: at the end of a chain, a mean of the parameters,
+// which begins with the first ones.  jot_optimizer_params gives it.  0 <= decay < 1.  Keeps
+// params_ema.
 JOT_API jot_optimizer jot_params_ema(double decay);
 // At the end of a chain: s begins as p, and where t is a multiple of `every`, s <- s + rate
 // (p + g - s) and u = s - p; else u = g.  every > 0.  Keeps lookahead.
@@ -256,33 +258,34 @@ JOT_API jot_optimizer jot_lookahead(int every, double rate);
 //               jot_masked(jot_sgd(0.1), JOT_MASK(struct net, head)))
 // Its trees have the leaves of the mask alone.
 JOT_API jot_optimizer jot_masked(jot_optimizer inner, jot_mask mask);
-// The mean of the gradients of every `every` steps makes one step of the inner optimiser, and the
-// others leave p as it is.  every > 0.  Keeps multi_steps, then what is inside, which counts its
-// own steps.
+// The mean of the gradients of every `every` steps makes one step of the inner optimiser, and
+// the others leave p as it is.  every > 0.  Keeps multi_steps, then what is inside, which
+// counts its own steps.
 JOT_API jot_optimizer jot_multi_steps(jot_optimizer inner, int every);
-// For gradients of a loss times a scale, as half types need: g / scale goes to the inner optimiser.
-// A step whose gradients are not all finite leaves p and the inner state as they are, and halves
-// the scale, which stays at least 1; after `every` others in a row it doubles.  The scale is the
-// first value of what is kept:
+// For gradients of a loss times a scale, as half types need: g / scale goes to the inner
+// optimiser.  A step whose gradients are not all finite leaves p and the inner state as they
+// are, and halves the scale, which stays at least 1; after `every` others in a row it doubles.
+// The scale is the first value of what is kept:
 //     loss = jot_mul(s.loss_scale[0], loss)
-// Options: initial 32768, every 2000.  Keeps loss_scale, then what is inside, which counts its own
-// steps.  Micikevicius and others, 2017, arXiv:1710.03740.
+// Options: initial 32768, every 2000.  Keeps loss_scale, then what is inside, which counts its
+// own steps.  Micikevicius and others, 2017, arXiv:1710.03740.
 JOT_API jot_optimizer jot_dynamic_loss_scale_with(jot_optimizer inner,
                                                   const jot_optimizer_options *options);
 // Averages in place of a schedule that falls.  p is y = b1 x + (1 - b1) z; the inner optimiser,
 // which should have no momentum, moves z; w = (the largest rate so far)^power, x becomes
-// (1 - w / sum of w) x + w / sum of w z.  The rate is that of the inner optimiser, at t in place of
-// c.  jot_optimizer_params gives x.  Options: b1 0.9, power 2.  Keeps schedule_free, then what is
-// inside.  Defazio and others, 2024, arXiv:2405.15682.
+// (1 - w / sum of w) x + w / sum of w z.  The rate is that of the inner optimiser, at t in
+// place of c.  jot_optimizer_params gives x.  Options: b1 0.9, power 2.  Keeps schedule_free,
+// then what is inside.  Defazio and others, 2024, arXiv:2405.15682.
 JOT_API jot_optimizer jot_schedule_free_with(jot_optimizer inner, jot_schedule rate,
                                              const jot_optimizer_options *options);
 
 // ---- use ----
 
-// A state is a tree: one i32 that counts the steps, then what each part keeps, in the order of the
-// chain.  Any struct or array of so many values will do, as one with names for saving:
+// A state is a tree: one i32 that counts the steps, then what each part keeps, in the order of
+// the chain.  Any struct or array of so many values will do, as one with names for saving:
 //     struct state { jot_value count; struct net mean, square; };           of jot_adam
-// jot_optimizer_leaves is their number for n parameters, JOT_OPTIM_STATE declares such a struct.
+// jot_optimizer_leaves is their number for n parameters, JOT_OPTIM_STATE declares such a
+// struct.
 JOT_API size_t jot_optimizer_leaves(jot_optimizer optimizer, size_t n);
 
 // The state before the first step.
@@ -296,8 +299,8 @@ JOT_API void jot_optimizer_update_tree(jot_optimizer optimizer, size_t n, jot_va
 JOT_API void jot_optimizer_step_tree(jot_optimizer optimizer, size_t n, jot_value *g,
                                      jot_value *p, size_t n_state, jot_value *state,
                                      const char *where);
-// The parameters to use after training, in out: x of jot_schedule_free, the mean of jot_params_ema,
-// else p.
+// The parameters to use after training, in out: x of jot_schedule_free, the mean of
+// jot_params_ema, else p.
 JOT_API void jot_optimizer_params_tree(jot_optimizer optimizer, size_t n, const jot_value *p,
                                        size_t n_state, const jot_value *state, jot_value *out,
                                        const char *where);
@@ -307,9 +310,9 @@ JOT_END_C
 // ---------------------------------------------------------------------------------------
 // The convenient layer.
 
-// A struct of values, struct NAME, that is the state of an optimiser for trees of the type TREE,
-// and its twin of arrays, struct NAME_arrays.  The words say what is kept, in the order of the chain;
-// each is a member of that name, and stands there once:
+// A struct of values, struct NAME, that is the state of an optimiser for trees of the type
+// TREE, and its twin of arrays, struct NAME_arrays.  The words say what is kept, in the order
+// of the chain; each is a member of that name, and stands there once:
 //     JOT_OPTIM_STATE(state, struct net, multi_steps, adam);
 // An optimiser that keeps nothing has one value as its state, the count.
 #define JOT_OPTIM_STATE(NAME, TREE, ...)                                                       \

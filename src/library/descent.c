@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Searches along directions: limited memory BFGS and nonlinear conjugate gradients.
 //
-// The line search keeps an interval in which the strong conditions of Wolfe hold somewhere: at its lower
-// end f has fallen enough and still falls steeply, at its upper end f has not fallen enough or rises.
+// The line search keeps an interval in which the strong conditions of Wolfe hold somewhere: at
+// its lower end f has fallen enough and still falls steeply, at its upper end f has not fallen
+// enough or rises.
 #include "library/formula.h"
 #include "library/minimize.h"
 
@@ -31,8 +32,8 @@ static jot_value line_goes_on(const jot_value *c, void *ctx)
     return both(jot_logical_not(c[IS_DONE]), jot_less(c[TRIALS], jot_from_int(MOST_TRIALS)));
 }
 
-// Between the ends: where a line through the slopes is 0, but not too near to an end; twice as far
-// where there is no upper end.
+// Between the ends: where a line through the slopes is 0, but not too near to an end; twice as
+// far where there is no upper end.
 static jot_value next_trial(const jot_value *c)
 {
     jot_value is_bounded = jot_is_finite(c[HIGH]), rise = sub(c[SLOPE_HIGH], c[SLOPE_LOW]);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Nonlinear least squares: the methods of Levenberg and Marquardt, and of Gauss and Newton.
 //
-// A step h solves (J^T J + mu) h = -J^T r, by the matrix of J or by products with J and its transpose.
-// mu falls with the quotient of what the sum of squares has fallen and what the linear model said, as
-// Nielsen has it (Damping Parameter in Marquardt's Method, 1999).
+// A step h solves (J^T J + mu) h = -J^T r, by the matrix of J or by products with J and its
+// transpose. mu falls with the quotient of what the sum of squares has fallen and what the
+// linear model said, as Nielsen has it (Damping Parameter in Marquardt's Method, 1999).
 #include "library/formula.h"
 #include "library/minimize.h"
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What searches for minima share: the values of x as one vector, and the derivative of what is found.
+// What searches for minima share: the values of x as one vector, and the derivative of what is
+// found.
 #include "library/minimize.h"
 
 #include "library/formula.h"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What searches for minima share: the values of x as one vector, and the derivative of what is found.
+// What searches for minima share: the values of x as one vector, and the derivative of what is
+// found.
 #ifndef LIBRARY_MINIMIZE_H
 #define LIBRARY_MINIMIZE_H
 
@@ -17,8 +18,8 @@ struct search_kind {
 bool library_refuses(const struct search_kind *kind, const jot_minimize_options *o, char *text,
                      size_t size);
 
-// A search; lives as long as its trace, so that functions and loops may point to it.  Each method has
-// more behind it.
+// A search; lives as long as its trace, so that functions and loops may point to it.  Each
+// method has more behind it.
 struct search {
     const char *name, *where;
     jot_function f; // of the user
@@ -31,8 +32,8 @@ struct search {
     jot_minimize_options o; // with defaults in place
 };
 
-// A search over x, with `size` bytes from its beginning; *start is the vector.  NULL where something is
-// wrong, which all results are then.
+// A search over x, with `size` bytes from its beginning; *start is the vector.  NULL where
+// something is wrong, which all results are then.
 void *library_search(const struct search_kind *kind, size_t size, jot_function f, size_t n,
                      jot_value *x, const jot_minimize_options *options, const char *where,
                      jot_value *start, jot_search *out);
@@ -46,8 +47,8 @@ void library_parts(const struct search *s, jot_value vector, jot_value *x);
 void library_evaluate(const struct search *s, jot_value vector, jot_value *value,
                       jot_value *gradient);
 
-// x becomes the parts of the vector, with the derivatives of an equation that is 0 there: a function of
-// the vector.  `is_symmetric` is its derivative.
+// x becomes the parts of the vector, with the derivatives of an equation that is 0 there: a
+// function of the vector.  `is_symmetric` is its derivative.
 void library_found(const struct search *s, jot_function equation, bool is_symmetric,
                    jot_value vector, jot_value *x);
 // The equation of a function without bounds.

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The continuous adjoint: the derivative of the solution by an equation of its own.
 //
-//     a' = -a df/dy      g' = -a df/dp      backwards beside y' = f, from a = the cotangent and g = 0
+//     a' = -a df/dy    g' = -a df/dp    backwards beside y' = f, from a = the cotangent and g = 0
 //
-// At a time where y is wanted a takes up its cotangent, and y begins anew from what was found there.  The
-// cotangent of a time is a f, that of t0 the negative of it.  Pontryagin and others, 1962; Chen and others,
-// arXiv:1806.07366.
+// At a time where y is wanted a takes up its cotangent, and y begins anew from what was found
+// there.  The cotangent of a time is a f, that of t0 the negative of it.  Pontryagin and
+// others, 1962; Chen and others, arXiv:1806.07366.
 #include "jot/control.h"
 #include "jot/shapes.h"
 
@@ -149,7 +149,8 @@ static jot_value with_axis(const struct ode_problem *p, jot_value x)
     return ode_has_times(p) ? x : jot_expand_dims_axes(x, (const int[]){0, JOT_END});
 }
 
-// in: what forward keeps, then the cotangents of the results.  out: the cotangents of the arguments.
+// in: what forward keeps, then the cotangents of the results.  out: the cotangents of the
+// arguments.
 static void backward(const jot_value *in, jot_value *out, void *ctx)
 {
     struct adjoint s = *(const struct adjoint *)ctx;

@@ -72,8 +72,9 @@ static jot_value norm(const struct ode_problem *p, const jot_value *x, const jot
     return jot_sqrt(squared_norm(p, x, scale));
 }
 
-// Hairer, Noersett, Wanner: Solving Ordinary Differential Equations I, II.4: a step of Euler's that moves y
-// by a hundredth of its size tells the second derivative, and this a step with an error of a hundredth.
+// Hairer, Noersett, Wanner: Solving Ordinary Differential Equations I, II.4: a step of Euler's
+// that moves y by a hundredth of its size tells the second derivative, and this a step with an
+// error of a hundredth.
 static jot_value guess(const struct ode_problem *p, jot_value t, jot_value sign,
                        const jot_value *y, const jot_value *k)
 {

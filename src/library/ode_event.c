@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Events: where a function of the solution crosses zero within the last step.
 //
-// The length h of the shorter step that ends there is found by the Illinois method (Dowell and Jarratt, 1971),
-// without derivative.  One step of Newton's after that gives it the derivative of the equation
-// event(t + h, y(t + h)) = 0.
+// The length h of the shorter step that ends there is found by the Illinois method (Dowell and
+// Jarratt, 1971), without derivative.  One step of Newton's after that gives it the derivative
+// of the equation event(t + h, y(t + h)) = 0.
 #include "jot/control.h"
 
 #include "library/formula.h"

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Steps of methods for stiff equations.  The values of the state are one vector v' = F(t, v) here, with
-// the matrix J = dF/dv and systems of I - h gamma J.
+// Steps of methods for stiff equations.  The values of the state are one vector v' = F(t, v)
+// here, with the matrix J = dF/dv and systems of I - h gamma J.
 //
-// Diagonally implicit methods find each stage by Newton's method with the matrix of the begin of the step:
+// Diagonally implicit methods find each stage by Newton's method with the matrix of the begin
+// of the step:
 //
 //     z = base + h gamma F(t, z)        base = y + sum_j a[j] l[j],  l = (z - base) / gamma
 //
-// where l is h times the slope, for which nothing is divided by h.  The iteration ends when the error that is
-// left, by its rate, is little beside the tolerance; where it does not come to this the step is rejected.
-// The derivative is that of the equation, not of the iteration.
+// where l is h times the slope, for which nothing is divided by h.  The iteration ends when the
+// error that is left, by its rate, is little beside the tolerance; where it does not come to
+// this the step is rejected.  The derivative is that of the equation, not of the iteration.
 #include "jot/control.h"
 #include "jot/linalg.h"
 #include "jot/shapes.h"

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The loops over the steps of jot_ode_solve, of one length or as long as the error allows.
 //
-// With times a loop over these holds the loop over the steps to each.  Steps as the error allows do not
-// stop at a time: the state there is by a shorter step from the last point before.
+// With times a loop over these holds the loop over the steps to each.  Steps as the error
+// allows do not stop at a time: the state there is by a shorter step from the last point
+// before.
 #include "jot/control.h"
 #include "jot/shapes.h"
 
@@ -90,8 +91,9 @@ static void solve_even(const struct ode_problem *p, jot_value t1, jot_value *c, 
 // ---------------------------------------------------------------------------------------
 // Steps as long as the error allows
 
-// Carries, before those of the state: the point, the next step, squares of the errors of the last two
-// accepted steps, the event; then y, the slope there, and y before the last step, which began at BEFORE.
+// Carries, before those of the state: the point, the next step, squares of the errors of the
+// last two accepted steps, the event; then y, the slope there, and y before the last step,
+// which began at BEFORE.
 enum { T, H, ERROR, ERROR_BEFORE, EVENT, BEFORE, STATUS, ACCEPTED, REJECTED, FIRST };
 
 struct free_steps {
@@ -157,8 +159,9 @@ static void second_tangent(const jot_value *in, jot_value *out, void *ctx)
     memcpy(out, in + 3 * n, sizeof *out * n);
 }
 
-// p->next and p->next_k have the derivative of a step of length h where it is good, and of none where it
-// is not: what overflows there has a derivative that is NaN, also times 0.  Only derivatives compute it.
+// p->next and p->next_k have the derivative of a step of length h where it is good, and of none
+// where it is not: what overflows there has a derivative that is NaN, also times 0.  Only
+// derivatives compute it.
 static void differentiate_good(const struct ode_problem *p, jot_value is_good, jot_value t,
                                jot_value h, const jot_value *y, const jot_value *k)
 {
@@ -220,7 +223,8 @@ static void free_steps(const struct free_steps *r, jot_value *c)
     jot_while_at(goes_on, free_step, (void *)r, FIRST + 3 * p->n, c, &loop, p->where);
 }
 
-// The state at row[0], which the last step reaches or passes; NaN where the solution does not come.
+// The state at row[0], which the last step reaches or passes; NaN where the solution does not
+// come.
 static void free_row(jot_value *c, const jot_value *row, jot_value *out, void *ctx)
 {
     struct free_steps r = *(struct free_steps *)ctx;

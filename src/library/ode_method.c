@@ -27,7 +27,8 @@ static const struct ode_method heun = {
     .error = {-1. / 2, 1. / 2},
 };
 
-// P. Bogacki, L. F. Shampine: A 3(2) pair of Runge-Kutta formulas.  Appl. Math. Lett. 2 (1989) 321.
+// P. Bogacki, L. F. Shampine: A 3(2) pair of Runge-Kutta formulas.  Appl. Math. Lett. 2 (1989)
+// 321.
 static const struct ode_method bosh3 = {
     .name = "JOT_ODE_BOSH3", .stages = 4, .order = 3, .error_order = 3, .ends_with_slope = true,
     .c = {0, 1. / 2, 3. / 4, 1},
@@ -43,8 +44,8 @@ static const struct ode_method rk4 = {
     .b = {1. / 6, 1. / 3, 1. / 3, 1. / 6},
 };
 
-// J. R. Dormand, P. J. Prince: A family of embedded Runge-Kutta formulae.  J. Comput. Appl. Math. 6
-// (1980) 19: RK5(4)7M.
+// J. R. Dormand, P. J. Prince: A family of embedded Runge-Kutta formulae.  J. Comput.  Appl.
+// Math. 6 (1980) 19: RK5(4)7M.
 static const struct ode_method dopri5 = {
     .name = "JOT_ODE_DOPRI5", .stages = 7, .order = 5, .error_order = 5, .ends_with_slope = true,
     .c = {0, 1. / 5, 3. / 10, 4. / 5, 8. / 9, 1, 1},
@@ -59,8 +60,8 @@ static const struct ode_method dopri5 = {
     .error = {71. / 57600, 0, -71. / 16695, 71. / 1920, -17253. / 339200, 22. / 525, -1. / 40},
 };
 
-// Ch. Tsitouras: Runge-Kutta pairs of order 5(4) satisfying only the first column simplifying
-// assumption.  Comput. Math. Appl. 62 (2011) 770.
+// Ch.  Tsitouras: Runge-Kutta pairs of order 5(4) satisfying only the first column simplifying
+// assumption.  Comput.  Math. Appl. 62 (2011) 770.
 static const struct ode_method tsit5 = {
     .name = "JOT_ODE_TSIT5", .stages = 7, .order = 5, .error_order = 5, .ends_with_slope = true,
     .c = {0, 0.161, 0.327, 0.9, 0.98002554090450973, 1, 1},
@@ -79,8 +80,8 @@ static const struct ode_method tsit5 = {
               0.1447110071732629, -0.5823571654525552, 0.45808210592918697, -1. / 66},
 };
 
-// P. J. Prince, J. R. Dormand: High order embedded Runge-Kutta formulae.  J. Comput. Appl. Math. 7
-// (1981) 67: RK8(7)13M.
+// P. J. Prince, J. R. Dormand: High order embedded Runge-Kutta formulae.  J. Comput.  Appl.
+// Math. 7 (1981) 67: RK8(7)13M.
 static const struct ode_method dopri8 = {
     .name = "JOT_ODE_DOPRI8", .stages = 13, .order = 8, .error_order = 8,
     .c = {0, 1. / 18, 1. / 12, 1. / 8, 5. / 16, 3. / 8, 59. / 400, 93. / 200,
@@ -130,8 +131,8 @@ static const struct ode_method implicit_euler = {
     .error = {-1. / 2, 1. / 2},
 };
 
-// A. Kvaerno: Singly diagonally implicit Runge-Kutta methods with an explicit first stage.  BIT 44 (2004)
-// 489.  The error is the difference of the last two stages.
+// A. Kvaerno: Singly diagonally implicit Runge-Kutta methods with an explicit first stage.  BIT
+// 44 (2004) 489.  The error is the difference of the last two stages.
 #define G 0.43586652150845900
 static const struct ode_method kvaerno3 = {
     .name = "JOT_ODE_KVAERNO3", .kind = ODE_DIAGONAL, .stages = 4, .order = 3, .error_order = 3,
@@ -164,8 +165,8 @@ static const struct ode_method kvaerno5 = {
               0.06962479448202728 - 0.26, 0.26},
 };
 
-// G. Steinebach: Construction of Rosenbrock-Wanner method Rodas5P and numerical benchmarks within the Julia
-// Differential Equations package.  BIT 63 (2023) 27.
+// G. Steinebach: Construction of Rosenbrock-Wanner method Rodas5P and numerical benchmarks
+// within the Julia Differential Equations package.  BIT 63 (2023) 27.
 static const double rodas5p_coupling[8][8] = {
     {0},
     {-14.155112264123755},

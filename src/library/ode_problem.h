@@ -53,13 +53,14 @@ jot_value ode_as_part(jot_value h, jot_value x);
 // k = f(t, y), of the types of y.
 void ode_slope(const struct ode_problem *p, jot_value t, const jot_value *y, jot_value *k);
 
-// One step from y, where the slope is k; h has the type of time.  next_k, the slope there, and error, the
-// estimate of the error, are left out when NULL.  The lists may not overlap.  Gives whether what the method
-// solves has been solved.
+// One step from y, where the slope is k; h has the type of time.  next_k, the slope there, and
+// error, the estimate of the error, are left out when NULL.  The lists may not overlap.  Gives
+// whether what the method solves has been solved.
 jot_value ode_step(const struct ode_problem *p, jot_value t, jot_value h, const jot_value *y,
                    const jot_value *k, jot_value *next, jot_value *next_k, jot_value *error);
 
-// The same by methods for stiff equations (ode_implicit.c); Rosenbrock methods do not tell the slope.
+// The same by methods for stiff equations (ode_implicit.c); Rosenbrock methods do not tell the
+// slope.
 jot_value ode_diagonal_step(const struct ode_problem *p, jot_value t, jot_value h,
                             const jot_value *y, const jot_value *k, jot_value *next,
                             jot_value *next_k, jot_value *error);
@@ -69,13 +70,14 @@ jot_value ode_rosenbrock_step(const struct ode_problem *p, jot_value t, jot_valu
 
 // ---- the length of steps (ode_control.c) ----
 
-// The square of the norm of the error of a step from y to next, over the tolerance; infinite where it is
-// NaN.  Without derivative, as the lengths are.
+// The square of the norm of the error of a step from y to next, over the tolerance; infinite
+// where it is NaN.  Without derivative, as the lengths are.
 jot_value ode_error(const struct ode_problem *p, const jot_value *y, const jot_value *next,
                     const jot_value *error);
 // The square of the norm of a slope, over the tolerance.
 jot_value ode_speed(const struct ode_problem *p, const jot_value *y, const jot_value *k);
-// By what to multiply the length of a step: from the squares of its error and of those of two steps before.
+// By what to multiply the length of a step: from the squares of its error and of those of two
+// steps before.
 jot_value ode_factor(const struct ode_problem *p, jot_value is_accepted, jot_value error,
                      jot_value before, jot_value before_that);
 // h as t + h has it: 0 where t does not move.  Without derivative.
@@ -88,7 +90,8 @@ jot_value ode_first_step(const struct ode_problem *p, jot_value t, jot_value t1,
 
 // The event at a point, of the type of time.
 jot_value ode_event(const struct ode_problem *p, jot_value t, const jot_value *y);
-// The time of the event in the step from t, y to t_after, where there is one, and the state there.
+// The time of the event in the step from t, y to t_after, where there is one, and the state
+// there.
 jot_value ode_find_event(const struct ode_problem *p, jot_value is_event, jot_value t,
                          jot_value t_after, const jot_value *y, jot_value *next);
 
@@ -97,7 +100,8 @@ jot_value ode_find_event(const struct ode_problem *p, jot_value is_event, jot_va
 // y, at t0, becomes y at t1 or at the times.
 void ode_run(const struct ode_problem *p, jot_value t0, jot_value t1, jot_value *y,
              jot_ode_result *result);
-// The same with the derivative of the continuous adjoint (ode_adjoint.c); false when memory is out.
+// The same with the derivative of the continuous adjoint (ode_adjoint.c); false when memory is
+// out.
 bool ode_run_with_adjoint(const struct ode_problem *p, jot_value t0, jot_value t1, jot_value *y,
                           jot_ode_result *result);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Steady states: the solution is followed until it hardly moves, and what is found has the derivative of
-// f(t, y, p) = 0.
+// Steady states: the solution is followed until it hardly moves, and what is found has the
+// derivative of f(t, y, p) = 0.
 #include "jot/solvers.h"
 
 #include "library/formula.h"

@@ -73,7 +73,8 @@ static void explicit_step(const struct ode_problem *p, jot_value t, jot_value h,
     const struct ode_method *m = p->method;
     jot_value *point = p->work + 1 + p->n + p->n_parameters, *slopes = point + p->n;
     memcpy(slopes, k, sizeof *k * p->n);
-    // The last stage that is the slope at the next point is for the error and for the step after.
+    // The last stage that is the slope at the next point is for the error and for the step
+    // after.
     int needed = m->stages - (m->ends_with_slope && !next_k && !error);
     for (int stage = 1; stage < needed; stage++) {
         for (size_t i = 0; i < p->n; i++)
@@ -93,8 +94,8 @@ static jot_value moved(jot_value x, jot_value h, jot_value slope)
     return add(x, mul(ode_as_part(h, x), slope));
 }
 
-// Positions x, the first half of the state, with x' = f(v), and velocities v with v' = g(x).  Of each slope one
-// half is used; the other one is not computed.
+// Positions x, the first half of the state, with x' = f(v), and velocities v with v' = g(x).
+// Of each slope one half is used; the other one is not computed.
 static void symplectic_step(const struct ode_problem *p, jot_value t, jot_value h,
                             const jot_value *y, const jot_value *k, jot_value *next,
                             jot_value *next_k)

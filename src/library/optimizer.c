@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an optimiser does while tracing: its parts in their order over the leaves of a level, and levels
-// inside of what stands around others.
+// What an optimiser does while tracing: its parts in their order over the leaves of a level,
+// and levels inside of what stands around others.
 //
-// A state is the count of the outermost level and then, for each part, its values and its trees,
-// before those of the parts that it stands around.
+// A state is the count of the outermost level and then, for each part, its values and its
+// trees, before those of the parts that it stands around.
 #include "library/optimizer.h"
 #include "library/formula.h"
 
@@ -379,8 +379,8 @@ static void list_kept(const jot_optimizer *o, char *text, size_t size)
     }
 }
 
-// The word of value *i of what the parts keep, and its number there; where it is behind that, *i counts
-// from its end.
+// The word of value *i of what the parts keep, and its number there; where it is behind that,
+// *i counts from its end.
 static bool find_kept(const jot_optimizer *o, size_t n, int first, int end, size_t *i,
                       char *text, size_t size)
 {

@@ -133,8 +133,8 @@ enum {
     WITH_DECAY = WEIGHT_DECAY | MASK,
 };
 
-// The options of one optimiser, with a mistake for each that it does not take.  Means keep less than
-// all.
+// The options of one optimiser, with a mistake for each that it does not take.  Means keep less
+// than all.
 static jot_optimizer_options read(jot_optimizer *o, const char *name, unsigned takes,
                                   const jot_optimizer_options *options)
 {

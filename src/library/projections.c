@@ -26,7 +26,8 @@ static jot_value project_ball(jot_value x, jot_value radius)
     return jot_where(is_out, mul(x, over(radius, norm)), x);
 }
 
-// max(x - theta, 0), with theta of the largest elements, those above it, so that the sum is total.
+// max(x - theta, 0), with theta of the largest elements, those above it, so that the sum is
+// total.
 static jot_value project_simplex(jot_value x, jot_value total)
 {
     int64_t n = jot_value_size(x);
@@ -96,8 +97,8 @@ jot_value jot_project_l1_ball_at(jot_value x, jot_value radius, const char *wher
 // ---------------------------------------------------------------------------------------
 // Projected gradient
 //
-// y is ahead of x by the last move, and each step begins there.  FISTA: Beck and Teboulle, 2009; what
-// was gained is forgotten where it leads up (O'Donoghue and Candes, 2012).
+// y is ahead of x by the last move, and each step begins there.  FISTA: Beck and Teboulle,
+// 2009; what was gained is forgotten where it leads up (O'Donoghue and Candes, 2012).
 
 struct projected {
     struct search s;
@@ -118,8 +119,8 @@ static jot_value goes_on(const jot_value *c, void *ctx)
                 jot_less(c[STEPS], jot_from_int(s->o.max_steps)));
 }
 
-// A trial step from y, shorter until the gradient changes by no more than a quadratic function of that
-// length lets it: by values of f this would be lost in their rounding.
+// A trial step from y, shorter until the gradient changes by no more than a quadratic function
+// of that length lets it: by values of f this would be lost in their rounding.
 struct trial {
     const struct projected *p;
     jot_value y, gradient;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Quadratic programs by the alternating direction method of multipliers, as OSQP does it: Stellato and
-// others, arXiv:1711.08013.
+// Quadratic programs by the alternating direction method of multipliers, as OSQP does it:
+// Stellato and others, arXiv:1711.08013.
 //
 // The solution and the multipliers are a root of
 //     p x + q + a^T y      and      a x - clip(a x + y, low, high),
-// which is linear where the set of active bounds does not change: one step of Newton's makes the last
-// digits, and the derivatives are those of this equation.
+// which is linear where the set of active bounds does not change: one step of Newton's makes
+// the last digits, and the derivatives are those of this equation.
 #include "library/formula.h"
 #include "library/minimize.h"
 

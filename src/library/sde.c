@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stochastic equations dX = f dt + g dW with noise of its own for each element: the methods, their loops, and
-// Brownian motion as a virtual tree.
+// Stochastic equations dX = f dt + g dW with noise of its own for each element: the methods,
+// their loops, and Brownian motion as a virtual tree.
 #include "jot/control.h"
 #include "jot/random.h"
 #include "jot/shapes.h"
@@ -30,8 +30,8 @@ struct descent {
     jot_value key, like, at; // where, as a part of the interval
 };
 
-// c: the number of the node, as a heap counts, where it begins and its length, W at both ends.  The middle is
-// the mean of the ends and a number of the node.
+// c: the number of the node, as a heap counts, where it begins and its length, W at both ends.
+// The middle is the mean of the ends and a number of the node.
 static void descend(jot_value level, jot_value *c, void *ctx)
 {
     (void)level;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What each part of an optimiser does to a leaf: the formulas of Optax, in its order of operations.
+// What each part of an optimiser does to a leaf: the formulas of Optax, in its order of
+// operations.
 #include "library/formula.h"
 #include "library/optimizer.h"
 
@@ -185,8 +186,8 @@ static void debiased_rms(leaf *x)
     x->g = mul(over(num(1), add(root, num(x->number[2]))), x->g);
 }
 
-// The largest axis of p and the next, the last of equal ones first; false where the next has fewer
-// elements than a leaf that is factored.
+// The largest axis of p and the next, the last of equal ones first; false where the next has
+// fewer elements than a leaf that is factored.
 static bool find_axes(const leaf *x, int *largest, int *next)
 {
     int rank = jot_value_rank(x->p), a = -1, b = -1;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Projections, minima in convex sets and quadratic programs, whose answers are known, with derivatives.
+// Projections, minima in convex sets and quadratic programs, whose answers are known, with
+// derivatives.
 #include "trace/trace_support.h"
 
 #include <jot/minimize.h>
@@ -75,7 +76,8 @@ START_TEST(test_derivatives_of_projections)
 }
 END_TEST
 
-// The point of the simplex that is nearest to c where the axes have weights: x = max(c - theta / w, 0).
+// The point of the simplex that is nearest to c where the axes have weights: x = max(c - theta
+// / w, 0).
 struct weighted {
     jot_value c, w;
 };

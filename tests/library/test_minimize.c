@@ -70,8 +70,8 @@ START_TEST(test_banana)
 }
 END_TEST
 
-// The least value of c . x + log(sum exp x) + k |x|^2 / 2 over 70 numbers is found where no matrix of
-// them is made.
+// The least value of c . x + log(sum exp x) + k |x|^2 / 2 over 70 numbers is found where no
+// matrix of them is made.
 struct long_problem {
     enum method method;
     jot_value c, k;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Explicit methods: orders, errors beside tolerances, times, lanes, states of all types, refusals.
+// Explicit methods: orders, errors beside tolerances, times, lanes, states of all types,
+// refusals.
 #include "ode_support.h"
 
 static const struct {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Derivatives of solutions in the start, parameters and times: of the steps, forward and reverse, and by
-// the continuous adjoint, beside each other and beside formulas.
+// Derivatives of solutions in the start, parameters and times: of the steps, forward and
+// reverse, and by the continuous adjoint, beside each other and beside formulas.
 #include "ode_support.h"
 
 #include "base/memory.h"
@@ -158,8 +158,9 @@ START_TEST(lanes_and_second_derivatives)
 }
 END_TEST
 
-// y' = -p diag(y^8) y from a first step whose slopes overflow: rejected, it leaves the derivative finite.
-// In products with matrices a zero meets what is infinite.  y = (y0^-8 + 8 p t)^(-1 / 8).
+// y' = -p diag(y^8) y from a first step whose slopes overflow: rejected, it leaves the
+// derivative finite.  In products with matrices a zero meets what is infinite.  y = (y0^-8 + 8
+// p t)^(-1 / 8).
 static jot_value ninth(jot_value t, jot_value y, jot_value p)
 {
     (void)t;

@@ -99,8 +99,8 @@ static const struct problem {
 };
 enum { PROBLEMS = sizeof problems / sizeof *problems };
 
-// Numbers of values, where they begin, and how many steps, accepted and rejected, are enough with 1e-5 and
-// 1e-8, for each of the methods.
+// Numbers of values, where they begin, and how many steps, accepted and rejected, are enough
+// with 1e-5 and 1e-8, for each of the methods.
 static const struct {
     int n;
     double start[20];

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Optimisers and schedules beside the numbers of Optax (make_optim.py): all steps in one compiled loop.
+// Optimisers and schedules beside the numbers of Optax (make_optim.py): all steps in one
+// compiled loop.
 #include "support/suite.h"
 
 #include <jot/jot.h>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How optimisers are used: their states in loops and files, under transforms, and what is refused.
+// How optimisers are used: their states in loops and files, under transforms, and what is
+// refused.
 #include "support/suite.h"
 
 #include <jot/jot.h>

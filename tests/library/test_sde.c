@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stochastic equations and Brownian motion: strong orders on the same paths, moments, keys, derivatives; and
-// symplectic methods.
+// Stochastic equations and Brownian motion: strong orders on the same paths, moments, keys,
+// derivatives; and symplectic methods.
 #include "ode_support.h"
 
 enum { PATHS = 400, LEVELS = 12, METHODS = JOT_SDE_SRK + 1 };
