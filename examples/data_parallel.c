@@ -12,15 +12,7 @@
 enum { SAMPLES = 512, STEPS = 200 };
 
 JOT_STRUCT(mlp, w1, b1, w2, b2);
-
-struct trained {
-    jot_value loss;
-    struct mlp p;
-};
-struct trained_arrays {
-    jot_array *loss;
-    struct mlp_arrays p;
-};
+JOT_STRUCT(trained, loss, (struct mlp, p));
 
 static jot_value loss(struct mlp p, jot_value x, jot_value y)
 {

@@ -7,17 +7,7 @@
 
 JOT_STRUCT(mlp, w1, b1, w2, b2); // struct mlp of values, struct mlp_arrays of arrays
 JOT_OPTIM_STATE(means, struct mlp, adam);
-
-struct training {
-    struct mlp net;
-    struct means means;
-    jot_value loss;
-};
-struct training_arrays {
-    struct mlp_arrays net;
-    struct means_arrays means;
-    jot_array *loss;
-};
+JOT_STRUCT(training, (struct mlp, net), (struct means, means), loss);
 
 static jot_value loss(struct mlp p, jot_value x, jot_value y)
 {

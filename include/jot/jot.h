@@ -23,12 +23,11 @@
 //      jot_jit(f, .name = "step").
 //   4. The first mistake sticks, later operations do nothing, one check reports it.
 //
-// The headers, in reading order: status.h, dtype.h, array.h, trace.h, ops.h, products.h,
+// The headers, in reading order: status.h, dtype.h, array.h, trace.h, struct.h, ops.h, products.h,
 // einsum.h, shapes.h, numeric.h, fft.h, indexing.h, ordering.h, windows.h, linalg.h, decompose.h,
 // solvers.h, random.h, special.h, nn.h, function.h, transform.h, collective.h, control.h,
 // callback.h, debug.h, kernels.h, compile.h, device.h, parallel.h, distributed.h, dlpack.h,
-// io.h.  On top of these: ode.h, optim.h,
-// minimize.h.
+// io.h.  On top of these: ode.h, optim.h, minimize.h.
 #ifndef JOT_JOT_H
 #define JOT_JOT_H
 
@@ -64,6 +63,7 @@
 #include "jot/solvers.h"
 #include "jot/special.h"
 #include "jot/status.h"
+#include "jot/struct.h"
 #include "jot/trace.h"
 #include "jot/transform.h"
 #include "jot/windows.h"

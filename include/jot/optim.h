@@ -31,6 +31,7 @@
 #define JOT_OPTIM_H
 
 #include "jot/control.h"
+#include "jot/struct.h"
 
 // ---- schedules ----
 
@@ -310,18 +311,13 @@ JOT_END_C
 // ---------------------------------------------------------------------------------------
 // The convenient layer.
 
-// A struct of values, struct NAME, that is the state of an optimiser for trees of the type
-// TREE, and its twin of arrays, struct NAME_arrays.  The words say what is kept, in the order
-// of the chain; each is a member of that name, and stands there once:
+// A struct of JOT_STRUCT that is the state of an optimiser for trees of the type TREE.  The
+// words say what is kept, in the order of the chain; each is a member of that name, and
+// stands there once:
 //     JOT_OPTIM_STATE(state, struct net, multi_steps, adam);
 // An optimiser that keeps nothing has one value as its state, the count.
 #define JOT_OPTIM_STATE(NAME, TREE, ...)                                                       \
-    struct NAME {                                                                              \
-        jot_value count, JOT_EACH_(JOT_KEPT_, TREE, __VA_ARGS__);                              \
-    };                                                                                         \
-    struct NAME##_arrays {                                                                     \
-        jot_array_pointer_ count, JOT_EACH_(JOT_KEPT_, TREE, __VA_ARGS__);                     \
-    }
+    JOT_STRUCT(NAME, count, JOT_EACH_(JOT_KEPT_, TREE, __VA_ARGS__))
 #define JOT_KEPT_(TREE, word) word[JOT_KEPT_##word##_(sizeof(TREE) / sizeof(jot_value))]
 #define JOT_KEPT_momentum_(n) (n)
 #define JOT_KEPT_adam_(n) (2 * (n))

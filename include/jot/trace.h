@@ -225,17 +225,6 @@ template <class T> constexpr size_t jot_count_()
                    name ": an array of values cannot be returned: put it in a struct")
 #endif
 
-// A struct of values, struct NAME, and its twin outside traces, struct NAME_arrays:
-//     JOT_STRUCT(mlp, w1, b1, w2, b2);
-#define JOT_STRUCT(NAME, ...)                                                                  \
-    struct NAME {                                                                              \
-        jot_value __VA_ARGS__;                                                                 \
-    };                                                                                         \
-    struct NAME##_arrays {                                                                     \
-        jot_array_pointer_ __VA_ARGS__;                                                        \
-    }
-typedef jot_array *jot_array_pointer_;
-
 #if !defined(JOT_PLAIN)
 
 // The value v, and everything recorded for it, has the place of the call.

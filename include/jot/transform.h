@@ -254,7 +254,6 @@ JOT_END_C
      {NULL, JOT_MUST_BE_LIST_(name, "variables", __VA_ARGS__), NULL}}
 #define JOT_NO_PIECES_(name, ...) {{NULL, 0, NULL}}
 // A list in parentheses, perhaps empty: JOT_COMMA_ meets "()" only when nothing stands between.
-#define JOT_COMMA_(...) ,
 #define JOT_LIST_(block, list) JOT_LIST2_(#block, block##_takes_lists_in_parentheses_ list)
 #define JOT_SCAN_takes_lists_in_parentheses_(...) __VA_ARGS__
 #define JOT_MAP_takes_lists_in_parentheses_(...) __VA_ARGS__

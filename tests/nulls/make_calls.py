@@ -25,7 +25,7 @@ MAY_BE_NULL = [
     (r'jot_program_check', r'out_wide'),
     (r'jot_function_.*', r'arg_leaves|result_leaves|name'),
     (r'jot_eval(_tree)?', r'out'), (r'jot_call', r'in'),
-    (r'jot_print_value', r'name'),
+    (r'jot_print_value', r'name'), (r'jot_value_name', r'members|buffer'),
     (r'jot_assert_value|jot_callback_fail', r'message'),
     (r'jot_scan_at', r'rows|out'), (r'jot_(map|switch)_at|jot_apply_at', r'in'),
     (r'jot_error', r'op|text'), (r'jot_top_k', r'out_indices'), (r'jot_unique_all', r'out_\w+'),
