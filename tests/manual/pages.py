@@ -1,98 +1,138 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compiles and runs the C of a page of the manual, and compares what it prints with the page.
+"""Compiles and runs the programs of a page of the manual, and compares what they print with the page.
 
     pages.py PAGE NUMBER INCLUDE LIBRARY COMPILER ...
 
 A block ```c with a main is a program.  All others of the page are one program, in their order: those that begin as
-a declaration does stand before main, the others in it, behind check() of ideas/index.md.  <!-- c ... --> is C that
-the reader does not see.  A block ```text behind one says what it prints; JOT_UPDATE_GOLDEN=1 writes it anew.  NUMBER counts the pages, for
-JOT_TEST_FEW.
+a declaration does stand before main, the others in it, behind check() of ideas/index.md.  A block whose first line
+is a comment with the name of a file is that file, and a block ```sh behind files says how they are run; it is left
+out where a command of it is not here.  A block ```text says what the one before it prints; JOT_UPDATE_GOLDEN=1
+writes it anew, and a line of three dots stands for any.  NUMBER counts the pages, for JOT_TEST_FEW.
 """
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
 
-BLOCK = re.compile(r"^```(c|text)\n(.*?)^```$|^<!-- c\n(.*?)^-->$", re.M | re.S)
-TOP = re.compile(r"\s*(//[^\n]*\n\s*)*(static|(struct|enum)( \w+)? \{|typedef|#|JOT_(STRUCT|FUNCTION)\()")
-HEAD = '#include <jot/jot.h>\n#include <math.h>\n#include <stdio.h>\n#include <stdlib.h>\n#include <string.h>\n' \
-    'static void check(jot_status s)\n{\n    if (s != JOT_OK) {\n        fprintf(stderr, "%s\\n", jot_error_message());\n' \
-    '        exit(1);\n    }\n}\n'
+BLOCK = re.compile(r"^```(c|cpp|fortran|python|sh|text)\n(.*?)^```$", re.M | re.S)
+FILE = re.compile(r"(?://|!|#) (\w+\.\w+)\n")
+TOP = re.compile(r"\s*(//[^\n]*\n\s*)*(static|(struct|enum)( \w+)? \{|typedef|#|JOT_\w+\((?!.*\{).*\);)")
+HEAD = """#include <jot/jot.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+static void check(jot_status s)
+{
+    if (s != JOT_OK) {
+        fprintf(stderr, "%s\\n", jot_error_message());
+        exit(1);
+    }
+}
+"""
 MARK = "\x02%d\n"
 
 
-def programs(text, page):
-    """Of each program: its text, and what it prints behind each mark."""
-    top, inside, wanted, count = [HEAD], [], {}, 0
-    last = None
-    for match in BLOCK.finditer(text):
-        line = '#line %d "%s"\n' % (text[:match.start()].count("\n") + 2, page)
-        kind, code = match[1], match[2] or match[3]
-        if kind == "text":
-            if last is not None:
-                last.append(match)
-            last = None
-            continue
-        last = None
-        if re.search(r"^int main\(", code, re.M):
-            last = []
-            yield line + code, last
-        elif TOP.match(code):
-            top.append(line + code)
-        else:
-            count += 1
-            inside.append('    fputs("%s", stdout);\n' % (MARK % count).replace("\n", "\\n") + line + code)
-            wanted[count] = last = []
-    if inside or len(top) > 1:
-        yield "%sint main(void)\n{\n%s    return 0;\n}\n" % ("".join(top), "".join(inside)), wanted
+class Page:
+    def __init__(self, path, include, library, compiler):
+        self.path, self.compiler = path, compiler
+        self.environment = dict(os.environ, C_INCLUDE_PATH=include, CPLUS_INCLUDE_PATH=include, LIBRARY_PATH=library,
+                                LD_LIBRARY_PATH=library)
+        with open(path, encoding="utf-8") as f:
+            self.text = f.read()
+        self.wrong = []
+
+    def run(self, command, folder):
+        done = subprocess.run(command, cwd=folder, env=self.environment, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, timeout=240)
+        if done.returncode:
+            sys.exit("%s\n%s: exit status %d of %s" % (done.stdout.decode(), self.path, done.returncode, command))
+        return done.stdout.decode()
+
+    def program(self, text):
+        with tempfile.TemporaryDirectory() as folder:
+            with open(os.path.join(folder, "program.c"), "w", encoding="utf-8") as f:
+                f.write(text)
+            self.run(self.compiler + ["-std=c11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror", "-Wno-unused",
+                                      "-Wno-unused-parameter", "program.c", "-o", "program", "-ljot", "-lm"], folder)
+            return self.run(["./program"], folder)
+
+    def shell(self, files, commands):
+        """What the commands print, or None where one is not here."""
+        for line in commands.splitlines():
+            words = line.split()
+            if not words[0].startswith("./") and not shutil.which(words[0]):
+                return None
+        modules = re.findall(r"^import (\w+)", "".join(t for n, t in files.items() if n.endswith(".py")), re.M)
+        if modules and subprocess.call(["python3", "-c", "import " + ", ".join(modules)], stderr=subprocess.DEVNULL):
+            return None
+        with tempfile.TemporaryDirectory() as folder:
+            for name, text in files.items():
+                with open(os.path.join(folder, name), "w", encoding="utf-8") as f:
+                    f.write(text)
+            return self.run(["sh", "-ec", commands], folder)
+
+    def compare(self, printed, block):
+        pattern = r"\n".join(r"(?:.*\n)*?.*" if line.strip() == "..." else re.escape(line.rstrip()) + r" *"
+                             for line in block[2].rstrip("\n").split("\n"))
+        if not re.fullmatch(pattern + r"\n*", printed):
+            self.wrong.append((block, printed))
+
+    def check(self):
+        top, inside, files, wanted, printed = [HEAD], [], {}, {}, None
+        for block in BLOCK.finditer(self.text):
+            line = '#line %d "%s"\n' % (self.text[:block.start()].count("\n") + 2, self.path)
+            kind, code = block[1], block[2]
+            if kind == "text":
+                if printed == "inside":
+                    wanted[len(inside)] = block
+                elif printed is not None:
+                    self.compare(printed, block)
+                printed = None
+                continue
+            printed = None
+            if FILE.match(code):
+                files[FILE.match(code)[1]] = code
+            elif kind == "sh":
+                printed = self.shell(files, code) if files else None
+                files = {}
+            elif kind == "c" and re.search(r"^int main\(", code, re.M):
+                printed = self.program(line + code)
+            elif kind == "c" and TOP.match(code):
+                top.append(line + code)
+            elif kind == "c":
+                inside.append('    fputs("%s", stdout);\n' % (MARK % (len(inside) + 1)).replace("\n", "\\n") +
+                              line + code)
+                printed = "inside"
+        if inside or len(top) > 1:
+            parts = re.split("\x02(\\d+)\n", self.program(
+                "%sint main(void)\n{\n%s    return 0;\n}\n" % ("".join(top), "".join(inside))))
+            for number, text in zip(parts[1::2], parts[2::2]):
+                if int(number) in wanted:
+                    self.compare(text, wanted[int(number)])
+
+    def update(self):
+        for block, printed in sorted(self.wrong, key=lambda w: -w[0].start()):
+            self.text = self.text[:block.start(2)] + printed.rstrip() + "\n" + self.text[block.end(2):]
+        with open(self.path, "w", encoding="utf-8") as f:
+            f.write(self.text)
 
 
-def run(program, folder, include, library, compiler):
-    source, binary = os.path.join(folder, "program.c"), os.path.join(folder, "program")
-    with open(source, "w", encoding="utf-8") as f:
-        f.write(program)
-    flags = ["-std=c11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror", "-Wno-unused", "-I" + include]
-    subprocess.run(compiler + flags + [source, "-o", binary, "-L" + library, "-ljot", "-lm",
-                                       "-Wl,-rpath," + library], check=True)
-    done = subprocess.run([binary], cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=240)
-    text = done.stdout.decode()
-    if done.returncode:
-        sys.exit("%s\nexit status %d of\n%s" % (text, done.returncode, program))
-    return text
-
-
-def same(got, wanted):
-    """Line by line, but for blanks at ends; a line of three dots stands for any."""
-    pattern = r"\n".join(r"(?:.*\n)*?.*" if line.strip() == "..." else re.escape(line.rstrip()) + r" *"
-                         for line in wanted.rstrip("\n").split("\n"))
-    return re.fullmatch(pattern + r"\n*", got) is not None
-
-
-def main(page, number, include, library, *compiler):
-    library = os.path.abspath(library)
+def main(path, number, include, library, *compiler):
     few = int(os.environ.get("JOT_TEST_FEW") or 1)
     if "JOT_TEST_FULL" not in os.environ and (int(number) + int(os.environ.get("JOT_TEST_TURN") or 0)) % few:
         return 77
-    with open(page, encoding="utf-8") as f:
-        text = f.read()
-    wrong = []
-    for program, wanted in list(programs(text, page)):
-        with tempfile.TemporaryDirectory() as folder:
-            got = run(program, folder, include, library, list(compiler))
-        parts = re.split("\x02(\\d+)\n", got)
-        pairs = [(got, wanted)] if isinstance(wanted, list) else \
-            [(parts[2 * k], wanted[int(parts[2 * k - 1])]) for k in range(1, len(parts) // 2 + 1)]
-        wrong += [(block, printed) for printed, blocks in pairs for block in blocks if not same(printed, block[2])]
-    if wrong and "JOT_UPDATE_GOLDEN" in os.environ:
-        for block, printed in sorted(wrong, key=lambda w: -w[0].start()):
-            text = text[:block.start(2)] + printed.rstrip() + "\n" + text[block.end(2):]
-        with open(page, "w", encoding="utf-8") as f:
-            f.write(text)
+    page = Page(path, os.path.abspath(include), os.path.abspath(library), list(compiler))
+    page.check()
+    if page.wrong and "JOT_UPDATE_GOLDEN" in os.environ:
+        page.update()
         return 0
-    for block, printed in wrong:
-        print("%s: printed\n%s\nthe page says\n%s" % (page, printed, block[2]))
-    return bool(wrong)
+    for block, printed in page.wrong:
+        print("%s: printed\n%s\nthe page says\n%s" % (path, printed, block[2]))
+    return bool(page.wrong)
 
 
 if __name__ == "__main__":
