@@ -52,7 +52,7 @@ def read(path):
         elif not re.match(r"JOT_(BEGIN|END)_C$|JOT_\w+_\(|#undef|#pragma", line):
             while not line.startswith("#") and not complete(line):
                 line += "\n" + lines.pop(0)
-            if not line.startswith(("static", "__attribute__")):
+            if not line.startswith(("static", "__attribute__", "JOT_UNUSED static")):
                 if not group:
                     group = (None, comment, [])
                     parts.append(group)
@@ -96,6 +96,7 @@ class Writer:
                 if d[0] == "#":
                     self.parameters[name_of(d)] = re.match(r"#define \w+(?:\(([^)]*)\))?", d)[1]
                     self.macros.setdefault(name_of(d), comment if "." in " ".join(comment) else [])
+        self.shown |= {name_of(d) for d in declarations if is_tag(d) and name_of(d) not in self.macros}
         self.names = set(self.macros) | {name_of(d) for d in declarations}
         self.names |= {n for d in declarations if "enum" in d for n in re.findall(r"\bJOT_[A-Z0-9_]+\b", d)}
         for jax, jot in re.findall(r"^\| `([^`]+)` \| `(jot_[^`;]+)` \|$", table, re.M):

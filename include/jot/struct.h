@@ -45,8 +45,10 @@ JOT_END_C
 // ---------------------------------------------------------------------------------------
 // The convenient layer.
 
+// What a value of a struct is in its twin.
 typedef jot_array *jot_value_arrays;
 
+// Declares struct NAME of values and struct NAME_arrays of arrays:  JOT_STRUCT(line, slope, offset)
 #define JOT_STRUCT(NAME, ...)                                                                  \
     struct NAME {                                                                              \
         JOT_EACH_BY_(JOT_SEMICOLON_, JOT_MEMBER_, JOT_AS_VALUES_, __VA_ARGS__);                \
