@@ -4,6 +4,7 @@ import re
 
 from docutils import nodes
 from sphinx import addnodes
+from sphinx.domains.c import CDomain
 from sphinx.transforms.post_transforms import SphinxPostTransform
 
 project = "jot"
@@ -12,6 +13,7 @@ extensions = ["myst_parser"]
 root_doc = "docs/manual/index"
 html_theme = "furo"
 html_show_sphinx = False
+html_show_copyright = False
 html_copy_source = False
 html_show_sourcelink = False
 html_static_path = ["static"]
@@ -38,6 +40,14 @@ class LinkNames(SphinxPostTransform):
                 node.replace_self(link)
 
 
+class WithoutParameters(CDomain):
+    """The search finds functions, not each of their parameters."""
+
+    def get_objects(self):
+        return (entry for entry in super().get_objects() if entry[2] != "functionParam")
+
+
 def setup(app):
+    app.add_domain(WithoutParameters, override=True)
     app.add_post_transform(LinkNames)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

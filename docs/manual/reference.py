@@ -116,7 +116,7 @@ class Writer:
             return "\\ :c:macro:`%s`\\ %s" % (name, rest and "``%s``\\ " % rest) if name in self.names and \
                 not PRIVATE.search(name) else "\\ ``%s``\\ " % call
         pieces = re.split(r"(`[^`]+`|%s)" % CALL, text)
-        return "".join(re.sub(r"([\\*|_`]|::)", r"\\\1", p) if k % 2 == 0 else
+        return "".join(re.sub(r"([\\*|_`]|::|(?<=\w):(?=\w))", r"\\\1", p) if k % 2 == 0 else
                        "``%s``" % p.strip("`") if p[0] == "`" else code(p) for k, p in enumerate(pieces))
 
     def comment(self, lines, indent):
