@@ -7,8 +7,8 @@
 // declares a tree, struct net { struct block layers[4]; jot_dense head; jot_value scale; }, and
 // what it is in JOT_IN(...), JOT_OUT(...) and jot_eval_tree,
 // struct net_arrays { struct block_arrays layers[4]; ... jot_array *scale; }.  A member is the name of a value, or
-// (type, name); either may be an array of a fixed number.  A type is a struct of JOT_STRUCT,
-// written with `struct`, jot_value, or one of jot's own.  There are 1 to 127 members.
+// (type, name); either may be an array of a fixed number.  A type is jot_value, a struct of
+// JOT_STRUCT, or one of JOT_STRUCT_TYPE.  There are 1 to 127 members.
 //
 // A part that a struct can be without is a value without elements, jot_zeros(JOT_F32, 0),
 // which every transform takes: its shape says that it is not there.  Numbers and flags stand
@@ -66,26 +66,34 @@ typedef jot_array *jot_value_arrays;
 #define JOT_AS_VALUES_(T, name) T name
 #define JOT_AS_ARRAYS_(T, name) T##_arrays name
 
+// The same with the names NAME and NAME_arrays of the types, which stand without `struct`.
+#define JOT_STRUCT_TYPE(NAME, ...)                                                             \
+    JOT_STRUCT(NAME, __VA_ARGS__);                                                             \
+    JOT_NAMES_OF_(JOT_TAG_##NAME, NAME)                                                        \
+    typedef struct NAME NAME;                                                                  \
+    typedef struct NAME##_arrays NAME##_arrays
+
 #if defined(__cplusplus)
 #define JOT_NAMES_(NAME, ...)
+#define JOT_NAMES_OF_(tag, NAME)
 #else
 // The members of struct NAME, for jot_value_name(JOT_MEMBERS(net), i, text, sizeof text).
 #define JOT_MEMBERS(NAME) (&NAME##_members_)
 #define JOT_NAMES_(NAME, ...)                                                                  \
     JOT_UNUSED static const jot_member NAME##_member_[] = {                                    \
         JOT_EACH_(JOT_MEMBER_, JOT_AS_NAMES_, __VA_ARGS__)};                                   \
-    JOT_UNUSED static const jot_members NAME##_members_ = {                                    \
+    JOT_NAMES_OF_(NAME, NAME)
+#define JOT_NAMES_OF_(tag, NAME)                                                               \
+    JOT_UNUSED static const jot_members tag##_members_ = {                                     \
         sizeof NAME##_member_ / sizeof *NAME##_member_,                                        \
         sizeof(struct NAME) / sizeof(jot_value), NAME##_member_};
 #define JOT_AS_NAMES_(T, name)                                                                 \
     {#name, sizeof(struct { T name; }) / sizeof(jot_value), JOT_MEMBERS_OF_(JOT_TAG_##T)}
-// The tag of a type: JOT_TAG_struct of `struct net` leaves net, a typedef has a macro of its
-// own.
+// JOT_TAG_struct of `struct net` leaves net; JOT_TAG_net of `net` is what JOT_STRUCT_TYPE has.
 #define JOT_TAG_struct
-#define JOT_TAG_jot_value jot_value
 #define JOT_MEMBERS_OF_(tag) JOT_MEMBERS_OF2_(tag)
 #define JOT_MEMBERS_OF2_(tag) &tag##_members_
-JOT_UNUSED static const jot_members jot_value_members_ = {0, 1, NULL};
+JOT_UNUSED static const jot_members JOT_TAG_jot_value_members_ = {0, 1, NULL};
 #endif
 
 #endif

@@ -6,7 +6,8 @@
 enum { LAYERS = 3, LEAVES = 2 * LAYERS + 3 };
 
 JOT_STRUCT(layer, w, b);
-JOT_STRUCT(net, (struct layer, layers[LAYERS]), scale, (jot_value, offsets[2]));
+JOT_STRUCT_TYPE(offset, here, there);
+JOT_STRUCT(net, (struct layer, layers[LAYERS]), scale, (offset, offset));
 JOT_OPTIM_STATE(state, struct net, adam);
 JOT_STRUCT(training, (struct net, net), (struct state, state), (jot_value, loss[2][3]));
 JOT_STRUCT(wide, (struct layer, first), a2, a3, a4, a5, a6, a7, a8, a9, a10, a11, a12, a13, a14,
@@ -31,7 +32,7 @@ START_TEST(test_values_have_names)
     check_name(JOT_MEMBERS(net), 0, "layers[0].w");
     check_name(JOT_MEMBERS(net), 5, "layers[2].b");
     check_name(JOT_MEMBERS(net), 6, "scale");
-    check_name(JOT_MEMBERS(net), 8, "offsets[1]");
+    check_name(JOT_MEMBERS(net), 8, "offset.there");
     check_name(JOT_MEMBERS(training), 3, "net.layers[1].b");
     check_name(JOT_MEMBERS(training), LEAVES, "state.count");
     check_name(JOT_MEMBERS(training), LEAVES + 2, "state.adam[1]");
@@ -54,7 +55,7 @@ static jot_value apply(struct net p, jot_value x, int layers)
         x = jot_dot(x, p.layers[i].w);
         x = jot_value_size(p.layers[i].b) ? jot_tanh(jot_add(x, p.layers[i].b)) : x;
     }
-    return jot_add(jot_mul(x, p.scale), jot_add(p.offsets[0], p.offsets[1]));
+    return jot_add(jot_mul(x, p.scale), jot_add(p.offset.here, p.offset.there));
 }
 
 static jot_value loss(struct net p, jot_value x, int layers)
@@ -65,7 +66,7 @@ static jot_value loss(struct net p, jot_value x, int layers)
 static struct net begin(void)
 {
     jot_value one = jot_ones(JOT_F64), none = jot_zeros(JOT_F64, 0);
-    struct net p = {.scale = one, .offsets = {jot_mul(0.5, one), jot_mul(0.25, one)}};
+    struct net p = {.scale = one, .offset = {jot_mul(0.5, one), jot_mul(0.25, one)}};
     for (int i = 0; i < LAYERS; i++) {
         p.layers[i].w = jot_mul(0.1, jot_reshape(jot_arange(JOT_F64, 4), 2, 2));
         p.layers[i].b = i + 1 < LAYERS ? jot_full(JOT_F64, 0.1 * (i + 1), 2) : none;
