@@ -90,6 +90,14 @@ template <class... T> jot_list_<int64_t, sizeof...(T)> jot_dims_(T... x)
 #define JOT_OPTIONS_(type, takes, ...) JOT_OPTIONS2_(type, takes, __VA_ARGS__)
 #define JOT_OPTIONS2_(type, takes, ...)                                                        \
     ((void)JOT_MUST_(JOT_BEGINS_(#__VA_ARGS__, "."), takes), &(type){__VA_ARGS__})
+// The last argument of a function, and the options behind it, which C++ does not have.
+#if defined(__cplusplus)
+#define JOT_AND_OPTIONS_(type, f, takes, last) last, nullptr
+#else
+#define JOT_AND_OPTIONS_(type, f, takes, ...)                                                  \
+    JOT_FIRST_(__VA_ARGS__, 0), JOT_OPTIONS_(type, f " takes " takes ", and named options",    \
+                                             JOT_REST_(__VA_ARGS__, .size = sizeof(type)))
+#endif
 // At least and at most so many arguments are given.
 #define JOT_TAKES_(takes, least, most, ...)                                                    \
     ((void)JOT_MUST_(                                                                          \

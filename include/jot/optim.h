@@ -361,7 +361,6 @@ inline jot_schedule jot_rate_(const jot_array *a)
 }
 #define JOT_RATE_(x) jot_rate_(x)
 #define JOT_NO_MASK_ jot_mask()
-#define JOT_AND_OPTIONS_(type, f, takes, last) last, nullptr
 #else
 static inline jot_schedule jot_rate_(jot_schedule s) { return s; }
 static inline jot_schedule jot_rate_of_array_(const jot_array *a)
@@ -376,9 +375,6 @@ static inline jot_schedule jot_rate_of_array_(const jot_array *a)
         const jot_array *: jot_rate_of_array_,                                                 \
         default: jot_constant_schedule)(x)
 #define JOT_NO_MASK_ ((jot_mask){0})
-#define JOT_AND_OPTIONS_(type, f, takes, ...)                                                  \
-    JOT_FIRST_(__VA_ARGS__, 0), JOT_OPTIONS_(type, f " takes " takes ", and named options",    \
-                                             JOT_REST_(__VA_ARGS__, .size = sizeof(type)))
 #endif
 
 // clang-format off
