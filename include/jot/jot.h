@@ -27,7 +27,8 @@
 // einsum.h, shapes.h, numeric.h, fft.h, indexing.h, ordering.h, windows.h, linalg.h, decompose.h,
 // solvers.h, random.h, special.h, nn.h, function.h, transform.h, collective.h, control.h,
 // callback.h, debug.h, kernels.h, compile.h, device.h, parallel.h, distributed.h, dlpack.h,
-// io.h.  On top of these: ode.h, optim.h, minimize.h.
+// io.h.  On top of these: ode.h, optim.h, minimize.h, layers.h,
+// losses.h.
 #ifndef JOT_JOT_H
 #define JOT_JOT_H
 
@@ -47,7 +48,9 @@
 #include "jot/indexing.h"
 #include "jot/io.h"
 #include "jot/kernels.h"
+#include "jot/layers.h"
 #include "jot/linalg.h"
+#include "jot/losses.h"
 #include "jot/minimize.h"
 #include "jot/nn.h"
 #include "jot/numeric.h"

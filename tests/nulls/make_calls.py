@@ -66,6 +66,12 @@ BY_TYPE = {
     'jot_schedule': 'jot_constant_schedule(0.5)', 'jot_optimizer': 'jot_adam_with(jot_constant_schedule(0.5), NULL)',
     'jot_mask': 'jot_mask_make(1, NULL)', 'const jot_optimizer *': '(const jot_optimizer[]){jot_ema(0.5, true)}',
     'const _Bool *': '(const bool[]){true}',
+    'jot_dense': '(jot_dense){x, x}', 'jot_dense *': 'layers', 'const jot_dense *': 'layers',
+    'jot_value (*)(jot_value)': 'jot_tanh', 'jot_embedding': '(jot_embedding){x}', 'jot_conv': '(jot_conv){x, x}',
+    'jot_norm': '(jot_norm){x, x}', 'jot_batch_stats': '(jot_batch_stats){x, x}',
+    'jot_batch_stats *': '&(jot_batch_stats){x, x}', 'jot_attention': '(jot_attention){x, x, x, x, x, x, x, x}',
+    'jot_kv_cache *': '&(jot_kv_cache){x, x, x}', 'jot_gru': '(jot_gru){x, x, x, x}', 'jot_lstm': '(jot_lstm){x, x, x}',
+    'jot_lstm_state': '(jot_lstm_state){x, x}', 'const jot_members *': 'members',
     'jot_svd_factors': 'jot_svd(x)', 'jot_lu_factors': 'jot_lu_factor_at(x, NULL)',
 }
 

@@ -45,6 +45,9 @@ static jot_archive *archive, *made_archive;
 static jot_mesh *mesh, *made_mesh;
 static const jot_mesh_axis mesh_axis = {"i", 1};
 static jot_device *devices[1];
+static jot_dense layers[2];
+static const jot_member member = {"x", 1, &JOT_TAG_jot_value_members_};
+static const jot_members members[] = {{1, 1, &member}};
 static jot_status status;
 static char text[1 << 16];               // formats write all that they have
 static const uint16_t leaves[] = {1, 1}; // functions borrow them

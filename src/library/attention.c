@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: Apache-2.0
+// Attention: heads, rotary positions, and the cache of a sequence that grows.
+#include "jot/control.h"
+#include "jot/einsum.h"
+#include "jot/indexing.h"
+#include "jot/random.h"
+#include "library/formula.h"
+#include "library/layer.h"
+
+#include <math.h>
+#include <stdio.h>
+
+static bool is_there(jot_value x) { return x.trace || x.id; }
+
+// Below all scores, and no infinity: a query that sees no key has a softmax as well.
+static jot_value lowest(jot_value score)
+{
+    return num(jot_value_dtype(score) == JOT_F64 ? -1e300 : -0.7 * 3.4028234663852886e38);
+}
+
+static jot_value at_most(jot_value first, int64_t t, int64_t s)
+{
+    const int column[] = {1, JOT_END};
+    jot_value query = jot_expand_dims_axes(add(first, jot_arange(JOT_I32, t)), column);
+    return jot_less_equal(jot_arange(JOT_I32, s), query);
+}
+
+// x[..., heads, t, s] as [..., kv_heads, heads / kv_heads, t, s]; what broadcasts over heads
+// stays so.
+static jot_value grouped(jot_value x, int64_t kv_heads)
+{
+    int rank = jot_value_rank(x);
+    if (rank < 3)
+        return x;
+    int64_t dims[LIBRARY_MOST_AXES + 2], heads = jot_value_dim(x, -3);
+    library_dims(x, dims);
+    dims[rank - 3] = heads == 1 ? 1 : kv_heads;
+    dims[rank - 2] = heads == 1 ? 1 : heads / kv_heads;
+    dims[rank - 1] = jot_value_dim(x, -2);
+    dims[rank] = jot_value_dim(x, -1);
+    dims[rank + 1] = JOT_END;
+    return jot_reshape_dims(x, dims);
+}
+
+// The options of a function that has some of them; false with what is wrong in *error.
+static bool read_options(const char *name, const jot_attention_options *options, bool is_layer,
+                         bool is_step, jot_attention_options *o, jot_value *error)
+{
+    char text[80] = "";
+    if (options)
+        *o = *options;
+    if (!(o->rotary >= 0) || !isfinite(o->rotary))
+        snprintf(text, sizeof text, "rotary is %g: the base, above 0", o->rotary);
+    else if (!isfinite(o->scale))
+        snprintf(text, sizeof text, "scale is %g: a finite number", o->scale);
+    else if (is_step && (is_there(o->mask) || is_there(o->bias)))
+        snprintf(text, sizeof text, "takes no mask and no bias");
+    else if ((is_step || !is_layer) && is_there(o->memory))
+        snprintf(text, sizeof text, "takes no memory");
+    else if (!is_layer && o->rotary != 0)
+        snprintf(text, sizeof text, "takes no rotary: jot_rotary(q, positions, base)");
+    if (*text)
+        *error = jot_error(JOT_ERR_ARGUMENT, name, text);
+    return !*text;
+}
+
+// Of options that are read; `seen` is a mask for all heads, or no value.
+static jot_value attend(const char *name, jot_value q, jot_value k, jot_value v, jot_value seen,
+                        const jot_attention_options *o)
+{
+    const jot_value all[] = {q, k, v};
+    for (int i = 0; i < 3; i++) {
+        if (jot_value_failed(all[i]))
+            return all[i];
+        if (jot_value_rank(all[i]) < 3 || jot_value_rank(all[i]) > LIBRARY_MOST_AXES - 2)
+            return jot_error(JOT_ERR_SHAPE, name, "q, k and v are [..., t, heads, d]");
+    }
+    int rank = jot_value_rank(q);
+    int64_t heads = jot_value_dim(q, -2), kv_heads = jot_value_dim(k, -2),
+            d = jot_value_dim(q, -1);
+    char text[80];
+    snprintf(text, sizeof text, "%lld heads of queries and %lld of keys", (long long)heads,
+             (long long)kv_heads);
+    if (kv_heads < 1 || heads % kv_heads)
+        return jot_error(JOT_ERR_SHAPE, name, text);
+    int64_t dims[LIBRARY_MOST_AXES + 2];
+    library_dims(q, dims);
+    dims[rank - 2] = kv_heads, dims[rank - 1] = heads / kv_heads;
+    dims[rank] = d, dims[rank + 1] = JOT_END;
+    jot_value parts = jot_reshape_dims(q, dims);
+    jot_value score = jot_einsum_list("...tgnd,...sgd->...gnts", 2, (jot_value[]){parts, k});
+    score = mul(library_wide(score), num(o->scale != 0 ? o->scale : 1 / sqrt((double)d)));
+    if (is_there(o->bias))
+        score = add(score, library_wide(grouped(o->bias, kv_heads)));
+    jot_value low = lowest(score);
+    if (o->causal)
+        score =
+            jot_where(at_most(num(0), jot_value_dim(q, -3), jot_value_dim(k, -3)), score, low);
+    if (is_there(seen))
+        score = jot_where(seen, score, low);
+    if (is_there(o->mask))
+        score = jot_where(grouped(o->mask, kv_heads), score, low);
+    jot_value weight = jot_convert(jot_softmax(score, -1), jot_value_dtype(v));
+    jot_value y = jot_einsum_list("...gnts,...sge->...tgne", 2, (jot_value[]){weight, v});
+    library_dims(q, dims);
+    dims[rank - 1] = jot_value_dim(v, -1);
+    return jot_reshape_dims(y, dims);
+}
+
+jot_value jot_dot_product_attention_with(jot_value q, jot_value k, jot_value v,
+                                         const jot_attention_options *options)
+{
+    const char *name = "jot_dot_product_attention";
+    jot_attention_options o = {0};
+    jot_value error, none = {0};
+    return read_options(name, options, false, false, &o, &error)
+               ? attend(name, q, k, v, none, &o)
+               : error;
+}
+
+jot_value jot_rotary(jot_value x, jot_value position, double base)
+{
+    if (jot_value_failed(x))
+        return x;
+    int64_t d = jot_value_dim(x, -1), half = d / 2;
+    char text[80];
+    snprintf(text, sizeof text, "base is %g: above 0, at most 1e30", base);
+    if (!(base > 0) || base > 1e30)
+        return jot_error(JOT_ERR_ARGUMENT, "jot_rotary", text);
+    if (jot_value_rank(x) < 3 || d % 2)
+        return jot_error(JOT_ERR_SHAPE, "jot_rotary", "x is [..., t, heads, d] of even d");
+    jot_value wide = library_wide(x);
+    jot_dtype dtype = jot_value_dtype(wide);
+    const int heads_and_d[] = {-2, -1, JOT_END};
+    jot_value power = mul(jot_arange(dtype, half), num(-2 / (double)(d ? d : 1)));
+    jot_value turn = jot_exp(mul(power, num(log(base))));
+    jot_value angle = jot_expand_dims_axes(jot_convert(position, dtype), heads_and_d);
+    angle = mul(angle, turn);
+    jot_value a = jot_slice_axis(wide, -1, 0, half, 1),
+              b = jot_slice_axis(wide, -1, half, d, 1);
+    jot_value c = jot_cos(angle), s = jot_sin(angle);
+    const jot_value both[] = {sub(mul(a, c), mul(b, s)), add(mul(a, s), mul(b, c))};
+    return jot_convert(jot_concatenate_list(-1, 2, both), jot_value_dtype(x));
+}
+
+jot_attention jot_attention_init_with(jot_value key, int64_t size, int64_t heads,
+                                      const jot_layer_options *options, const char *where)
+{
+    struct layer l = library_layer("jot_attention_init", where, options,
+                                   TAKES_W | TAKES_BIAS | TAKES_HEADS, jot_lecun_normal_dims);
+    int64_t kv_heads = l.o.kv_heads ? l.o.kv_heads : heads;
+    int64_t d = l.o.head_size || heads < 1 ? l.o.head_size : size / heads;
+    library_size(&l, "size", size);
+    library_size(&l, "heads", heads);
+    library_size(&l, "kv_heads", kv_heads);
+    library_size(&l, "head_size", d);
+    if (!l.is_wrong && heads % kv_heads)
+        library_refuse(&l, JOT_ERR_SHAPE, "kv_heads divides heads");
+    jot_value keys = l.is_wrong ? l.error : jot_random_split(key, 4), w[4];
+    const int64_t outs[] = {heads, kv_heads, kv_heads};
+    int64_t all = l.is_wrong ? 1 : heads * d;
+    for (int i = 0; i < 4; i++) {
+        const int64_t in[] = {size, i < 3 && !l.is_wrong ? outs[i] * d : 1, JOT_END};
+        const int64_t out[] = {all, size, JOT_END};
+        w[i] = library_weights(&l, jot_take_axis(keys, i, 0), i < 3 ? in : out);
+        const int64_t in3[] = {size, i < 3 ? outs[i] : 1, d, JOT_END};
+        const int64_t out3[] = {heads, d, size, JOT_END};
+        w[i] = jot_reshape_dims(w[i], i < 3 ? in3 : out3);
+    }
+    const int64_t b[] = {heads, d, JOT_END}, kv[] = {kv_heads, d, JOT_END},
+                  bo[] = {size, JOT_END};
+    return (jot_attention){.wq = w[0],
+                           .wk = w[1],
+                           .wv = w[2],
+                           .wo = w[3],
+                           .bq = library_bias(&l, b),
+                           .bk = library_bias(&l, kv),
+                           .bv = library_bias(&l, kv),
+                           .bo = library_bias(&l, bo)};
+}
+
+static jot_value heads_of(jot_value x, jot_value w, jot_value b)
+{
+    return library_add_bias(jot_tensordot(x, w, 1), b);
+}
+
+jot_value jot_attention_apply_with(jot_attention p, jot_value x,
+                                   const jot_attention_options *options)
+{
+    const char *name = "jot_attention_apply";
+    jot_attention_options o = {0};
+    jot_value error, none = {0};
+    if (!read_options(name, options, true, false, &o, &error))
+        return error;
+    jot_value y = is_there(o.memory) ? o.memory : x;
+    jot_value q = heads_of(x, p.wq, p.bq), k = heads_of(y, p.wk, p.bk),
+              v = heads_of(y, p.wv, p.bv);
+    if (o.rotary != 0) {
+        q = jot_rotary(q, jot_arange(JOT_I32, jot_value_dim(q, -3)), o.rotary);
+        k = jot_rotary(k, jot_arange(JOT_I32, jot_value_dim(k, -3)), o.rotary);
+    }
+    return library_add_bias(jot_tensordot(attend(name, q, k, v, none, &o), p.wo, 2), p.bo);
+}
+
+jot_kv_cache jot_kv_cache_init_dims(jot_attention p, int64_t most, const int64_t *dims,
+                                    const char *where)
+{
+    const jot_layer_options of_p = {.dtype = jot_value_dtype(p.wk)};
+    struct layer l = library_layer("jot_kv_cache_init", where, &of_p, 0, NULL);
+    int64_t all[LIBRARY_MOST_AXES + 1];
+    int n = 0;
+    library_size(&l, "most", most);
+    for (; dims && dims[n] != JOT_END && n < LIBRARY_MOST_AXES - 3; n++)
+        all[n] = dims[n];
+    all[n] = most;
+    all[n + 1] = jot_value_dim(p.wk, 1);
+    all[n + 2] = jot_value_dim(p.wk, 2);
+    all[n + 3] = JOT_END;
+    if (dims && dims[n] != JOT_END)
+        library_refuse(&l, JOT_ERR_SHAPE, "too many axes");
+    else if (jot_value_rank(p.wk) != 3)
+        library_refuse(&l, JOT_ERR_SHAPE, "wk is [size, kv_heads, d]");
+    jot_value zeros = library_filled(&l, 0, all);
+    jot_value length =
+        l.is_wrong ? l.error : jot_zeros_dims(JOT_I32, (const int64_t[]){JOT_END});
+    return (jot_kv_cache){.k = zeros, .v = zeros, .length = length};
+}
+
+// all with the rows x[..., t, heads, d] from the position on.
+static jot_value written(jot_value all, jot_value x, jot_value position)
+{
+    jot_value starts[LIBRARY_MOST_AXES];
+    int rank = jot_value_rank(all);
+    for (int i = 0; i < rank; i++)
+        starts[i] = i == rank - 3 ? position : jot_from_int(0);
+    x = jot_convert(x, jot_value_dtype(all));
+    return jot_dynamic_update_slice(all, x, jot_stack_list(0, (size_t)rank, starts));
+}
+
+jot_value jot_attention_step_with(jot_attention p, jot_value x, jot_kv_cache *cache,
+                                  const jot_attention_options *options, const char *where)
+{
+    const char *name = "jot_attention_step";
+    jot_attention_options o = {0};
+    jot_value y;
+    if (!cache)
+        y = jot_error(JOT_ERR_ARGUMENT, name, "cache is NULL");
+    else if (read_options(name, options, true, true, &o, &y)) {
+        jot_value q = heads_of(x, p.wq, p.bq), k = heads_of(x, p.wk, p.bk);
+        jot_value v = heads_of(x, p.wv, p.bv), first = cache->length;
+        int64_t t = jot_value_dim(x, -2);
+        if (o.rotary != 0) {
+            jot_value position = add(first, jot_arange(JOT_I32, t));
+            q = jot_rotary(q, position, o.rotary);
+            k = jot_rotary(k, position, o.rotary);
+        }
+        cache->k = written(cache->k, k, first);
+        cache->v = written(cache->v, v, first);
+        cache->length = add(first, jot_from_int(t));
+        jot_value seen = at_most(first, t, jot_value_dim(cache->k, -3));
+        o.causal = false;
+        y = attend(name, q, cache->k, cache->v, seen, &o);
+        y = library_add_bias(jot_tensordot(y, p.wo, 2), p.bo);
+    }
+    jot_place(y, where);
+    return y;
+}
