@@ -7,29 +7,20 @@
 
 enum { IMAGES = 1797, TESTS = 360, EPOCHS = 15, STEPS = 45, BATCH = 32 }; // steps of an epoch
 
-struct net {
-    jot_value w1, b1, w2, b2, w3, b3;
-};
+JOT_STRUCT(net, (jot_conv, conv[2]), (jot_dense, out));
 JOT_OPTIM_STATE(state, struct net, adam);
-
-static jot_value convolved(jot_value x, jot_value w, jot_value b)
-{
-    x = jot_conv_general_dilated(x, w, .padding = JOT_PADDING_SAME, .x = "NHWC", .w = "HWIO",
-                                 .out = "NHWC");
-    return jot_relu(jot_add(x, b));
-}
 
 static jot_value scores(struct net p, jot_value x)
 {
-    x = convolved(convolved(x, p.w1, p.b1), p.w2, p.b2);
+    for (int i = 0; i < 2; i++)
+        x = jot_relu(jot_conv_apply(p.conv[i], x, .padding = JOT_PADDING_SAME));
     x = jot_max_pool(x, .window = JOT_DIMS(1, 2, 2, 1));
-    return jot_add(jot_dot(jot_reshape(x, jot_value_dim(x, 0), -1), p.w3), p.b3);
+    return jot_dense_apply(p.out, jot_reshape(x, jot_value_dim(x, 0), -1));
 }
 
 static jot_value loss(struct net p, jot_value x, jot_value y)
 {
-    jot_value wanted = jot_one_hot(y, 10, JOT_F32);
-    return jot_neg(jot_mean(jot_sum(jot_mul(wanted, jot_log_softmax(scores(p, x), -1)), -1)));
+    return jot_mean(jot_softmax_cross_entropy_with_integer_labels(scores(p, x), y));
 }
 
 // The share of the digits of the test that the network reads right.
@@ -39,13 +30,9 @@ static jot_value learn(jot_value seed, jot_value x, jot_value y, jot_value test,
     jot_value sum = jot_zeros(JOT_F32), right = sum;
     jot_optimizer optimizer = jot_chain(jot_clip_by_global_norm(1), jot_adam(2e-3));
     struct state s;
-    struct net p = {
-        .w1 = jot_mul(0.3, jot_random_normal(jot_take(keys, 0), JOT_F32, 3, 3, 1, 16)),
-        .w2 = jot_mul(0.1, jot_random_normal(jot_take(keys, 1), JOT_F32, 3, 3, 16, 32)),
-        .w3 = jot_mul(0.05, jot_random_normal(jot_take(keys, 2), JOT_F32, 512, 10)),
-        .b1 = jot_zeros(JOT_F32, 16),
-        .b2 = jot_zeros(JOT_F32, 32),
-        .b3 = jot_zeros(JOT_F32, 10)};
+    struct net p = {{jot_conv_init(jot_take(keys, 0), 1, 16, JOT_DIMS(3, 3)),
+                     jot_conv_init(jot_take(keys, 1), 16, 32, JOT_DIMS(3, 3))},
+                    jot_dense_init(jot_take(keys, 2), 512, 10)};
     jot_optimizer_init(optimizer, p, &s);
     JOT_FOR (epoch, EPOCHS, p, s, sum, right) {
         sum = jot_zeros(JOT_F32);
@@ -58,7 +45,7 @@ static jot_value learn(jot_value seed, jot_value x, jot_value y, jot_value test,
             jot_optimizer_step(optimizer, g, &p, &s);
             sum = jot_add(sum, jot_div(l, STEPS));
         }
-        right = jot_mean(jot_equal(jot_argmax(scores(p, test), -1), is));
+        right = jot_accuracy(scores(p, test), is);
         jot_printf("epoch {}  loss {}  right {}\n", epoch, sum, right);
     }
     return right;
