@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arrays in files: .npy and .npz, as NumPy writes them.
+// Arrays in files: .npy and .npz as NumPy writes them, and .safetensors.
 //
 //     jot_array *x = jot_array_load("x.npy");
 //     if (jot_array_save("y.npy", y) != JOT_OK) ...
@@ -8,6 +8,26 @@
 //     jot_array *w = jot_archive_get(a, "w");
 //     jot_archive_release(a);
 //
+// A file that is not sound is refused: the message names the file, the member of the archive,
+// the offset, and what is wrong there.  Memory is taken only when it is known that the file has
+// the data.  A file is written under another name first, is on the disk before it gets its own,
+// and so is either whole or as it was, also when the machine stops.
+//
+// Arrays are made on the default device.
+//
+// Thread-safety: the functions may be called from any thread; several threads may read one
+// archive while none adds to it.
+#ifndef JOT_IO_H
+#define JOT_IO_H
+
+#include "jot/struct.h"
+
+#include <stdbool.h>
+
+JOT_BEGIN_C
+
+// ---- .npy ----
+//
 // All element types that jot has are read, little- and big-endian, row-major and column-major,
 // in versions 1 to 3 of the format.  NumPy stores the bfloat16 of ml_dtypes as "<V2": that is
 // read as bf16, and so is "bfloat16".  It stores float8_e5m2 as "<f1", which is read as f16,
@@ -15,47 +35,50 @@
 // which does not tell them apart: that is refused, as are records, strings, times, objects and
 // numbers of 16 bytes a part.  Files are written in version 1, little-endian, row-major, with
 // bf16 as "<V2": the bytes are those of numpy.save.
-//
-// A file that is not sound is refused: the message names the file, the member of the archive, the
-// offset, and what is wrong there.  Memory is taken only when it is known that the file has the
-// data.
-// A file is written under another name first, so that it is either whole or as it was.
-//
-// Arrays are made on the default device.
-//
-// Thread-safety: the functions may be called from any thread; several threads may read one archive
-// while none adds to it.
-#ifndef JOT_IO_H
-#define JOT_IO_H
-
-#include "jot/array.h"
-
-#include <stdbool.h>
-
-JOT_BEGIN_C
 
 // The array of a .npy file, or of n bytes of memory, which `name` stands for in messages.  NULL
 // with a message.
 JOT_API JOT_MUST_USE jot_array *jot_array_load(const char *path);
 JOT_API JOT_MUST_USE jot_array *jot_array_from_npy(const char *name, const void *bytes,
                                                    size_t n);
+// That of a .npy file over a map of it, where its elements are as they are in memory and
+// aligned: then they are in memory where they are looked at, and the file may be larger than
+// memory.  It must not change nor become shorter while the array is there.  Else, and on a
+// device, a copy.
+JOT_API JOT_MUST_USE jot_array *jot_array_map(const char *path);
 // Waits for the elements.
 JOT_API JOT_MUST_USE jot_status jot_array_save(const char *path, const jot_array *a);
 
-// Arrays with names, in an order: what a .npz file holds.
+// ---- archives ----
+
+// Arrays with names, in an order, and texts with names: what .npz and .safetensors files hold,
+// the former without texts.
+//
+// The format of .safetensors is that of github.com/huggingface/safetensors: a header of JSON,
+// then the elements, little-endian and row-major, which leave no gaps.  All its types are read
+// but floats of 4 and 6 bits, F8_E4M3 and F8_E8M0; F8_E5M2 is read as f16.  What is written has
+// the bytes of the reference implementation; c128 it does not have (JOT_ERR_DTYPE).
 typedef struct jot_archive jot_archive;
 
 // Of no arrays; NULL with a message when memory is out.
 JOT_API JOT_MUST_USE jot_archive *jot_archive_create(void);
-// Of a .npz file, stored or deflated, with the extensions for large ones; or of n bytes of
-// memory, which are copied.  Only the directory is read at once; arrays are read when they are
-// asked for, so the file stays open, and must not change.  NULL with a message.
+// Of a .npz file, stored or deflated, with the extensions for large ones; of a .safetensors
+// file; of an index of several such (model.safetensors.index.json), which lie beside it.  What
+// a file is is seen from its first bytes.  Only the directory is read at once; arrays are read
+// when they are asked for, so the files stay open, and must not change.  NULL with a message.
 JOT_API JOT_MUST_USE jot_archive *jot_archive_load(const char *path);
+// The same over maps of the files: arrays that are not packed, and lie where their elements
+// may, are in memory where they are looked at, as those of jot_array_map are.  The bytes of
+// such members of a .npz file are not checked by their CRC.
+JOT_API JOT_MUST_USE jot_archive *jot_archive_map(const char *path);
+// Of n bytes of memory, which are copied; of no index.
 JOT_API JOT_MUST_USE jot_archive *jot_archive_from_memory(const char *name, const void *bytes,
                                                           size_t n);
+// Arrays that were got from it stay.
 JOT_API void jot_archive_release(jot_archive *a); // NULL is fine
 
-// How many arrays, and their names without ".npy", in the order of the file; NULL beyond the last.
+// How many arrays, and their names without ".npy", in the order of the file; NULL beyond the
+// last.
 JOT_API size_t jot_archive_count(const jot_archive *a);
 JOT_API const char *jot_archive_name(const jot_archive *a, size_t i);
 // The array of that name, which may end in ".npy", the last one where several have it: a new
@@ -63,6 +86,14 @@ JOT_API const char *jot_archive_name(const jot_archive *a, size_t i);
 // that the archive says, and when they are packed in a way that this build of jot does not
 // know: it knows deflation where it was built with zlib.
 JOT_API JOT_MUST_USE jot_array *jot_archive_get(const jot_archive *a, const char *name);
+
+// The text of that name, and the name of text i; NULL where there is none.  Borrowed until
+// texts change or the archive is released.
+JOT_API const char *jot_archive_metadata(const jot_archive *a, const char *name);
+JOT_API const char *jot_archive_metadata_key(const jot_archive *a, size_t i);
+// Replaces the text of that name by a copy of this one; NULL removes it.
+JOT_API JOT_MUST_USE jot_status jot_archive_set_metadata(jot_archive *a, const char *name,
+                                                         const char *text);
 
 // Adds an array, of which the archive holds a reference.  JOT_ERR_ARGUMENT when there is one of
 // that name.
@@ -72,6 +103,23 @@ JOT_API JOT_MUST_USE jot_status jot_archive_add(jot_archive *a, const char *name
 // Deflated takes longer and less room, and is JOT_ERR_LIBRARY where jot was built without zlib.
 JOT_API JOT_MUST_USE jot_status jot_archive_save(const jot_archive *a, const char *path,
                                                  bool is_deflated);
+// The same to a .safetensors file, with the metadata.
+JOT_API JOT_MUST_USE jot_status jot_archive_save_safetensors(const jot_archive *a,
+                                                             const char *path);
+
+// ---- structs of arrays ----
+
+// Adds the arrays of a struct of JOT_STRUCT, with the names of its values, "net.layers[2].w";
+// without the name in front where that is NULL.  On failure, but for memory, none is added.
+//     jot_archive_add_tree(a, "net", JOT_MEMBERS(net), JOT_OUT(p))
+JOT_API JOT_MUST_USE jot_status jot_archive_add_tree(jot_archive *a, const char *name,
+                                                     const jot_members *members, size_t n,
+                                                     jot_array *const *arrays);
+// Gets them: new references, whatever the struct held.  On failure, as when one of the names is
+// not there, the struct stays as it is.
+JOT_API JOT_MUST_USE jot_status jot_archive_get_tree(const jot_archive *a, const char *name,
+                                                     const jot_members *members, size_t n,
+                                                     jot_array **arrays);
 
 JOT_END_C
 

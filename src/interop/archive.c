@@ -1,34 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
-// Archives of arrays: members of a file, which are read when they are asked for, and arrays.
+// Archives of arrays: members of files, which are read when they are asked for, and arrays.
+#include "interop/archive.h"
+
 #include "base/memory.h"
 #include "base/status.h"
 #include "interop/npy.h"
-#include "interop/zip.h"
 #include "jot/io.h"
 
 #include <string.h>
 
-struct added {
-    char *name;
-    jot_array *array;
-};
-
-struct jot_archive {
-    struct input in;
-    struct zip_member *members;
-    struct added *added;
-    size_t n_members, n_added, room;
-};
-
 // ---- making ----
+
+static char *copy_text(const char *text)
+{
+    char *copy = memory_allocate(strlen(text) + 1);
+    return copy ? strcpy(copy, text) : NULL;
+}
 
 jot_archive *jot_archive_create(void)
 {
     jot_archive *a = memory_allocate_zeroed(sizeof *a);
     if (!a)
         status_out_of_memory();
-    else
-        a->in.file = -1;
     return a;
 }
 
@@ -40,33 +33,112 @@ void jot_archive_release(jot_archive *a)
         jot_array_release(a->added[i].array);
         memory_release(a->added[i].name);
     }
+    for (size_t i = 0; i < a->n_notes; i++) {
+        memory_release(a->notes[i].key);
+        memory_release(a->notes[i].text);
+    }
+    for (size_t i = 0; i < a->n_files; i++) {
+        memory_release(a->files[i].members);
+        safetensors_release(&a->files[i].tensors);
+        input_close(&a->files[i].in);
+    }
     memory_release(a->added);
-    memory_release(a->members);
-    input_close(&a->in);
+    memory_release(a->notes);
+    memory_release(a->files);
+    memory_release(a->entries);
+    memory_release(a->name);
     memory_release(a);
 }
 
-// Takes over the input.
-static jot_archive *read_input(struct input *in)
+// The metadata of files; of several texts with one key the first stays.
+static jot_status take_notes(jot_archive *a, const struct safetensors *s)
+{
+    for (size_t i = 0; i < s->n_notes; i++)
+        if (!jot_archive_metadata(a, s->notes[i].key))
+            JOT_TRY(jot_archive_set_metadata(a, s->notes[i].key, s->notes[i].text));
+    return JOT_OK;
+}
+
+static bool is_safetensors(const struct input *in)
+{
+    char start[9];
+    return in->size >= sizeof start && input_read(in, 0, start, sizeof start) == JOT_OK &&
+           start[8] == '{'; // in an archive of ZIP that would be a method which there is not
+}
+
+jot_status archive_take_file(jot_archive *a, struct input *in)
+{
+    struct archive_file *larger = memory_resize(a->files, (a->n_files + 1) * sizeof *a->files);
+    if (!larger) {
+        input_close(in);
+        return status_out_of_memory();
+    }
+    a->files = larger;
+    struct archive_file *f = &a->files[a->n_files++];
+    *f = (struct archive_file){.in = *in};
+    if (!is_safetensors(&f->in))
+        return zip_read_directory(&f->in, &f->members, &f->n_members);
+    JOT_TRY(safetensors_read(&f->in, &f->tensors));
+    return take_notes(a, &f->tensors);
+}
+
+// The members of the one file.
+static jot_status list_entries(jot_archive *a)
+{
+    const struct archive_file *f = &a->files[0];
+    size_t n = f->n_members + f->tensors.n;
+    a->entries = memory_allocate((n + 1) * sizeof *a->entries);
+    if (!a->entries)
+        return status_out_of_memory();
+    for (size_t i = 0; i < n; i++)
+        a->entries[i] = (struct archive_entry){
+            f->n_members ? f->members[i].name : f->tensors.tensors[i].name, 0, i};
+    a->n_entries = n;
+    return JOT_OK;
+}
+
+static bool is_index(const struct input *in)
+{
+    char start;
+    return in->size && input_read(in, 0, &start, 1) == JOT_OK && start == '{';
+}
+
+// Takes over the input; `open` opens what an index names, and is NULL where there is no index.
+static jot_archive *read_input(struct input *in, archive_open *open)
 {
     jot_archive *a = jot_archive_create();
-    if (!a) {
+    jot_status status = a && (a->name = copy_text(in->name)) ? JOT_OK : status_out_of_memory();
+    if (status == JOT_OK && open && is_index(in)) {
+        status = archive_take_index(a, in, open);
         input_close(in);
-        return NULL;
+    } else if (status == JOT_OK) {
+        status = archive_take_file(a, in);
+        status = status == JOT_OK ? list_entries(a) : status;
+    } else {
+        input_close(in);
     }
-    a->in = *in;
-    if (zip_read_directory(&a->in, &a->members, &a->n_members) == JOT_OK)
+    if (status == JOT_OK)
         return a;
     jot_archive_release(a);
     return NULL;
 }
 
-jot_archive *jot_archive_load(const char *path)
+static jot_archive *load(const char *name, const char *path, archive_open *open)
 {
     struct input in;
     if (!path)
-        return status_fail(JOT_ERR_ARGUMENT, "jot_archive_load: path is NULL"), NULL;
-    return input_open(&in, path) == JOT_OK ? read_input(&in) : NULL;
+        return status_fail(JOT_ERR_ARGUMENT, "%s: path is NULL", name), NULL;
+    return open(&in, path) == JOT_OK ? read_input(&in, open) : NULL;
+}
+
+jot_archive *jot_archive_load(const char *path)
+{
+    return load("jot_archive_load", path, input_open);
+}
+
+jot_archive *jot_archive_map(const char *path)
+{
+    return load("jot_archive_map", path, input_map);
 }
 
 jot_archive *jot_archive_from_memory(const char *name, const void *bytes, size_t n)
@@ -77,18 +149,18 @@ jot_archive *jot_archive_from_memory(const char *name, const void *bytes, size_t
                     name ? "bytes" : "name");
         return NULL;
     }
-    return input_copy(&in, name, bytes, n) == JOT_OK ? read_input(&in) : NULL;
+    return input_copy(&in, name, bytes, n) == JOT_OK ? read_input(&in, NULL) : NULL;
 }
 
 // ---- reading ----
 
-size_t jot_archive_count(const jot_archive *a) { return a ? a->n_members + a->n_added : 0; }
+size_t jot_archive_count(const jot_archive *a) { return a ? a->n_entries + a->n_added : 0; }
 
 const char *jot_archive_name(const jot_archive *a, size_t i)
 {
     if (i >= jot_archive_count(a))
         return NULL;
-    return i < a->n_members ? a->members[i].name : a->added[i - a->n_members].name;
+    return i < a->n_entries ? a->entries[i].name : a->added[i - a->n_entries].name;
 }
 
 // The length of a name without ".npy".
@@ -110,10 +182,11 @@ static size_t find_member(const jot_archive *a, const char *name)
     return count;
 }
 
-static jot_status read_member(const jot_archive *a, size_t i, jot_array **out)
+static jot_status read_member(const struct input *in, const struct zip_member *m,
+                              jot_array **out)
 {
     struct zip_stream z;
-    JOT_TRY(zip_open(&a->in, &a->members[i], &z));
+    JOT_TRY(zip_open(in, m, &z));
     jot_status status = npy_read(&z.s, out);
     zip_close(&z);
     return status;
@@ -121,10 +194,14 @@ static jot_status read_member(const jot_archive *a, size_t i, jot_array **out)
 
 static jot_status get(const jot_archive *a, size_t i, jot_array **out)
 {
-    if (i < a->n_members)
-        return read_member(a, i, out);
-    *out = jot_array_retain(a->added[i - a->n_members].array);
-    return JOT_OK;
+    if (i >= a->n_entries) {
+        *out = jot_array_retain(a->added[i - a->n_entries].array);
+        return JOT_OK;
+    }
+    const struct archive_entry *e = &a->entries[i];
+    const struct archive_file *f = &a->files[e->file];
+    return f->members ? read_member(&f->in, &f->members[e->index], out)
+                      : safetensors_get(&f->in, &f->tensors, e->index, out);
 }
 
 jot_array *jot_archive_get(const jot_archive *a, const char *name)
@@ -135,7 +212,7 @@ jot_array *jot_archive_get(const jot_archive *a, const char *name)
                     a ? "name" : "archive");
         return status_null(STATUS_NULL_ARRAY, "jot_archive_get");
     }
-    const char *file = a->in.name ? a->in.name : "the archive";
+    const char *file = a->name ? a->name : "the archive";
     size_t i = find_member(a, name), count = jot_archive_count(a);
     if (i == count)
         status_fail(JOT_ERR_ARGUMENT, "%s: there is no %.100s among the %zu arrays%s%.100s",
@@ -160,7 +237,7 @@ jot_status jot_archive_add(jot_archive *a, const char *name, jot_array *array)
                            name);
     if (a->n_added == a->room) {
         size_t room = 2 * a->room + 8;
-        struct added *larger = memory_resize(a->added, room * sizeof *larger);
+        struct added_array *larger = memory_resize(a->added, room * sizeof *larger);
         if (!larger)
             return status_out_of_memory();
         a->added = larger;
@@ -172,7 +249,7 @@ jot_status jot_archive_add(jot_archive *a, const char *name, jot_array *array)
         return status_out_of_memory();
     memcpy(copy, name, n);
     copy[n] = 0;
-    a->added[a->n_added++] = (struct added){copy, jot_array_retain(array)};
+    a->added[a->n_added++] = (struct added_array){copy, jot_array_retain(array)};
     return JOT_OK;
 }
 
@@ -219,4 +296,98 @@ jot_status jot_archive_save(const jot_archive *a, const char *path, bool is_defl
     jot_status status = write_members(a, &w, is_deflated);
     memory_release(w.directory);
     return output_close(&o, status);
+}
+
+static jot_status save_safetensors(const jot_archive *a, struct output *o,
+                                   struct named_array *list, struct note *notes)
+{
+    size_t n = jot_archive_count(a);
+    for (size_t i = 0; i < n; i++) {
+        list[i].name = jot_archive_name(a, i);
+        JOT_TRY(get(a, i, &list[i].array));
+    }
+    for (size_t i = 0; i < a->n_notes; i++)
+        notes[i] = (struct note){a->notes[i].key, a->notes[i].text};
+    return safetensors_write(o, n, list, a->n_notes, notes);
+}
+
+jot_status jot_archive_save_safetensors(const jot_archive *a, const char *path)
+{
+    struct output o;
+    if (!a || !path)
+        return status_fail(JOT_ERR_ARGUMENT, "jot_archive_save_safetensors: the %s is NULL",
+                           a ? "path" : "archive");
+    JOT_TRY(output_open(&o, path));
+    size_t n = jot_archive_count(a);
+    struct named_array *list = memory_allocate_zeroed((n + 1) * sizeof *list);
+    struct note *notes = memory_allocate((a->n_notes + 1) * sizeof *notes);
+    jot_status status =
+        list && notes ? save_safetensors(a, &o, list, notes) : status_out_of_memory();
+    for (size_t i = 0; list && i < n; i++)
+        jot_array_release(list[i].array);
+    memory_release(list);
+    memory_release(notes);
+    return output_close(&o, status);
+}
+
+// ---- metadata ----
+
+static size_t find_note(const jot_archive *a, const char *key)
+{
+    size_t i = 0;
+    while (i < a->n_notes && strcmp(a->notes[i].key, key) != 0)
+        i++;
+    return i;
+}
+
+const char *jot_archive_metadata(const jot_archive *a, const char *name)
+{
+    size_t i = a && name ? find_note(a, name) : 0;
+    return a && name && i < a->n_notes ? a->notes[i].text : NULL;
+}
+
+const char *jot_archive_metadata_key(const jot_archive *a, size_t i)
+{
+    return a && i < a->n_notes ? a->notes[i].key : NULL;
+}
+
+static void remove_note(jot_archive *a, size_t i)
+{
+    memory_release(a->notes[i].key);
+    memory_release(a->notes[i].text);
+    memmove(&a->notes[i], &a->notes[i + 1], (--a->n_notes - i) * sizeof *a->notes);
+}
+
+jot_status jot_archive_set_metadata(jot_archive *a, const char *name, const char *text)
+{
+    if (!a || !name)
+        return status_fail(JOT_ERR_ARGUMENT, "jot_archive_set_metadata: the %s is NULL",
+                           a ? "name" : "archive");
+    size_t i = find_note(a, name);
+    if (!text) {
+        if (i < a->n_notes)
+            remove_note(a, i);
+        return JOT_OK;
+    }
+    if (i == a->notes_room) {
+        size_t room = 2 * a->notes_room + 8;
+        struct added_note *larger = memory_resize(a->notes, room * sizeof *larger);
+        if (!larger)
+            return status_out_of_memory();
+        a->notes = larger;
+        a->notes_room = room;
+    }
+    struct added_note note = {copy_text(name), copy_text(text)};
+    if (!note.key || !note.text) {
+        memory_release(note.key);
+        memory_release(note.text);
+        return status_out_of_memory();
+    }
+    if (i < a->n_notes) {
+        memory_release(a->notes[i].key);
+        memory_release(a->notes[i].text);
+    }
+    a->notes[i] = note;
+    a->n_notes += i == a->n_notes;
+    return JOT_OK;
 }

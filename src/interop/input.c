@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -84,6 +85,45 @@ jot_status input_open(struct input *in, const char *path)
     return status;
 }
 
+static jot_status map_file(struct input *in)
+{
+    struct mapping *m = memory_allocate(sizeof *m);
+    if (!m)
+        return status_out_of_memory();
+    void *bytes = mmap(NULL, (size_t)in->size, PROT_READ, MAP_PRIVATE, in->file, 0);
+    if (bytes == MAP_FAILED) {
+        memory_release(m);
+        return JOT_OK;
+    }
+    m->bytes = bytes;
+    m->n = (size_t)in->size;
+    atomic_init(&m->users, 1);
+    in->map = m;
+    in->bytes = bytes;
+    close(in->file);
+    in->file = -1;
+    return JOT_OK;
+}
+
+jot_status input_map(struct input *in, const char *path)
+{
+    JOT_TRY(input_open(in, path));
+    if (in->file < 0 || in->size == 0 || in->size > SIZE_MAX)
+        return JOT_OK;
+    jot_status status = map_file(in);
+    if (status != JOT_OK)
+        input_close(in);
+    return status;
+}
+
+void mapping_release(struct mapping *m)
+{
+    if (!m || atomic_fetch_sub(&m->users, 1) > 1)
+        return;
+    munmap(m->bytes, m->n);
+    memory_release(m);
+}
+
 jot_status input_borrow(struct input *in, const char *name, const void *bytes, size_t n)
 {
     *in = (struct input){.file = -1, .name = copy_text(name), .bytes = bytes, .size = n};
@@ -109,6 +149,7 @@ void input_close(struct input *in)
         close(in->file);
     memory_release(in->name);
     memory_release(in->owned);
+    mapping_release(in->map);
     *in = (struct input){.file = -1};
 }
 
@@ -162,7 +203,7 @@ static jot_status next_of_input(struct stream *s, void *to, size_t n)
 
 struct stream stream_of(const struct input *in)
 {
-    return (struct stream){.in = in, .size = in->size, .next = next_of_input};
+    return (struct stream){.in = in, .size = in->size, .from = 0, .next = next_of_input};
 }
 
 jot_status stream_fail(const struct stream *s, uint64_t at, const char *format, ...)
@@ -258,8 +299,33 @@ jot_status output_rewrite(struct output *o, uint64_t at, const void *bytes, size
     return done == (ssize_t)n ? JOT_OK : fail_of_system(o->path, done < 0 ? errno : EIO);
 }
 
+// Renaming a file before its bytes are on the disk may leave it empty when the machine stops.
+static jot_status keep(struct output *o)
+{
+    if (o->file < 0 || !o->temporary || fsync(o->file) == 0 || errno == EINVAL)
+        return JOT_OK;
+    return fail_of_system(o->path, errno);
+}
+
+// The name is on the disk as well.  A file system that does not do that does without.
+static void keep_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    char *folder = copy_text(slash ? path : ".");
+    if (folder && slash)
+        folder[slash == path ? 1 : slash - path] = 0;
+    int file = folder ? open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+    if (file >= 0) {
+        fsync(file);
+        close(file);
+    }
+    memory_release(folder);
+}
+
 jot_status output_close(struct output *o, jot_status status)
 {
+    if (status == JOT_OK)
+        status = keep(o);
     if (o->file >= 0 && close(o->file) && status == JOT_OK)
         status = fail_of_system(o->path, errno);
     if (o->temporary && o->file >= 0) {
@@ -267,6 +333,8 @@ jot_status output_close(struct output *o, jot_status status)
             status = fail_of_system(o->path, errno);
         if (status != JOT_OK)
             unlink(o->temporary);
+        else
+            keep_name(o->path);
     }
     memory_release(o->path);
     memory_release(o->temporary);

@@ -6,22 +6,34 @@
 #include "jot/status.h"
 
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 
 // ---- in ----
+
+// A map of a file, which stays while somebody uses it.
+struct mapping {
+    void *bytes;
+    size_t n;
+    atomic_uint users;
+};
+void mapping_release(struct mapping *m);
 
 // A file, or bytes of memory.
 struct input {
     char *name;
     int file; // -1: bytes
     const unsigned char *bytes;
-    void *owned; // the bytes, or NULL where they are borrowed
+    void *owned;         // the bytes, or NULL where they are borrowed
+    struct mapping *map; // that they are in, or NULL
     uint64_t size;
 };
 
 // Of what is no regular file all bytes are read.
 jot_status input_open(struct input *in, const char *path);
+// The same; a regular file is mapped where the system can do it.
+jot_status input_map(struct input *in, const char *path);
 // Borrows the bytes; input_copy has its own.
 jot_status input_borrow(struct input *in, const char *name, const void *bytes, size_t n);
 jot_status input_copy(struct input *in, const char *name, const void *bytes, size_t n);
@@ -37,6 +49,7 @@ struct stream {
     const struct input *in;
     const char *member; // for messages, or NULL
     uint64_t size, at;
+    uint64_t from; // offset in the input of bytes that are as they are there, else UINT64_MAX
     // The next n bytes, which there are: at + n <= size.
     jot_status (*next)(struct stream *s, void *to, size_t n);
 };
@@ -59,7 +72,8 @@ struct output {
 jot_status output_open(struct output *o, const char *path);
 jot_status output_write(struct output *o, const void *bytes, size_t n);
 jot_status output_rewrite(struct output *o, uint64_t at, const void *bytes, size_t n);
-// Puts the file where it belongs when all went well, or removes it.  The status, or what went wrong here.
+// Puts the file where it belongs when all went well, or removes it.  The status, or what went
+// wrong here.
 jot_status output_close(struct output *o, jot_status status);
 
 #endif

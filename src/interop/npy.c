@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "interop/npy.h"
 
+#include "interop/raw_array.h"
+
 #include "base/dtype.h"
 #include "base/memory.h"
 #include "base/status.h"
 #include "jot/io.h"
 #include "runtime/array.h"
-#include "runtime/device.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -151,23 +152,6 @@ static void turn(char *to, const char *from, int rank, const int64_t *dims, size
     }
 }
 
-// e5m2 is the upper byte of an f16.
-static void widen(jot_array *a)
-{
-    unsigned char *bytes = a->data;
-    for (size_t i = a->size; i-- > 0;) {
-        uint16_t wide = (uint16_t)(bytes[i] << 8);
-        memcpy(bytes + 2 * i, &wide, 2);
-    }
-}
-
-static void normalize(jot_array *a)
-{
-    unsigned char *bytes = a->data;
-    for (size_t i = 0; i < a->size; i++)
-        bytes[i] = bytes[i] != 0;
-}
-
 static jot_status read_turned(struct stream *s, const struct npy_header *h, uint64_t bytes,
                               jot_array *a)
 {
@@ -191,9 +175,9 @@ static jot_status read_elements(struct stream *s, const struct npy_header *h, ui
     if (h->is_swapped)
         swap_parts(a->data, a->bytes, h->part);
     if (h->is_f8e5m2)
-        widen(a);
+        raw_array_widen(a);
     if (h->dtype == JOT_BOOL)
-        normalize(a);
+        raw_array_normalize(a);
     return JOT_OK;
 }
 
@@ -203,20 +187,19 @@ jot_status npy_read(struct stream *s, jot_array **out)
     uint64_t bytes;
     JOT_TRY(read_header(s, &h));
     JOT_TRY(check_size(s, &h, &bytes));
-    jot_array *a = rt_array_create(h.dtype, h.rank, h.dims);
+    bool is_raw = s->from != UINT64_MAX && !h.is_swapped && !h.is_f8e5m2;
+    jot_array *a = NULL;
+    if (is_raw && !(h.is_column_major && h.rank > 1))
+        a = raw_array_map(s->in, s->from + s->at, h.dtype, h.rank, h.dims);
+    if (a)
+        return raw_array_place(a, out);
+    a = rt_array_create(h.dtype, h.rank, h.dims);
     if (!a)
         return status_last();
     jot_status status = read_elements(s, &h, bytes, a);
-    if (status == JOT_OK && jot_default_device() != jot_host()) {
-        jot_array *there = jot_array_to(a, NULL);
-        status = there ? JOT_OK : status_last();
-        jot_array_release(a);
-        a = there;
-    }
     if (status == JOT_OK)
-        *out = a;
-    else
-        jot_array_release(a);
+        return raw_array_place(a, out);
+    jot_array_release(a);
     return status;
 }
 
@@ -232,15 +215,20 @@ static jot_array *read_input(struct input *in)
     return a;
 }
 
-jot_array *jot_array_load(const char *path)
+static jot_array *load(const char *name, const char *path,
+                       jot_status (*open)(struct input *in, const char *path))
 {
     struct input in;
     if (!path)
-        status_fail(JOT_ERR_ARGUMENT, "jot_array_load: path is NULL");
-    if (!path || input_open(&in, path) != JOT_OK)
-        return status_null(STATUS_NULL_ARRAY, path ? path : "jot_array_load");
+        status_fail(JOT_ERR_ARGUMENT, "%s: path is NULL", name);
+    if (!path || open(&in, path) != JOT_OK)
+        return status_null(STATUS_NULL_ARRAY, path ? path : name);
     return read_input(&in);
 }
+
+jot_array *jot_array_load(const char *path) { return load("jot_array_load", path, input_open); }
+
+jot_array *jot_array_map(const char *path) { return load("jot_array_map", path, input_map); }
 
 jot_array *jot_array_from_npy(const char *name, const void *bytes, size_t n)
 {

@@ -253,8 +253,11 @@ jot_status zip_open(const struct input *in, const struct zip_member *m, struct z
                           " on, but the file ends at %" PRIu64,
                           m->name, m->packed, from, in->size);
     *out = (struct zip_stream){.from = from, .m = m};
-    out->s =
-        (struct stream){.in = in, .member = m->name, .size = m->size, .next = next_of_member};
+    out->s = (struct stream){.in = in,
+                             .member = m->name,
+                             .size = m->size,
+                             .from = m->method ? UINT64_MAX : from,
+                             .next = next_of_member};
     return m->method ? inflate_start(in, from, m->packed, &out->f) : JOT_OK;
 }
 

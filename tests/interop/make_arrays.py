@@ -1,18 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes the files of arrays/, with numpy and ml_dtypes.
+"""Writes the files of arrays/, with numpy, ml_dtypes and safetensors.
 
     make_arrays.py DIRECTORY
 
 A name is TYPE_SHAPE_ORDER_BYTES.npy; element k of an array, in row-major order, is k + 1, of a complex one
 k + 1 - k i, of bool and of e5m2 k modulo 2 and 8.
 """
-import io
+import json
 import os
 import sys
 import zipfile
 
 import ml_dtypes
 import numpy as np
+import safetensors
 
 TYPES = {
     "bool": "?", "i8": "i1", "i16": "i2", "i32": "i4", "i64": "i8", "u8": "u1", "u16": "u2", "u32": "u4", "u64": "u8",
@@ -94,6 +95,43 @@ def main():
     archive("descriptors.npz", zipfile.ZIP_DEFLATED, [".npy", "", ".npy", ""])
     archive("descriptors_wide.npz", zipfile.ZIP_STORED, [".npy"] * 4, wide=True)
     archive("commented.npz", zipfile.ZIP_STORED, [".npy"] * 4, comment=b"PK\5\6 is not the end")
+    tensors(folder)
+
+
+# The names of types: those that jot has, then others.
+SAFETENSORS = {
+    "bool": "bool", "i8": "int8", "i16": "int16", "i32": "int32", "i64": "int64", "u8": "uint8", "u16": "uint16",
+    "u32": "uint32", "u64": "uint64", "f16": "float16", "f32": "float32", "f64": "float64", "c64": "complex64",
+    "bf16": "bfloat16",
+}
+OTHERS = {"e5m2": ("float8_e5m2", "e5m2"), "e4m3": ("float8_e4m3fn", "u8")}
+
+
+def tensors(folder):
+    """One tensor of each type, with metadata; the sizes of arrays; none; and two files with an index."""
+
+    kept = []  # specifications hold addresses
+
+    def entry(type, a):
+        kept.append(a.copy())
+        return safetensors.TensorSpec(dtype=type, shape=list(a.shape), data_ptr=kept[-1].ctypes.data, data_len=a.nbytes)
+
+    def save(name, entries, metadata=None):
+        with open(os.path.join(folder, name + ".safetensors"), "wb") as f:
+            f.write(safetensors.serialize(entries, metadata=metadata))
+
+    all_types = {name: entry(type, array(name, (2, 3))) for name, type in SAFETENSORS.items()}
+    save("types", all_types, {"made by": "a \"script\"\\,\n\tkäse \x01"})
+    save("others", {name: entry(type, array(of, (2, 3))) for name, (type, of) in OTHERS.items()})
+    shapes = (), (1,), (0,), (2, 0, 3), (1, 1, 2, 1, 1, 1, 1, 1, 1, 1, 3)
+    save("shapes", {"x".join(map(str, s)) or "scalar": entry("float32", array("f32", s)) for s in shapes})
+    save("none", {})
+    parts = {"model-1.safetensors": "wb", "model-2.safetensors": "xy"}
+    for file, names in parts.items():
+        save(file[: -len(".safetensors")], {n: entry("float32", array("f32", (2, 3))) for n in names}, {"format": "pt"})
+    index = {"metadata": {"total_size": 96}, "weight_map": {n: file for file, names in parts.items() for n in names}}
+    with open(os.path.join(folder, "model.safetensors.index.json"), "w", encoding="utf-8") as f:
+        json.dump(index, f, indent=2)
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 // Files that NumPy wrote (arrays/, by make_arrays.py) are read, and its bytes are written again; what is
 // wrong with others is named with its place.
 #include "base/memory.h"
+#include "interop/folder.h"
 #include "interop/zip.h"
 #include "jot/jot.h"
 #include "runtime/array.h"
@@ -17,50 +18,6 @@
 #include <unistd.h>
 
 #define FOLDER "tests/interop/arrays/"
-
-static char made[64]; // where files are made
-
-static const char *path_of(const char *name)
-{
-    static char path[4][400];
-    static int next;
-    char *p = path[next++ % 4];
-    snprintf(p, sizeof path[0], "%s/%s", made, name);
-    return p;
-}
-
-static void set_up(void)
-{
-    strcpy(made, "/tmp/jot-npy-XXXXXX");
-    ck_assert_ptr_nonnull(mkdtemp(made));
-}
-
-static void tear_down(void)
-{
-    DIR *d = opendir(made);
-    for (struct dirent *e; (e = readdir(d));)
-        if (e->d_name[0] != '.')
-            ck_assert_int_eq(unlink(path_of(e->d_name)), 0);
-    closedir(d);
-    ck_assert_int_eq(rmdir(made), 0);
-}
-
-static void *slurp(const char *path, size_t *n)
-{
-    FILE *f = fopen(path, "rb");
-    ck_assert_msg(f != NULL, "%s", path);
-    char *bytes = malloc(1 << 20);
-    *n = fread(bytes, 1, 1 << 20, f);
-    fclose(f);
-    return bytes;
-}
-
-static void spill(const char *path, const void *bytes, size_t n)
-{
-    FILE *f = fopen(path, "wb");
-    ck_assert_uint_eq(fwrite(bytes, 1, n, f), n);
-    fclose(f);
-}
 
 // ---- arrays ----
 
@@ -100,10 +57,11 @@ static void check_file(const char *name)
     ck_assert_int_eq(jot_array_rank(a), rank);
     check_elements(type, a);
     // What is written is what NumPy writes.
-    ck_assert_int_eq(jot_array_save(path_of("again.npy"), a), JOT_OK);
+    ck_assert_int_eq(jot_array_save(folder_path("again.npy"), a), JOT_OK);
     if (order == 'C' && !strcmp(bytes, "le") && !strstr(name, "_v") && strcmp(type, "e5m2")) {
         size_t n, m;
-        void *theirs = slurp(path, &n), *ours = slurp(path_of("again.npy"), &m);
+        void *theirs = folder_slurp(path, &n),
+             *ours = folder_slurp(folder_path("again.npy"), &m);
         ck_assert_msg(n == m && !memcmp(ours, theirs, n), "%s: other bytes", name);
         free(theirs);
         free(ours);
@@ -251,7 +209,7 @@ START_TEST(says_what_is_wrong_with_a_file)
     jot_array *a = jot_array_from(((float[]){1}), 1);
     ck_assert_int_eq(jot_array_save("/nowhere/x.npy", a), JOT_ERR_IO);
     ck_assert_int_eq(jot_array_save(NULL, a), JOT_ERR_ARGUMENT);
-    ck_assert_int_eq(jot_array_save(path_of("x.npy"), NULL), JOT_ERR_ARGUMENT);
+    ck_assert_int_eq(jot_array_save(folder_path("x.npy"), NULL), JOT_ERR_ARGUMENT);
     jot_array_release(a);
 }
 END_TEST
@@ -266,8 +224,8 @@ START_TEST(writes_and_reads_back)
                 dims[i] = i % 13 == 2 ? 2 : i == 7 && d % 4 == 0 ? 0 : 1;
             dims[rank] = JOT_END;
             jot_array *a = jot_array_fill((jot_dtype)d, 1, dims);
-            ck_assert_int_eq(jot_array_save(path_of("x.npy"), a), JOT_OK);
-            jot_array *b = jot_array_load(path_of("x.npy"));
+            ck_assert_int_eq(jot_array_save(folder_path("x.npy"), a), JOT_OK);
+            jot_array *b = jot_array_load(folder_path("x.npy"));
             ck_assert_msg(b != NULL, "%s", jot_error_message());
             ck_assert_int_eq(jot_array_dtype(b), d);
             ck_assert_int_eq(jot_array_rank(b), rank);
@@ -284,21 +242,22 @@ START_TEST(keeps_links_and_modes)
 {
     struct stat about;
     jot_array *a = jot_array_from(((float[]){1, 2}), 2);
-    spill(path_of("file.npy"), "old", 3);
-    ck_assert_int_eq(chmod(path_of("file.npy"), 0600), 0);
-    ck_assert_int_eq(symlink("file.npy", path_of("link.npy")), 0);
-    ck_assert_int_eq(jot_array_save(path_of("link.npy"), a), JOT_OK);
-    ck_assert_int_eq(lstat(path_of("link.npy"), &about), 0);
+    folder_spill(folder_path("file.npy"), "old", 3);
+    ck_assert_int_eq(chmod(folder_path("file.npy"), 0600), 0);
+    ck_assert_int_eq(symlink("file.npy", folder_path("link.npy")), 0);
+    ck_assert_int_eq(jot_array_save(folder_path("link.npy"), a), JOT_OK);
+    ck_assert_int_eq(lstat(folder_path("link.npy"), &about), 0);
     ck_assert(S_ISLNK(about.st_mode));
-    ck_assert_int_eq(lstat(path_of("file.npy"), &about), 0);
+    ck_assert_int_eq(lstat(folder_path("file.npy"), &about), 0);
     ck_assert_int_eq(about.st_mode & 0777, 0600);
     ck_assert_int_eq(about.st_size, 136);
     // A pipe is read to its end.
     char command[200];
-    snprintf(command, sizeof command, "cat %s > %s &", path_of("file.npy"), path_of("pipe"));
-    ck_assert_int_eq(mkfifo(path_of("pipe"), 0600), 0);
+    snprintf(command, sizeof command, "cat %s > %s &", folder_path("file.npy"),
+             folder_path("pipe"));
+    ck_assert_int_eq(mkfifo(folder_path("pipe"), 0600), 0);
     ck_assert_int_eq(system(command), 0);
-    jot_array *b = jot_array_load(path_of("pipe"));
+    jot_array *b = jot_array_load(folder_path("pipe"));
     ck_assert_msg(b != NULL, "%s", jot_error_message());
     ck_assert_float_eq(((const float *)jot_array_data(b))[1], 2);
     jot_array_release(a);
@@ -351,16 +310,16 @@ START_TEST(reads_and_writes_archives)
     }
     check_members(a);
     for (int is_deflated = 0; is_deflated <= JOT_HAS_ZLIB; is_deflated++) {
-        ck_assert_int_eq(jot_archive_save(a, path_of("again.npz"), is_deflated), JOT_OK);
-        jot_archive *b = jot_archive_load(path_of("again.npz"));
+        ck_assert_int_eq(jot_archive_save(a, folder_path("again.npz"), is_deflated), JOT_OK);
+        jot_archive *b = jot_archive_load(folder_path("again.npz"));
         check_members(b);
         // Over what it reads.
-        ck_assert_msg(jot_archive_save(b, path_of("again.npz"), !is_deflated && JOT_HAS_ZLIB) ==
-                          JOT_OK,
+        ck_assert_msg(jot_archive_save(b, folder_path("again.npz"),
+                                       !is_deflated && JOT_HAS_ZLIB) == JOT_OK,
                       "%s", jot_error_message());
         check_members(b);
         jot_archive_release(b);
-        b = jot_archive_load(path_of("again.npz"));
+        b = jot_archive_load(folder_path("again.npz"));
         check_members(b);
         jot_archive_release(b);
     }
@@ -381,10 +340,10 @@ START_TEST(keeps_arrays_in_pieces)
     jot_array *a = jot_array_from(numbers, 6, 8), *split = jot_array_shard(a, grid, "x, y");
     jot_archive *out = jot_archive_create();
     ck_assert_int_eq(jot_archive_add(out, "w", split), JOT_OK);
-    ck_assert_int_eq(jot_archive_save(out, path_of("pieces.npz"), false), JOT_OK);
-    ck_assert_int_eq(jot_array_save(path_of("pieces.npy"), split), JOT_OK);
-    jot_archive *in = jot_archive_load(path_of("pieces.npz"));
-    jot_array *kept[] = {jot_archive_get(in, "w"), jot_array_load(path_of("pieces.npy"))};
+    ck_assert_int_eq(jot_archive_save(out, folder_path("pieces.npz"), false), JOT_OK);
+    ck_assert_int_eq(jot_array_save(folder_path("pieces.npy"), split), JOT_OK);
+    jot_archive *in = jot_archive_load(folder_path("pieces.npz"));
+    jot_array *kept[] = {jot_archive_get(in, "w"), jot_array_load(folder_path("pieces.npy"))};
     for (int i = 0; i < 2; i++) {
         jot_array *again = jot_array_shard(kept[i], row, "i");
         ck_assert_msg(again, "%s", jot_error_message());
@@ -409,9 +368,9 @@ START_TEST(adds_to_archives)
     ck_assert_int_eq(jot_archive_add(a, "c", NULL), JOT_ERR_ARGUMENT);
     jot_array *y = jot_archive_get(a, "a");
     ck_assert_ptr_eq(y, x);
-    ck_assert_int_eq(jot_archive_save(a, path_of("a.npz"), false), JOT_OK);
+    ck_assert_int_eq(jot_archive_save(a, folder_path("a.npz"), false), JOT_OK);
     jot_archive_release(a);
-    a = jot_archive_load(path_of("a.npz"));
+    a = jot_archive_load(folder_path("a.npz"));
     ck_assert_int_eq(jot_archive_add(a, "b", x), JOT_ERR_ARGUMENT);
     ck_assert_int_eq(jot_archive_add(a, "c", x), JOT_OK);
     ck_assert_uint_eq(jot_archive_count(a), 3);
@@ -435,7 +394,7 @@ static void poke(unsigned char *at, int width, uint64_t value)
 START_TEST(reads_large_archives)
 {
     size_t n;
-    unsigned char *array = slurp(FOLDER "f32_1_C_le.npy", &n);
+    unsigned char *array = folder_slurp(FOLDER "f32_1_C_le.npy", &n);
     unsigned char local[30] = "PK\3\4", entry[82] = "PK\1\2", end[98] = "PK\6\6";
     uint64_t at = (UINT64_C(5) << 30) + 7, directory = at + 31 + n;
     poke(local + 26, 2, 1);
@@ -458,14 +417,14 @@ START_TEST(reads_large_archives)
     poke(end + 64, 8, directory + 72);
     poke(end + 72, 4, 1);
     memcpy(end + 76, "PK\5\6\0\0\0\0\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff", 20);
-    int file = open(path_of("large.npz"), O_WRONLY | O_CREAT, 0600);
+    int file = open(folder_path("large.npz"), O_WRONLY | O_CREAT, 0600);
     ck_assert_int_eq(pwrite(file, local, 30, (off_t)at), 30);
     ck_assert_int_eq(pwrite(file, "a", 1, (off_t)at + 30), 1);
     ck_assert_int_eq(pwrite(file, array, n, (off_t)at + 31), (ssize_t)n);
     ck_assert_int_eq(pwrite(file, entry, 72, (off_t)directory), 72);
     ck_assert_int_eq(pwrite(file, end, 98, (off_t)directory + 72), 98);
     close(file);
-    jot_archive *a = jot_archive_load(path_of("large.npz"));
+    jot_archive *a = jot_archive_load(folder_path("large.npz"));
     ck_assert_msg(a != NULL, "%s", jot_error_message());
     jot_array *x = jot_archive_get(a, "a");
     ck_assert_msg(x != NULL, "%s", jot_error_message());
@@ -480,9 +439,9 @@ END_TEST
 START_TEST(writes_large_archives)
 {
     size_t n;
-    unsigned char *array = slurp(FOLDER "f32_1_C_le.npy", &n);
+    unsigned char *array = folder_slurp(FOLDER "f32_1_C_le.npy", &n);
     struct output o;
-    ck_assert_int_eq(output_open(&o, path_of("wide.npz")), JOT_OK);
+    ck_assert_int_eq(output_open(&o, folder_path("wide.npz")), JOT_OK);
     struct zip_writer w = {.o = &o, .wide = 10};
     for (int i = 0; i < 2; i++)
         ck_assert_int_eq(zip_write(&w, i ? "b.npy" : "a.npy", i && JOT_HAS_ZLIB, 2,
@@ -490,7 +449,7 @@ START_TEST(writes_large_archives)
                          JOT_OK);
     ck_assert_int_eq(output_close(&o, zip_finish(&w)), JOT_OK);
     memory_release(w.directory);
-    jot_archive *a = jot_archive_load(path_of("wide.npz"));
+    jot_archive *a = jot_archive_load(folder_path("wide.npz"));
     ck_assert_msg(a != NULL, "%s", jot_error_message());
     for (int i = 0; i < 2; i++) {
         jot_array *x = jot_archive_get(a, i ? "b" : "a");
@@ -507,7 +466,7 @@ static size_t archive_size;
 
 static void open_stored(void)
 {
-    void *bytes = slurp(FOLDER "stored.npz", &archive_size);
+    void *bytes = folder_slurp(FOLDER "stored.npz", &archive_size);
     ck_assert_uint_le(archive_size, sizeof archive);
     memcpy(archive, bytes, archive_size);
     free(bytes);
@@ -593,7 +552,7 @@ START_TEST(survives_lack_of_memory)
         if (_i)
             a = jot_archive_load(file);
         x = _i ? jot_archive_get(a, "w") : jot_array_load(file);
-        bool is_saved = x && jot_array_save(path_of("x.npy"), x) == JOT_OK;
+        bool is_saved = x && jot_array_save(folder_path("x.npy"), x) == JOT_OK;
         memory_fail_after(0);
         jot_array_release(x);
         jot_archive_release(a);
@@ -608,7 +567,7 @@ END_TEST
 static void add_tests(TCase *t)
 {
     int n_archives = (int)(sizeof archives / sizeof *archives);
-    tcase_add_checked_fixture(t, set_up, tear_down);
+    tcase_add_checked_fixture(t, folder_make, folder_remove);
     tcase_add_test(t, reads_and_writes_what_numpy_writes);
     tcase_add_test(t, reads_headers_as_python_may_write_them);
     tcase_add_loop_test(t, says_what_is_wrong_with_a_header, 0,

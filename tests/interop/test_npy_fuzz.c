@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files of arrays/ with bytes changed, cut out, doubled and exchanged: an array or a message, whatever the
-// bytes are, and no memory that stays (fuzz.h).
+// Files of arrays/ with bytes changed, cut out, doubled and exchanged: an array or a message,
+// whatever the bytes are, and no memory that stays (fuzz.h).
 #include "base/memory.h"
+#include "interop/folder.h"
 #include "interop/fuzz.h"
 #include "jot/jot.h"
 #include "support/suite.h"
 
 #include <check.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -32,7 +34,8 @@ static void change(void)
 {
     static const char *const words[] = {"True",   "(0,",    "'",      "PK\1\2", "PK\3\4",
                                         "PK\5\6", "PK\6\6", "PK\6\7", "-1",     "999999999",
-                                        "(",      ")",      "<V2"};
+                                        "(",      ")",      "<V2",    "{",      "\"F32\"",
+                                        "[",      "]",      "\\u12",  ":",      "data_offsets"};
     static const uint64_t numbers[] = {0,          1,          8,
                                        0x7f,       0xff,       0xffff,
                                        0x7fffffff, 0xffffffff, UINT64_C(0x7fffffffffffffff),
@@ -122,10 +125,44 @@ START_TEST(any_bytes)
 }
 END_TEST
 
+// An index lies beside what it names.
+static bool change_and_load(const struct fuzz_file *file)
+{
+    if (!blocks)
+        blocks = memory_live_blocks();
+    work.n = file->n;
+    memcpy(work.bytes, file->bytes, file->n);
+    for (uint64_t n = 1 + fuzz_below(4); n-- && work.n;)
+        change();
+    folder_spill(folder_path("index"), work.bytes, work.n);
+    const char *path = folder_path("index");
+    jot_archive *a = fuzz_below(2) ? jot_archive_map(path) : jot_archive_load(path);
+    check(a != NULL);
+    jot_archive_release(a);
+    ck_assert(memory_live_blocks() == blocks);
+    return true;
+}
+
+START_TEST(any_index)
+{
+    for (int i = 1; i <= 2; i++) {
+        char path[100];
+        size_t n;
+        snprintf(path, sizeof path, FOLDER "model-%d.safetensors", i);
+        void *bytes = folder_slurp(path, &n);
+        folder_spill(folder_path(strrchr(path, '/') + 1), bytes, n);
+        free(bytes);
+    }
+    fuzz_run(FOLDER "*.json", 20, 500, change_and_load);
+}
+END_TEST
+
 static void add_tests(TCase *t)
 {
     tcase_set_timeout(t, 1200);
+    tcase_add_checked_fixture(t, folder_make, folder_remove);
     tcase_add_test(t, any_bytes);
+    tcase_add_test(t, any_index);
 }
 
 int main(void) { return suite_run("npy_fuzz", add_tests); }
