@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arrays in files: .npy and .npz as NumPy writes them, and .safetensors.
+// Arrays in files: .npy and .npz as NumPy writes them, .safetensors, and numbers as
+// text.
 //
 //     jot_array *x = jot_array_load("x.npy");
 //     if (jot_array_save("y.npy", y) != JOT_OK) ...
@@ -121,6 +122,59 @@ JOT_API JOT_MUST_USE jot_status jot_archive_get_tree(const jot_archive *a, const
                                                      const jot_members *members, size_t n,
                                                      jot_array **arrays);
 
+// ---- numbers as text ----
+
+// Zero is the default of every field.
+typedef struct jot_csv_options {
+    char delimiter;     // between numbers; 0: a comma; ' ': any number of blanks and tabs
+    char comment;       // lines that begin with it are left out; 0: none
+    bool has_header;    // the first line has the names of columns
+    int64_t skip;       // lines before that
+    jot_dtype dtype;    // JOT_F32 or JOT_F64; JOT_BOOL, which is 0: JOT_F64
+    const char *header; // when writing: the first line, as it is; NULL: none
+    size_t size;        // of this struct, set by the macro; 0 is this version
+} jot_csv_options;
+
+// The numbers of a file, f64[rows, columns] or f32, rounded once: decimal, whatever the
+// language of the process, with blanks or quotes around them or without.  Nothing, "NA", "null"
+// and "nan" in any case are NaN; "inf" is there, too.  Lines without anything are left out.  A
+// row with more or fewer numbers than those before, and what is no number, are refused with
+// line and column (JOT_ERR_IO).
+//     jot_array *x = jot_array_load_csv("x.csv", .has_header = true);
+JOT_API JOT_MUST_USE jot_array *jot_array_load_csv_with(const char *path,
+                                                        const jot_csv_options *options);
+// The same as columns, of shape [rows], with the names of the header, which there is.
+JOT_API JOT_MUST_USE jot_archive *jot_archive_load_csv_with(const char *path,
+                                                            const jot_csv_options *options);
+// Writes an array of real numbers with one or two axes, a line for each row; each number with
+// as few digits as it is read back with, from 6 or 15 on.  JOT_ERR_DTYPE and JOT_ERR_SHAPE of
+// others. Options: delimiter, header.
+JOT_API JOT_MUST_USE jot_status jot_array_save_csv_with(const char *path, const jot_array *a,
+                                                        const jot_csv_options *options);
+
 JOT_END_C
+
+#if !defined(JOT_PLAIN)
+#if defined(__cplusplus)
+#define jot_array_load_csv(path) jot_array_load_csv_with(path, nullptr)
+#define jot_archive_load_csv(path) jot_archive_load_csv_with(path, nullptr)
+#define jot_array_save_csv(path, a) jot_array_save_csv_with(path, a, nullptr)
+#else
+#define JOT_CSV_OPTIONS_(takes, ...)                                                           \
+    JOT_OPTIONS_(jot_csv_options, takes ", and named options",                                 \
+                 JOT_REST_(__VA_ARGS__, .size = sizeof(jot_csv_options)))
+#define jot_array_load_csv(...)                                                                \
+    jot_array_load_csv_with(JOT_FIRST_(__VA_ARGS__, 0),                                        \
+                            JOT_CSV_OPTIONS_("jot_array_load_csv takes (path)", __VA_ARGS__))
+#define jot_archive_load_csv(...)                                                              \
+    jot_archive_load_csv_with(                                                                 \
+        JOT_FIRST_(__VA_ARGS__, 0),                                                            \
+        JOT_CSV_OPTIONS_("jot_archive_load_csv takes (path)", __VA_ARGS__))
+#define jot_array_save_csv(path, ...)                                                          \
+    jot_array_save_csv_with(                                                                   \
+        path, JOT_FIRST_(__VA_ARGS__, 0),                                                      \
+        JOT_CSV_OPTIONS_("jot_array_save_csv takes (path, array)", __VA_ARGS__))
+#endif
+#endif
 
 #endif
