@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Arrays in files: .npy and .npz as NumPy writes them, .safetensors, and numbers as
-// text.
+// text; and batches of their rows.
 //
 //     jot_array *x = jot_array_load("x.npy");
 //     if (jot_array_save("y.npy", y) != JOT_OK) ...
@@ -21,9 +21,11 @@
 #ifndef JOT_IO_H
 #define JOT_IO_H
 
+#include "jot/compile.h"
 #include "jot/struct.h"
 
 #include <stdbool.h>
+#include <stdint.h>
 
 JOT_BEGIN_C
 
@@ -152,6 +154,43 @@ JOT_API JOT_MUST_USE jot_archive *jot_archive_load_csv_with(const char *path,
 JOT_API JOT_MUST_USE jot_status jot_array_save_csv_with(const char *path, const jot_array *a,
                                                         const jot_csv_options *options);
 
+// ---- batches ----
+
+// Reads batches of rows, which a thread of its own gets ready ahead: arrays over maps of files
+// may be larger than memory.
+typedef struct jot_loader jot_loader;
+
+// Zero is the default of every field.
+typedef struct jot_loader_options {
+    bool shuffle; // each epoch in an order of its own, which the seed alone chooses
+    uint64_t seed;
+    bool drop_last; // the rest of the rows that is no whole batch; else it is a shorter one
+    int64_t epochs; // 0: without end
+    int64_t first;  // the number of the first batch, counted from the first epoch
+    int ahead;      // batches that are ready; 0: 2, at most 1024
+    size_t size;    // of this struct, set by the macro; 0 is this version
+} jot_loader_options;
+
+// Of n arrays with as many rows along their first axes, of which it holds references; batches
+// are made on the device that is the default one now.  NULL with a message: JOT_ERR_SHAPE where
+// rows differ or no batch is full, JOT_ERR_ARGUMENT for numbers that are negative.
+//     jot_array *data[] = {x, y}, *batch[2];
+//     jot_loader *l = jot_loader_create(data, 128, .shuffle = true, .first = step);
+//     while (jot_loader_next(l, JOT_OUT(batch)) == JOT_OK && batch[0]) ...
+JOT_API JOT_MUST_USE jot_loader *jot_loader_create_with(size_t n, jot_array *const *arrays,
+                                                        int64_t batch,
+                                                        const jot_loader_options *options);
+// Waits for the thread.
+JOT_API void jot_loader_release(jot_loader *l); // NULL is fine
+
+// The arrays of the next batch, new references; behind the last epoch all are NULL.  From one
+// thread at a time.
+JOT_API JOT_MUST_USE jot_status jot_loader_next(jot_loader *l, size_t n, jot_array **out);
+// Batches of an epoch, and the number of the next one: a loader of the same arrays and options
+// that begins there goes on with the same batches.  0 of NULL.
+JOT_API int64_t jot_loader_batches(const jot_loader *l);
+JOT_API int64_t jot_loader_position(const jot_loader *l);
+
 JOT_END_C
 
 #if !defined(JOT_PLAIN)
@@ -159,6 +198,8 @@ JOT_END_C
 #define jot_array_load_csv(path) jot_array_load_csv_with(path, nullptr)
 #define jot_archive_load_csv(path) jot_archive_load_csv_with(path, nullptr)
 #define jot_array_save_csv(path, a) jot_array_save_csv_with(path, a, nullptr)
+#define jot_loader_create(arrays, batch)                                                       \
+    jot_loader_create_with(JOT_OUT_("jot_loader_create", arrays), batch, nullptr)
 #else
 #define JOT_CSV_OPTIONS_(takes, ...)                                                           \
     JOT_OPTIONS_(jot_csv_options, takes ", and named options",                                 \
@@ -174,6 +215,12 @@ JOT_END_C
     jot_array_save_csv_with(                                                                   \
         path, JOT_FIRST_(__VA_ARGS__, 0),                                                      \
         JOT_CSV_OPTIONS_("jot_array_save_csv takes (path, array)", __VA_ARGS__))
+#define jot_loader_create(arrays, ...)                                                         \
+    jot_loader_create_with(                                                                    \
+        JOT_OUT_("jot_loader_create", arrays), JOT_FIRST_(__VA_ARGS__, 0),                     \
+        JOT_OPTIONS_(jot_loader_options,                                                       \
+                     "jot_loader_create takes (arrays, batch), and named options",             \
+                     JOT_REST_(__VA_ARGS__, .size = sizeof(jot_loader_options))))
 #endif
 #endif
 

@@ -22,7 +22,7 @@ MAY_BE_NULL = [
     (r'jot_executable_(retain|release|versions|use)', r'f'),
     (r'jot_scope_close', r's'), (r'jot_program_(release|functions|name)', r'p'),
     (r'jot_archive_(release|count|name|metadata.*)', r'a|name'), (r'jot_archive_set_metadata', r'text'),
-    (r'jot_archive_(add|get)_tree', r'name'),
+    (r'jot_archive_(add|get)_tree', r'name'), (r'jot_loader_(release|batches|position)', r'l'),
     (r'jot_program_check', r'out_wide'),
     (r'jot_function_.*', r'arg_leaves|result_leaves|name'),
     (r'jot_eval(_tree)?', r'out'), (r'jot_call', r'in'),
@@ -73,6 +73,7 @@ BY_TYPE = {
     'jot_batch_stats *': '&(jot_batch_stats){x, x}', 'jot_attention': '(jot_attention){x, x, x, x, x, x, x, x}',
     'jot_kv_cache *': '&(jot_kv_cache){x, x, x}', 'jot_gru': '(jot_gru){x, x, x, x}', 'jot_lstm': '(jot_lstm){x, x, x}',
     'jot_lstm_state': '(jot_lstm_state){x, x}', 'const jot_members *': 'members',
+    'jot_loader *': 'loader', 'const jot_loader *': 'loader',
     'jot_svd_factors': 'jot_svd(x)', 'jot_lu_factors': 'jot_lu_factor_at(x, NULL)',
 }
 
@@ -105,7 +106,7 @@ MEANT = [
 # Where results go.
 TAKEN = {'jot_value': 'outs[0]', 'jot_status': 'status', 'jot_array *': 'made', 'jot_executable *': 'made_executable',
          'jot_function': 'made_function', 'jot_program *': 'made_program', 'jot_archive *': 'made_archive', 'jot_scope *': 'other_scope', 'jot_block *': 'made_block',
-         'jot_mesh *': 'made_mesh'}
+         'jot_mesh *': 'made_mesh', 'jot_loader *': 'made_loader'}
 
 
 def parameters(text):

@@ -42,6 +42,7 @@ static const char empty_program[] = "func.func @text(%x: tensor<f32>) { return }
 static jot_scope *scope, *other_scope;
 static jot_block *made_block;
 static jot_archive *archive, *made_archive;
+static jot_loader *loader, *made_loader;
 static jot_mesh *mesh, *made_mesh;
 static const jot_mesh_axis mesh_axis = {"i", 1};
 static jot_device *devices[1];
@@ -186,6 +187,8 @@ static bool fails(const struct call *c)
     executable = jot_jit_with(f, NULL);
     program = jot_program_from_memory("nulls.mlir", empty_program, strlen(empty_program));
     archive = jot_archive_create();
+    if (strstr(c->function, "jot_loader_"))
+        loader = jot_loader_create_with(1, held, 2, NULL);
     if (!records(c))
         return call_alone(c);
     call_while_tracing(c);
