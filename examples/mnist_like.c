@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Training as with Haiku and Optax: batches of digits from a file, a compiled step of Adam with
-// clipped gradients, checkpoints.  A training that is stopped and goes on from its checkpoint has
-// the same bits at the end.
+// clipped gradients, checkpoints.  A training that is stopped and goes on from its checkpoint
+// has the same bits at the end.
 #include <jot/jot.h>
 
 #include <stdio.h>

@@ -100,7 +100,8 @@ START_TEST(epochs_are_permutations)
 }
 END_TEST
 
-// Where row r comes in epochs without number: chi square of 25 counts with 16 degrees of freedom.
+// Where row r comes in epochs without number: chi square of 25 counts with 16 degrees of
+// freedom.
 START_TEST(all_places_are_as_likely)
 {
     enum { FEW = 5, EPOCHS = 4000 };

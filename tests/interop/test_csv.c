@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers as text: read, written and read again to the same bits, refused with line and column; any bytes.
+// Numbers as text: read, written and read again to the same bits, refused with line and column;
+// any bytes.
 #include "base/memory.h"
 #include "interop/folder.h"
 #include "interop/fuzz.h"
