@@ -12,7 +12,7 @@ enum { BATCH = 64, EPOCHS = 12, STOP = 100 };
 static const char *const checkpoint = "mnist_like.safetensors";
 static jot_array *data[2]; // pixels from 0 to 16, and the digits
 
-JOT_STRUCT(net, w1, b1, w2, b2);
+JOT_STRUCT(net, (jot_dense, layers[2]));
 JOT_OPTIM_STATE(state, struct net, adam);
 JOT_STRUCT(training, (struct net, p), (struct state, s));
 
@@ -23,25 +23,21 @@ static jot_optimizer optimizer(void)
 
 static jot_value scores(struct net p, jot_value x)
 {
-    x = jot_div(jot_convert(x, JOT_F32), 16);
-    x = jot_relu(jot_add(jot_dot(x, p.w1), p.b1));
-    return jot_add(jot_dot(x, p.w2), p.b2);
+    x = jot_relu(jot_dense_apply(p.layers[0], jot_div(jot_convert(x, JOT_F32), 16)));
+    return jot_dense_apply(p.layers[1], x);
 }
 
 static jot_value loss(struct net p, jot_value x, jot_value y)
 {
-    jot_value right = jot_mul(jot_one_hot(y, 10, JOT_F32), jot_log_softmax(scores(p, x), -1));
-    return jot_neg(jot_mean(jot_sum(right, -1)));
+    return jot_mean(jot_softmax_cross_entropy_with_integer_labels(scores(p, x), y));
 }
 
 static struct training begin(jot_value seed)
 {
     jot_value keys = jot_random_split(jot_random_key(seed), 2);
     struct training t;
-    t.p.w1 = jot_mul(0.2, jot_random_normal(jot_take(keys, 0), JOT_F32, 64, 96));
-    t.p.b1 = jot_zeros(JOT_F32, 96);
-    t.p.w2 = jot_mul(0.2, jot_random_normal(jot_take(keys, 1), JOT_F32, 96, 10));
-    t.p.b2 = jot_zeros(JOT_F32, 10);
+    t.p.layers[0] = jot_dense_init(jot_take(keys, 0), 64, 96);
+    t.p.layers[1] = jot_dense_init(jot_take(keys, 1), 96, 10);
     jot_optimizer_init(optimizer(), t.p, &t.s);
     return t;
 }
@@ -56,7 +52,7 @@ JOT_FUNCTION(step_fn, step, struct training, struct training, jot_value, jot_val
 
 static jot_value rightness(struct net p, jot_value x, jot_value y)
 {
-    return jot_mean(jot_equal(jot_argmax(scores(p, x), -1), y));
+    return jot_accuracy(scores(p, x), y);
 }
 JOT_FUNCTION(rightness_fn, rightness, jot_value, struct net, jot_value, jot_value);
 

@@ -209,7 +209,7 @@ START_TEST(any_bytes)
                                      "\t", "#", ".",  "x",    ";", "\r", "NA", "\xff"};
     int64_t blocks = memory_live_blocks();
     int n_read = 0;
-    for (int i = 0; i < 4000; i++) {
+    for (int i = 0; i < 1500; i++) {
         char text[200] = "";
         size_t n = 0;
         for (uint64_t k = fuzz_below(30); k--;) {
