@@ -6,20 +6,18 @@
 #include <math.h>
 #include <stdio.h>
 
-enum { LAYERS = 4, WIDTH = 20, POINTS = 500, STEPS = 10000, GRID = 201 };
+enum { WIDTH = 20, POINTS = 500, STEPS = 10000, GRID = 201 };
 static const double PI = 3.14159265358979323846, NU = 0.01;
 
 struct net {
-    jot_value w[LAYERS], b[LAYERS];
+    jot_dense layers[4];
 };
 JOT_OPTIM_STATE(state, struct net, adam);
 
 // Meets the conditions at t = 0 and at x = -1 and 1 whatever the weights are.
 static jot_value solution(struct net p, jot_value t, jot_value x)
 {
-    jot_value h = jot_stack(0, t, x);
-    for (int i = 0; i < LAYERS; i++)
-        h = jot_add(jot_dot(i ? jot_tanh(h) : h, p.w[i]), p.b[i]);
+    jot_value h = jot_mlp_apply(p.layers, jot_stack(0, t, x), jot_tanh);
     jot_value away = jot_mul(t, jot_sub(1, jot_square(x)));
     return jot_sub(jot_mul(away, jot_take(h, 0)), jot_sin(jot_mul(PI, x)));
 }
@@ -34,18 +32,6 @@ static jot_value loss(struct net p, jot_value key)
         r = jot_sub(jot_add(u_t, jot_mul(u, u_x)), jot_mul(NU, jot_gradient(u_x, x)));
     }
     return jot_mean(jot_square(r));
-}
-
-static struct net random_net(jot_value key)
-{
-    jot_value keys = jot_random_split(key, LAYERS);
-    struct net p;
-    for (int k = 0; k < LAYERS; k++) {
-        int in = k ? WIDTH : 2, out = k < LAYERS - 1 ? WIDTH : 1;
-        p.w[k] = jot_div(jot_random_normal(jot_take(keys, k), JOT_F32, in, out), sqrt(in));
-        p.b[k] = jot_zeros(JOT_F32, out);
-    }
-    return p;
 }
 
 // Adam, at points that are new in every step.
@@ -63,7 +49,9 @@ static struct net trained(struct net p, jot_value key)
 static jot_value solve(jot_value seed)
 {
     jot_value keys = jot_random_split(jot_random_key(seed), 3), r, u;
-    struct net p = trained(random_net(jot_take(keys, 0)), jot_take(keys, 1));
+    struct net p;
+    jot_mlp_init(jot_take(keys, 0), p.layers, JOT_DIMS(2, WIDTH, WIDTH, WIDTH, 1));
+    p = trained(p, jot_take(keys, 1));
     jot_value fresh = jot_random_split(jot_take(keys, 2), 40);
     jot_value x = jot_linspace(JOT_F32, -1, 1, GRID);
     JOT_VMAP ((fresh), (r)) {

@@ -9,7 +9,7 @@
 enum { PIECES = 20, ROWS = 10, HIDDEN = 32, TRIPS = 500 };
 static const double APART = 0.025; // in time
 
-JOT_STRUCT(net, w1, b1, w2, b2);
+JOT_STRUCT(net, (jot_dense, layers[2]));
 JOT_OPTIM_STATE(state, struct net, adam);
 
 static jot_value cubed(jot_value y) { return jot_integer_pow(y, 3); }
@@ -25,8 +25,7 @@ static jot_value spiral(jot_value t, jot_value y)
 static jot_value field(jot_value t, jot_value y, struct net w)
 {
     (void)t;
-    jot_value h = jot_tanh(jot_add(jot_dot(cubed(y), w.w1), w.b1));
-    return jot_add(jot_dot(h, w.w2), w.b2);
+    return jot_mlp_apply(w.layers, cubed(y), jot_tanh);
 }
 JOT_FUNCTION(field_fn, field, jot_value, jot_value, jot_value, struct net);
 
@@ -55,14 +54,11 @@ static jot_value loss(struct net w, jot_value pieces)
 // The loss before and after.
 static jot_value train(jot_value seed)
 {
-    jot_value pieces = measured(), keys = jot_random_split(jot_random_key(seed), 2);
-    struct net w = {
-        .w1 = jot_mul(0.1, jot_random_normal(jot_take(keys, 0), JOT_F32, 2, HIDDEN)),
-        .b1 = jot_zeros(JOT_F32, HIDDEN),
-        .w2 = jot_mul(0.1, jot_random_normal(jot_take(keys, 1), JOT_F32, HIDDEN, 2)),
-        .b2 = jot_zeros(JOT_F32, 2),
-    };
+    jot_value pieces = measured();
+    struct net w;
     struct state s;
+    jot_mlp_init(jot_random_key(seed), w.layers, JOT_DIMS(2, HIDDEN, 2),
+                 .w = jot_random_normal_dims, .scale = 0.1);
     jot_optimizer adam = jot_adam(0.01);
     jot_optimizer_init(adam, w, &s);
     jot_value before = loss(w, pieces);

@@ -5,18 +5,17 @@
 #include <math.h>
 #include <stdio.h>
 
-enum { HIDDEN = 16, POINTS = 64, STEPS = 4000 };
+enum { HIDDEN = 16, POINTS = 64, STEPS = 3000 };
 static const double PI = 3.14159265358979323846, RATE = 0.01;
 
 struct net {
-    jot_value w1, b1, w2, b2;
+    jot_dense layers[3];
 };
 JOT_OPTIM_STATE(state, struct net, adam);
 
 static jot_value predict(struct net p, jot_value x)
 {
-    jot_value h = jot_tanh(jot_add(jot_mul(jot_expand_dims(x, 1), p.w1), p.b1));
-    return jot_add(jot_dot(h, p.w2), p.b2);
+    return jot_squeeze(jot_mlp_apply(p.layers, jot_expand_dims(x, 1), jot_tanh), 1);
 }
 
 static jot_value loss(struct net p, jot_value x)
@@ -30,12 +29,10 @@ struct result {
 
 static struct result learn(jot_value seed, jot_value asked)
 {
-    jot_value keys = jot_random_split(jot_random_key(seed), 3), losses;
-    struct net p = {.w1 = jot_random_normal(jot_take(keys, 0), JOT_F32, HIDDEN),
-                    .b1 = jot_random_normal(jot_take(keys, 2), JOT_F32, HIDDEN),
-                    .w2 = jot_random_normal(jot_take(keys, 1), JOT_F32, HIDDEN),
-                    .b2 = jot_zeros(JOT_F32)};
+    jot_value losses;
+    struct net p;
     struct state s;
+    jot_mlp_init(jot_random_key(seed), p.layers, JOT_DIMS(1, HIDDEN, HIDDEN, 1));
     jot_optimizer adam = jot_adam(RATE);
     jot_optimizer_init(adam, p, &s);
     jot_value x = jot_linspace(JOT_F32, -PI, PI, POINTS);

@@ -5,14 +5,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-JOT_STRUCT(mlp, w1, b1, w2, b2); // struct mlp of values, struct mlp_arrays of arrays
+JOT_STRUCT(mlp, (jot_dense, layers[2])); // struct mlp of values, struct mlp_arrays of arrays
 JOT_OPTIM_STATE(means, struct mlp, adam);
 JOT_STRUCT(training, (struct mlp, net), (struct means, means), loss);
 
 static jot_value loss(struct mlp p, jot_value x, jot_value y)
 {
-    jot_value h = jot_tanh(jot_add(jot_dot(x, p.w1), p.b1));
-    return jot_mean(jot_square(jot_sub(jot_add(jot_dot(h, p.w2), p.b2), y)));
+    return jot_mean(jot_square(jot_sub(jot_mlp_apply(p.layers, x, jot_tanh), y)));
 }
 
 static struct training step(struct training t, jot_value x, jot_value y)
@@ -35,10 +34,8 @@ static void must(jot_status status)
 int main(void)
 {
     jot_scope *s = jot_scope_open();
-    jot_value keys = jot_random_split(jot_random_key(0), 2);
-    struct mlp net = {
-        jot_random_normal(jot_take(keys, 0), JOT_F32, 1, 16), jot_zeros(JOT_F32, 16),
-        jot_random_normal(jot_take(keys, 1), JOT_F32, 16, 1), jot_zeros(JOT_F32, 1)};
+    struct mlp net;
+    jot_mlp_init(jot_random_key(0), net.layers, JOT_DIMS(1, 16, 1));
     struct training first = {.net = net, .loss = jot_zeros(JOT_F32)};
     struct training_arrays t, next;
     jot_array *x, *y;
