@@ -142,6 +142,7 @@ JOT_STRUCT_TYPE(jot_norm, scale, bias);
 // What batches had on average: mean[n], var[n].
 JOT_STRUCT_TYPE(jot_batch_stats, mean, var);
 
+// What norms may be told.
 typedef struct jot_norm_options {
     double eps;       // 0: 1e-5
     double momentum;  // of jot_batch_norm, described there; 0: 0.99
@@ -196,6 +197,7 @@ JOT_STRUCT_TYPE(jot_attention, wq, wk, wv, wo, bq, bk, bv, bo);
 // `length`, an i32, are there.
 JOT_STRUCT_TYPE(jot_kv_cache, k, v, length);
 
+// What attention may be told; each function says what it takes.
 typedef struct jot_attention_options {
     bool causal;      // query i sees the keys up to i
     double rotary;    // the base of jot_rotary for queries and keys; 0: these do not turn
