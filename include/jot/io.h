@@ -72,7 +72,7 @@ JOT_API JOT_MUST_USE jot_archive *jot_archive_create(void);
 JOT_API JOT_MUST_USE jot_archive *jot_archive_load(const char *path);
 // The same over maps of the files: arrays that are not packed, and lie where their elements
 // may, are in memory where they are looked at, as those of jot_array_map are.  The bytes of
-// such members of a .npz file are not checked by their CRC.
+// such members of a .npz file are not checked by their CRC.  What jot writes lies so.
 JOT_API JOT_MUST_USE jot_archive *jot_archive_map(const char *path);
 // Of n bytes of memory, which are copied; of no index.
 JOT_API JOT_MUST_USE jot_archive *jot_archive_from_memory(const char *name, const void *bytes,

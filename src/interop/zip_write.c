@@ -101,22 +101,34 @@ static void put_common(struct record *r, const struct member *m, size_t extra)
     put(r, 2, extra);
 }
 
-static struct record local_header(const struct member *m)
+enum { LOCAL_HEADER = 30, ALIGNMENT = 64 };
+
+static struct record local_header(const struct member *m, size_t extra)
 {
     struct record r = {.n = 0};
     put(&r, 4, 0x04034b50);
-    put_common(&r, m, m->is_wide ? 20 : 0);
+    put_common(&r, m, extra);
     return r;
 }
 
-static struct record local_sizes(const struct member *m)
+// Stored bytes begin where a map of the file has any elements aligned, behind padding as zipalign of
+// Android makes it.
+static struct record local_extra(const struct member *m)
 {
     struct record r = {.n = 0};
-    if (!m->is_wide)
+    if (m->is_wide) {
+        put(&r, 4, 1 | 16u << 16);
+        put(&r, 8, m->size);
+        put(&r, 8, m->packed);
+    }
+    if (m->is_deflated)
         return r;
-    put(&r, 4, 1 | 16u << 16);
-    put(&r, 8, m->size);
-    put(&r, 8, m->packed);
+    uint64_t end = m->at + LOCAL_HEADER + strlen(m->name) + r.n + 6;
+    size_t padding = (size_t)(-end % ALIGNMENT);
+    put(&r, 2, 0xd935);
+    put(&r, 2, 2 + padding);
+    put(&r, 2, ALIGNMENT);
+    r.n += padding;
     return r;
 }
 
@@ -180,17 +192,17 @@ jot_status zip_write(struct zip_writer *w, const char *name, bool is_deflated, s
     m.packed = m.size;
     // What is deflated may become a little longer.
     m.is_wide = m.at >= w->wide || m.size + m.size / 1000 + 1000 >= w->wide;
-    struct record header = local_header(&m), sizes = local_sizes(&m);
+    struct record extra = local_extra(&m), header = local_header(&m, extra.n);
     JOT_TRY(output_write(w->o, header.bytes, header.n));
     JOT_TRY(output_write(w->o, name, strlen(name)));
-    JOT_TRY(output_write(w->o, sizes.bytes, sizes.n));
+    JOT_TRY(output_write(w->o, extra.bytes, extra.n));
     uint64_t from = w->o->at;
     JOT_TRY(write_pieces(w, is_deflated, n_pieces, pieces));
     m.packed = w->o->at - from;
     if (is_deflated) {
-        header = local_header(&m), sizes = local_sizes(&m);
+        extra = local_extra(&m), header = local_header(&m, extra.n);
         JOT_TRY(output_rewrite(w->o, m.at, header.bytes, header.n));
-        JOT_TRY(output_rewrite(w->o, from - sizes.n, sizes.bytes, sizes.n));
+        JOT_TRY(output_rewrite(w->o, from - extra.n, extra.bytes, extra.n));
     }
     return keep_entry(w, &m);
 }

@@ -134,6 +134,15 @@ START_TEST(maps_what_can_be_mapped)
     jot_archive_release(a);
     ck_assert_float_eq(((const float *)jot_array_data(x))[5], 6);
     jot_array_release(x);
+    // What jot writes is aligned.
+    a = jot_archive_load(FOLDER "stored.npz");
+    ck_assert_int_eq(jot_archive_save(a, folder_path("stored.npz"), false), JOT_OK);
+    jot_archive_release(a);
+    a = jot_archive_map(folder_path("stored.npz"));
+    x = jot_archive_get(a, "w");
+    if (jot_array_device(x) == jot_host())
+        ck_assert_int_eq(((const char *)jot_array_data(x))[-1], '\n'); // the header's
+    jot_array_release(x), jot_archive_release(a);
     refuses(jot_array_map("/nowhere"), "No such file");
     ck_assert_uint_eq(jot_memory().blocks, 0);
 }
