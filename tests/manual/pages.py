@@ -6,7 +6,7 @@
 A block ```c with a main is a program.  All others of the page are one program, in their order: those that begin as
 a declaration does stand before main, the others in it, behind check() of ideas/index.md.  A block whose first line
 is a comment with the name of a file is that file, and a block ```sh behind files says how they are run; it is left
-out where a command of it is not here.  A block ```text says what the one before it prints; JOT_UPDATE_GOLDEN=1
+out where a command of it is not here.  Pictures that they make lie beside the page.  A block ```text says what the one before it prints; JOT_UPDATE_GOLDEN=1
 writes it anew, and a line of three dots stands for any.  NUMBER counts the pages, for JOT_TEST_FEW.
 """
 import os
@@ -39,7 +39,7 @@ MARK = "\x02%d\n"
 class Page:
     def __init__(self, path, include, library, compiler):
         self.path, self.compiler = path, compiler
-        self.environment = dict(os.environ, C_INCLUDE_PATH=include, CPLUS_INCLUDE_PATH=include, LIBRARY_PATH=library,
+        self.environment = dict(os.environ, C_INCLUDE_PATH=include + ":" + os.path.dirname(os.path.abspath(path)), CPLUS_INCLUDE_PATH=include, LIBRARY_PATH=library,
                                 LD_LIBRARY_PATH=library)
         with open(path, encoding="utf-8") as f:
             self.text = f.read()
@@ -73,7 +73,23 @@ class Page:
             for name, text in files.items():
                 with open(os.path.join(folder, name), "w", encoding="utf-8") as f:
                     f.write(text)
-            return self.run(["sh", "-ec", commands], folder)
+            printed = self.run(["sh", "-ec", commands], folder)
+            for name in sorted(os.listdir(folder)):
+                if name.endswith(".svg"):
+                    self.picture(os.path.join(folder, name), os.path.join(os.path.dirname(self.path), name))
+            return printed
+
+    def picture(self, made, kept):
+        """The lines are those of the picture beside the page, but for less than a pixel; fields have steps, which
+        the last bits move."""
+        if "JOT_UPDATE_GOLDEN" in os.environ:
+            shutil.copy(made, kept)
+        number = re.compile(r"-?\d+\.?\d*")
+        with open(made, encoding="utf-8") as a, open(kept, encoding="utf-8") as b:
+            one, other = (re.sub(r' d="[^"]+"', "", f.read()) for f in (a, b))
+        pairs = list(zip(number.findall(one), number.findall(other)))
+        if number.sub("", one) != number.sub("", other) or any(abs(float(x) - float(y)) >= 1 for x, y in pairs):
+            sys.exit("%s is not what the program of the page makes" % kept)
 
     def compare(self, printed, block):
         pattern = r"\n".join(r"(?:.*\n)*?.*" if line.strip() == "..." else re.escape(line.rstrip()) + r" *"
