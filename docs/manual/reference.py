@@ -75,9 +75,9 @@ def signature(d, name, parameters):
     text = re.sub(r"JOT_API |JOT_MUST_USE |;$", "", " ".join(re.sub(r"//.*", "", d).split()))
     if name != name_of(d):
         if parameters and "..." not in parameters:
-            given = [re.search(r"[^,(]*\b%s(?=[,)])" % p, text) for p in parameters.split(", ")]
+            given = re.split(r", (?![^()]*\))", text[text.index("(") + 1:-1])
             return "%s%s(%s)" % (text.split(name_of(d))[0], name, ", ".join(
-                g[0].strip() if g else p for g, p in zip(given, parameters.split(", "))))
+                next((g for g in given if re.search(r"\b%s(\)|$)" % p, g)), p) for p in parameters.split(", ")))
         text = re.sub(r"(, )?const char \*where", "", text.replace(name_of(d) + "(", name + "("))
         if name_of(d).endswith("_at"):
             return text
