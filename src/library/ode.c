@@ -78,8 +78,8 @@ static bool refuses_options(struct ode_problem *p, char *text, size_t size)
                  "%s takes as many velocities as positions: the state has %zu values",
                  p->method->name, p->n);
     else if (p->o.steps == 0 && p->method->error_order == 0)
-        snprintf(text, size, "%s has no estimate of its error: say how many .steps",
-                 p->method->name);
+        snprintf(text, size, "%s has no estimate of its error: %s", p->method->name,
+                 p->is_steady ? "another method has one" : "say how many .steps");
     else
         return false;
     return true;
@@ -226,7 +226,7 @@ bool ode_prepare(struct ode_problem *p, jot_value *t0, jot_value *t1, jot_value 
         return false;
     set_defaults(&p->o, p->time);
     *t0 = jot_convert(*t0, p->time), *t1 = jot_convert(*t1, p->time);
-    return true;
+    return !p->o.event || !jot_value_failed(*out_error = ode_event(p, *t0, y));
 }
 
 struct ode_problem *ode_problem_make(const char *name, jot_function f, size_t n,

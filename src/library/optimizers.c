@@ -66,8 +66,8 @@ static jot_optimizer_part *append_scheduled(jot_optimizer *o, jot_optimizer_part
         copy_mistake(o, "this is no schedule: a function of jot makes one");
         part.n_pieces = 0;
     } else if (s->n > MOST_PIECES - o->n_pieces) {
-        mistake(o, "jot_chain", "the number of pieces of schedules", o->n_pieces + s->n,
-                "1 to 16");
+        mistake(o, "an optimiser", "the number of pieces of its schedules", o->n_pieces + s->n,
+                "at most 16");
         part.n_pieces = 0;
     }
     memcpy(o->piece + o->n_pieces, s->piece, sizeof *s->piece * (size_t)part.n_pieces);
@@ -81,8 +81,8 @@ static void append_chain(jot_optimizer *o, const jot_optimizer *chain)
     copy_mistake(o, chain->mistake);
     if (chain->n < 0 || chain->n > MOST_PARTS || chain->n_pieces < 0 ||
         chain->n_pieces > MOST_PIECES - pieces) {
-        mistake(o, "jot_chain", "the number of pieces of schedules", pieces + chain->n_pieces,
-                "at most 16");
+        mistake(o, "an optimiser", "the number of pieces of its schedules",
+                pieces + chain->n_pieces, "at most 16");
         return;
     }
     memcpy(o->piece + pieces, chain->piece, sizeof *chain->piece * (size_t)chain->n_pieces);

@@ -206,7 +206,7 @@ static jot_value piece_value(const jot_schedule_piece *s, jot_value count, jot_d
         return jot_add(jot_mul(num(a[0] - a[1]), x), num(a[1]));
     case SCHEDULE_VALUE:
         if (jot_value_rank(s->value))
-            return jot_error(JOT_ERR_SHAPE, "jot_value_schedule", "the value is no scalar");
+            return jot_error(JOT_ERR_SHAPE, "a rate or schedule", "the value is no scalar");
         return jot_convert(s->value, dtype);
     default:
         return jot_full_dims(dtype, num(a[0]), (const int64_t[]){JOT_END});

@@ -135,6 +135,7 @@ START_TEST(an_event_is_one_real_number)
     const char *text = _i ? "the event turned_height gives c128 of rank 0"
                           : "the event rows_of_height gives f64 of rank 1";
     ck_assert_msg(strstr(jot_error_message(), text) != NULL, "%s", jot_error_message());
+    ck_assert_ptr_null(strstr(jot_error_message(), "carry")); // no part of the loop inside
     jot_scope_close(scope);
 }
 END_TEST
@@ -174,8 +175,24 @@ START_TEST(a_steady_state_has_the_derivative_of_its_equation)
 }
 END_TEST
 
+START_TEST(a_steady_state_says_what_it_lacks)
+{
+    jot_scope *scope = jot_scope_open();
+    struct pool s = {jot_ones(JOT_F64), jot_zeros(JOT_F64, 2)};
+    jot_value p = jot_ones(JOT_F64);
+    s = jot_ode_steady_state(draining_fn, 0, s, .parameters = JOT_PARAMETERS(p),
+                             .method = JOT_ODE_RK4);
+    ck_assert_int_eq(jot_eval(s.a, NULL), JOT_ERR_ARGUMENT);
+    ck_assert_ptr_nonnull(strstr(jot_error_message(),
+                                 "JOT_ODE_RK4 has no estimate of its error: "
+                                 "another method has one"));
+    jot_scope_close(scope);
+}
+END_TEST
+
 static void add(TCase *t)
 {
+    tcase_add_test(t, a_steady_state_says_what_it_lacks);
     tcase_add_loop_test(t, a_ball_meets_the_ground, 0, 3);
     tcase_add_test(t, lanes_end_each_in_its_own_way);
     tcase_add_test(t, what_does_not_go_together_is_told);
