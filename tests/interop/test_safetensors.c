@@ -8,10 +8,12 @@
 #include "support/suite.h"
 
 #include <check.h>
-#include <dirent.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #define FOLDER "tests/interop/arrays/"
 
@@ -285,6 +287,42 @@ START_TEST(a_failure_leaves_the_file)
 }
 END_TEST
 
+// A process that is killed while it saves leaves the old file or the new one.
+START_TEST(a_crash_leaves_a_whole_file)
+{
+    enum { BYTES = 1 << 22 };
+    jot_array *x = jot_array_full(JOT_U8, 0, BYTES);
+    jot_archive *a = jot_archive_create();
+    ck_assert_int_eq(jot_archive_add(a, "x", x), JOT_OK);
+    ck_assert_int_eq(jot_archive_save_safetensors(a, folder_path("x")), JOT_OK);
+    jot_array_release(x), jot_archive_release(a);
+    int n_old = 0, n_new = 0;
+    for (int i = 0; i < 40; i++) {
+        pid_t child = fork();
+        if (child == 0) {
+            jot_archive *b = jot_archive_create();
+            jot_array *y = jot_array_full(JOT_U8, 1 + i, BYTES);
+            bool is_well = jot_archive_add(b, "x", y) == JOT_OK &&
+                           jot_archive_save_safetensors(b, folder_path("x")) == JOT_OK;
+            _exit(!is_well);
+        }
+        usleep((useconds_t)(500 * i));
+        kill(child, SIGKILL);
+        waitpid(child, NULL, 0);
+        a = jot_archive_load(folder_path("x"));
+        ck_assert_msg(a != NULL, "%s", jot_error_message());
+        jot_array *y = jot_archive_get(a, "x");
+        const unsigned char *bytes = jot_array_data(y);
+        ck_assert(!memcmp(bytes, bytes + 1, BYTES - 1));
+        n_new += bytes[0] == 1 + i;
+        n_old += bytes[0] < 1 + i;
+        jot_array_release(y), jot_archive_release(a);
+    }
+    ck_assert_int_eq(n_old + n_new, 40);
+    ck_assert_int_gt(n_old, 0);
+}
+END_TEST
+
 // ---- structs ----
 
 JOT_STRUCT(net, w, b);
@@ -413,6 +451,7 @@ static void add_tests(TCase *t)
     tcase_add_loop_test(t, says_what_is_wrong_with_an_index, 0,
                         (int)(sizeof wrong_indexes / sizeof *wrong_indexes));
     tcase_add_test(t, a_failure_leaves_the_file);
+    tcase_add_test(t, a_crash_leaves_a_whole_file);
     tcase_add_loop_test(t, structs_have_names, 0, 2);
     tcase_add_test(t, structs_stay_when_a_name_is_missing);
     tcase_add_test(t, survives_lack_of_memory);
