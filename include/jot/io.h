@@ -110,6 +110,14 @@ JOT_API JOT_MUST_USE jot_status jot_archive_save(const jot_archive *a, const cha
 JOT_API JOT_MUST_USE jot_status jot_archive_save_safetensors(const jot_archive *a,
                                                              const char *path);
 
+// The same to several such files of at most so many bytes of elements, or of one array, and an
+// index of them, which jot_archive_load takes: of "model.safetensors" they are
+// "model-00001-of-00003.safetensors" and so on, and "model.safetensors.index.json".  The index
+// is written last; files of these names are replaced one after the other, so that what must be
+// whole at any time goes to a folder of its own.
+JOT_API JOT_MUST_USE jot_status jot_archive_save_parts(const jot_archive *a, const char *path,
+                                                       uint64_t most);
+
 // ---- structs of arrays ----
 
 // Adds the arrays of a struct of JOT_STRUCT, with the names of its values, "net.layers[2].w";

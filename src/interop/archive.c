@@ -192,7 +192,7 @@ static jot_status read_member(const struct input *in, const struct zip_member *m
     return status;
 }
 
-static jot_status get(const jot_archive *a, size_t i, jot_array **out)
+jot_status archive_get(const jot_archive *a, size_t i, jot_array **out)
 {
     if (i >= a->n_entries) {
         *out = jot_array_retain(a->added[i - a->n_entries].array);
@@ -218,7 +218,7 @@ jot_array *jot_archive_get(const jot_archive *a, const char *name)
         status_fail(JOT_ERR_ARGUMENT, "%s: there is no %.100s among the %zu arrays%s%.100s",
                     file, name, count, count ? ", the first of which is " : "",
                     count ? jot_archive_name(a, 0) : "");
-    else if (get(a, i, &array) == JOT_OK)
+    else if (archive_get(a, i, &array) == JOT_OK)
         return array;
     return status_null(STATUS_NULL_ARRAY, file);
 }
@@ -277,7 +277,7 @@ static jot_status write_members(const jot_archive *a, struct zip_writer *w, bool
 {
     for (size_t i = 0; i < jot_archive_count(a); i++) {
         jot_array *array;
-        JOT_TRY(get(a, i, &array));
+        JOT_TRY(archive_get(a, i, &array));
         jot_status status = write_member(w, jot_archive_name(a, i), array, is_deflated);
         jot_array_release(array);
         JOT_TRY(status);
@@ -298,36 +298,42 @@ jot_status jot_archive_save(const jot_archive *a, const char *path, bool is_defl
     return output_close(&o, status);
 }
 
-static jot_status save_safetensors(const jot_archive *a, struct output *o,
-                                   struct named_array *list, struct note *notes)
+static jot_status write_some(const jot_archive *a, struct output *o, size_t n,
+                             const size_t *numbers, struct named_array *list,
+                             struct note *notes)
 {
-    size_t n = jot_archive_count(a);
     for (size_t i = 0; i < n; i++) {
-        list[i].name = jot_archive_name(a, i);
-        JOT_TRY(get(a, i, &list[i].array));
+        size_t number = numbers ? numbers[i] : i;
+        list[i].name = jot_archive_name(a, number);
+        JOT_TRY(archive_get(a, number, &list[i].array));
     }
     for (size_t i = 0; i < a->n_notes; i++)
         notes[i] = (struct note){a->notes[i].key, a->notes[i].text};
     return safetensors_write(o, n, list, a->n_notes, notes);
 }
 
-jot_status jot_archive_save_safetensors(const jot_archive *a, const char *path)
+jot_status archive_save_some(const jot_archive *a, const char *path, size_t n,
+                             const size_t *numbers)
 {
     struct output o;
-    if (!a || !path)
-        return status_fail(JOT_ERR_ARGUMENT, "jot_archive_save_safetensors: the %s is NULL",
-                           a ? "path" : "archive");
     JOT_TRY(output_open(&o, path));
-    size_t n = jot_archive_count(a);
     struct named_array *list = memory_allocate_zeroed((n + 1) * sizeof *list);
     struct note *notes = memory_allocate((a->n_notes + 1) * sizeof *notes);
     jot_status status =
-        list && notes ? save_safetensors(a, &o, list, notes) : status_out_of_memory();
+        list && notes ? write_some(a, &o, n, numbers, list, notes) : status_out_of_memory();
     for (size_t i = 0; list && i < n; i++)
         jot_array_release(list[i].array);
     memory_release(list);
     memory_release(notes);
     return output_close(&o, status);
+}
+
+jot_status jot_archive_save_safetensors(const jot_archive *a, const char *path)
+{
+    if (!a || !path)
+        return status_fail(JOT_ERR_ARGUMENT, "jot_archive_save_safetensors: the %s is NULL",
+                           a ? "path" : "archive");
+    return archive_save_some(a, path, jot_archive_count(a), NULL);
 }
 
 // ---- metadata ----

@@ -45,6 +45,13 @@ struct jot_archive {
 
 typedef jot_status archive_open(struct input *in, const char *path);
 
+// Array i: a new reference.
+jot_status archive_get(const jot_archive *a, size_t i, jot_array **out);
+// Writes the arrays of these numbers, of NULL the first n, to a .safetensors file, with the
+// metadata.
+jot_status archive_save_some(const jot_archive *a, const char *path, size_t n,
+                             const size_t *numbers);
+
 // The header of a file; the archive takes over the input also where that fails.
 jot_status archive_take_file(jot_archive *a, struct input *in);
 // The files that an index names, which is a text of n bytes: {"weight_map": {"w":

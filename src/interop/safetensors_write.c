@@ -3,6 +3,7 @@
 // same.
 #include "base/memory.h"
 #include "base/status.h"
+#include "interop/json_write.h"
 #include "interop/safetensor_types.h"
 #include "interop/safetensors.h"
 
@@ -46,80 +47,35 @@ const struct safetensor_type *safetensor_type_of(jot_dtype dtype)
 
 // ---- the header ----
 
-struct text {
-    char *bytes;
-    size_t n, room;
-    bool is_lost; // memory is out
-};
-
-static void put(struct text *t, const char *bytes, size_t n)
+static void put_notes(struct json_text *t, size_t n, const struct note *notes)
 {
-    if (!t->is_lost && n > t->room - t->n) {
-        size_t room = 2 * t->room + n + 64;
-        char *larger = memory_resize(t->bytes, room);
-        t->is_lost = !larger;
-        t->bytes = larger ? larger : t->bytes;
-        t->room = larger ? room : t->room;
-    }
-    if (t->is_lost)
-        return;
-    memcpy(t->bytes + t->n, bytes, n);
-    t->n += n;
-}
-
-static void put_text(struct text *t, const char *text) { put(t, text, strlen(text)); }
-
-static void put_count(struct text *t, uint64_t x, const char *behind)
-{
-    char digits[32];
-    snprintf(digits, sizeof digits, "%" PRIu64, x);
-    put_text(t, digits);
-    put_text(t, behind);
-}
-
-static void put_string(struct text *t, const char *text)
-{
-    static const char escaped[] = "\"\\\b\f\n\r\t", names[] = "\"\\bfnrt";
-    put(t, "\"", 1);
-    for (; *text; text++) {
-        char unit[8];
-        const char *which = strchr(escaped, *text);
-        if (which)
-            snprintf(unit, sizeof unit, "\\%c", names[which - escaped]);
-        else if ((unsigned char)*text < 0x20)
-            snprintf(unit, sizeof unit, "\\u%04x", (unsigned)(unsigned char)*text);
-        else
-            snprintf(unit, sizeof unit, "%c", *text);
-        put_text(t, unit);
-    }
-    put(t, "\"", 1);
-}
-
-static void put_notes(struct text *t, size_t n, const struct note *notes)
-{
-    put_text(t, "\"__metadata__\":{");
+    json_put(t, "\"__metadata__\":{");
     for (size_t i = 0; i < n; i++) {
-        put_text(t, i ? "," : "");
-        put_string(t, notes[i].key);
-        put_text(t, ":");
-        put_string(t, notes[i].text);
+        json_put(t, i ? "," : "");
+        json_put_string(t, notes[i].key);
+        json_put(t, ":");
+        json_put_string(t, notes[i].text);
     }
-    put_text(t, "}");
+    json_put(t, "}");
 }
 
-static uint64_t put_tensor(struct text *t, const struct named_array *x, uint64_t at)
+static uint64_t put_tensor(struct json_text *t, const struct named_array *x, uint64_t at)
 {
     const jot_array *a = x->array;
-    put_string(t, x->name);
-    put_text(t, ":{\"dtype\":\"");
-    put_text(t, safetensor_type_of(jot_array_dtype(a))->name);
-    put_text(t, "\",\"shape\":[");
-    for (int i = 0; i < jot_array_rank(a); i++)
-        put_count(t, (uint64_t)jot_array_dim(a, i), i + 1 < jot_array_rank(a) ? "," : "");
-    put_text(t, "],\"data_offsets\":[");
-    put_count(t, at, ",");
+    json_put_string(t, x->name);
+    json_put(t, ":{\"dtype\":\"");
+    json_put(t, safetensor_type_of(jot_array_dtype(a))->name);
+    json_put(t, "\",\"shape\":[");
+    for (int i = 0; i < jot_array_rank(a); i++) {
+        json_put_count(t, (uint64_t)jot_array_dim(a, i));
+        json_put(t, i + 1 < jot_array_rank(a) ? "," : "");
+    }
+    json_put(t, "],\"data_offsets\":[");
+    json_put_count(t, at);
+    json_put(t, ",");
     at += jot_array_bytes(a);
-    put_count(t, at, "]}");
+    json_put_count(t, at);
+    json_put(t, "]}");
     return at;
 }
 
@@ -168,7 +124,7 @@ static jot_status check(const struct output *o, size_t n, const struct named_arr
     return JOT_OK;
 }
 
-static jot_status write_header(struct output *o, const struct text *t)
+static jot_status write_header(struct output *o, const struct json_text *t)
 {
     unsigned char length[8];
     for (int i = 0; i < 8; i++)
@@ -180,20 +136,20 @@ static jot_status write_header(struct output *o, const struct text *t)
 jot_status safetensors_write(struct output *o, size_t n, struct named_array *list,
                              size_t n_notes, const struct note *notes)
 {
-    struct text t = {0};
+    struct json_text t = {0};
     uint64_t at = 0;
     JOT_TRY(check(o, n, list, n_notes, notes));
     qsort(list, n, sizeof *list, by_type_and_name);
-    put_text(&t, "{");
+    json_put(&t, "{");
     if (n_notes)
         put_notes(&t, n_notes, notes);
     for (size_t i = 0; i < n; i++) {
-        put_text(&t, i || n_notes ? "," : "");
+        json_put(&t, i || n_notes ? "," : "");
         at = put_tensor(&t, &list[i], at);
     }
-    put_text(&t, "}");
+    json_put(&t, "}");
     while (t.n % 8 && !t.is_lost)
-        put_text(&t, " ");
+        json_put(&t, " ");
     jot_status status = t.is_lost ? status_out_of_memory() : write_header(o, &t);
     for (size_t i = 0; status == JOT_OK && i < n; i++) {
         const void *data = jot_array_data(list[i].array);
