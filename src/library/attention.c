@@ -94,8 +94,8 @@ static jot_value attend(const char *name, jot_value q, jot_value k, jot_value v,
         score = add(score, library_wide(grouped(o->bias, kv_heads)));
     jot_value low = lowest(score);
     if (o->causal)
-        score =
-            jot_where(at_most(num(0), jot_value_dim(q, -3), jot_value_dim(k, -3)), score, low);
+        score = jot_where(at_most(jot_from_int(0), jot_value_dim(q, -3), jot_value_dim(k, -3)),
+                          score, low);
     if (is_there(seen))
         score = jot_where(seen, score, low);
     if (is_there(o->mask))

@@ -43,20 +43,20 @@ struct layer library_layer(const char *name, const char *where,
                            const jot_layer_options *options, unsigned takes, jot_initializer *w)
 {
     struct layer l = {.name = name, .where = where};
-    char text[80];
+    char text[80] = "";
     if (options)
         l.o = *options;
     const char *other = not_taken(&l.o, takes);
-    snprintf(text, sizeof text, "has no option %s", other ? other : "");
-    if (other)
-        library_refuse(&l, JOT_ERR_ARGUMENT, text);
-    snprintf(text, sizeof text, "scale is %g: a finite number", l.o.scale);
-    if (!isfinite(l.o.scale))
-        library_refuse(&l, JOT_ERR_ARGUMENT, text);
     jot_dtype dtype = l.o.dtype ? l.o.dtype : JOT_F32;
-    snprintf(text, sizeof text, "dtype is %s: a real floating type", jot_dtype_name(dtype));
-    if (dtype != JOT_F32 && dtype != JOT_F64 && !library_is_half(dtype))
-        library_refuse(&l, JOT_ERR_DTYPE, text);
+    bool is_floating = dtype == JOT_F32 || dtype == JOT_F64 || library_is_half(dtype);
+    if (other)
+        snprintf(text, sizeof text, "has no option %s", other);
+    else if (!isfinite(l.o.scale))
+        snprintf(text, sizeof text, "scale is %g: a finite number", l.o.scale);
+    else if (!is_floating)
+        snprintf(text, sizeof text, "dtype is %s: a real floating type", jot_dtype_name(dtype));
+    if (*text)
+        library_refuse(&l, is_floating ? JOT_ERR_ARGUMENT : JOT_ERR_DTYPE, text);
     l.o.dtype = dtype;
     l.o.w = l.o.w ? l.o.w : w;
     l.o.scale = l.o.scale != 0 ? l.o.scale : 1;

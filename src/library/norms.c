@@ -31,23 +31,20 @@ jot_batch_stats jot_batch_stats_init_with(int64_t n, const jot_layer_options *op
 static bool read_options(const char *name, const jot_norm_options *options, bool is_of_batches,
                          jot_norm_options *o, jot_value *error)
 {
-    char text[80];
+    char text[80] = "";
     if (options)
         *o = *options;
-    o->eps = o->eps != 0 ? o->eps : 1e-5;
-    snprintf(text, sizeof text, "eps is %g: 0 or more", o->eps);
-    bool has_eps = o->eps >= 0 && isfinite(o->eps);
-    if (has_eps)
+    if (!(o->eps >= 0) || !isfinite(o->eps))
+        snprintf(text, sizeof text, "eps is %g: 0 or more", o->eps);
+    else if (!(o->momentum >= 0 && o->momentum <= 1))
         snprintf(text, sizeof text, "momentum is %g: 0 to 1", o->momentum);
-    bool has_momentum = o->momentum >= 0 && o->momentum <= 1;
-    if (has_eps && has_momentum)
+    else if (!is_of_batches && (o->momentum != 0 || o->axis))
         snprintf(text, sizeof text, "momentum and axis are of jot_batch_norm");
-    bool is_right =
-        has_eps && has_momentum && (is_of_batches || !(o->momentum != 0 || o->axis));
-    if (!is_right)
+    if (*text)
         *error = jot_error(JOT_ERR_ARGUMENT, name, text);
+    o->eps = o->eps != 0 ? o->eps : 1e-5;
     o->momentum = o->momentum != 0 ? o->momentum : 0.99;
-    return is_right;
+    return !*text;
 }
 
 // y scale + bias of y in wide types, as x and p have it.
