@@ -14,6 +14,10 @@
 //         return jot_dense_apply(p.out, x);
 //     }
 //
+// Many alike ones are a map over keys, and a scan goes through them:
+//     JOT_VMAP ((keys), (blocks)) { blocks = block_init(keys); }
+//     JOT_SCAN ((x), (blocks), ()) { x = block_apply(blocks, x); }
+//
 // A layer holds values alone, so that it is a tree wherever one goes (jot/struct.h).  Sizes
 // are those of its values; what these do not say, as strides, is an option where the layer is
 // applied.  A part that is left out, as a bias, is a value without elements.  Features are the
@@ -182,7 +186,7 @@ JOT_API jot_value jot_batch_norm_apply_with(jot_norm p, jot_value x, jot_batch_s
                                             const jot_norm_options *options);
 
 // x / (1 - rate) where jot_random_bernoulli(key, 1 - rate) of the shape of x holds, and 0
-// elsewhere.  Srivastava and others, 2014.
+// elsewhere; rate is below 1.  Srivastava and others, 2014.
 JOT_API jot_value jot_dropout(jot_value key, jot_value x, jot_value rate);
 
 JOT_END_C

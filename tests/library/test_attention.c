@@ -143,6 +143,40 @@ START_TEST(test_a_query_may_see_no_key)
 }
 END_TEST
 
+JOT_STRUCT(cell, (jot_dense, dense), (jot_norm, norm));
+
+static struct cell cell_init(jot_value key)
+{
+    return (struct cell){jot_dense_init(key, 4, 4, .dtype = JOT_F64),
+                         jot_norm_init(4, .dtype = JOT_F64)};
+}
+static jot_value cell_apply(struct cell c, jot_value x)
+{
+    return jot_add(x, jot_layer_norm(c.norm, jot_tanh(jot_dense_apply(c.dense, x))));
+}
+
+// Alike layers made by a map are those of a loop, and a scan goes through them.
+START_TEST(test_layers_stack)
+{
+    jot_scope *scope = jot_scope_open();
+    jot_value keys = jot_random_split(jot_random_key(8), 5), x = jot_ones(JOT_F64, 2, 4);
+    jot_value y = x;
+    struct cell stack, one;
+    JOT_VMAP ((keys), (stack)) {
+        stack = cell_init(keys);
+    }
+    JOT_SCAN ((x), (stack), ()) {
+        x = cell_apply(stack, x);
+    }
+    for (int i = 0; i < 5; i++) {
+        one = cell_init(jot_take(keys, i));
+        y = cell_apply(one, y);
+    }
+    check_between(jot_max(jot_abs(jot_sub(x, y))), 0, 1e-14);
+    jot_scope_close(scope);
+}
+END_TEST
+
 static void add(TCase *t)
 {
     tcase_set_timeout(t, 60);
@@ -151,6 +185,7 @@ static void add(TCase *t)
     tcase_add_loop_test(t, test_lanes, 0, sizeof cases / sizeof *cases);
     tcase_add_test(t, test_layers_are_made);
     tcase_add_test(t, test_a_query_may_see_no_key);
+    tcase_add_test(t, test_layers_stack);
 }
 
 int main(void) { return run_suite("library/attention", add); }

@@ -244,6 +244,29 @@ START_TEST(test_mistakes_are_told)
 }
 END_TEST
 
+// Of half types: what f32 gives of the same numbers, rounded once.
+START_TEST(test_norms_of_half_types)
+{
+    jot_scope *scope = jot_scope_open();
+    for (int k = 0; k < 4; k++) {
+        jot_dtype dtype = k % 2 ? JOT_BF16 : JOT_F16;
+        jot_value x = jot_random_normal(jot_random_key(k), dtype, 4, 6, 8);
+        jot_value scale = jot_random_normal(jot_random_key(9), dtype, 8);
+        jot_norm p = {scale, scale};
+        jot_value wide = jot_astype(scale, JOT_F32), y, z, w = jot_astype(x, JOT_F32);
+        jot_norm q = {wide, wide};
+        y = k < 2 ? jot_layer_norm(p, x) : jot_group_norm(p, x, 2);
+        z = k < 2 ? jot_layer_norm(q, w) : jot_group_norm(q, w, 2);
+        ck_assert_int_eq(jot_value_dtype(y), dtype);
+        check_item(jot_all(jot_equal(y, jot_astype(z, dtype))), 1, 0);
+        // Beside f32 it is f32.
+        y = jot_rms_norm(q, x);
+        ck_assert_int_eq(jot_value_dtype(y), JOT_F32);
+    }
+    jot_scope_close(scope);
+}
+END_TEST
+
 // With the batch on two lanes that have a named axis: those of all of it.
 START_TEST(test_batch_norm_of_lanes)
 {
@@ -273,6 +296,7 @@ static void add(TCase *t)
     tcase_add_loop_test(t, test_initializers_have_the_numbers_of_jax, 0, INITIALIZERS);
     tcase_add_loop_test(t, test_initializers_have_their_distribution, 0, INITIALIZERS);
     tcase_add_test(t, test_orthogonal_matrices);
+    tcase_add_test(t, test_norms_of_half_types);
     tcase_add_test(t, test_mistakes_are_told);
     tcase_add_test(t, test_batch_norm_of_lanes);
 }
