@@ -13,7 +13,7 @@ import sys
 import reference
 
 PAGES = ["docs", "src", "CONTRIBUTING.md", "CHANGELOG.md"]
-KINDS = (".md", ".svg", ".css", ".py", "plot.h")
+KINDS = (".md", ".svg", ".css", ".js", ".py", "plot.h")
 
 
 def copy(root, source):

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # How Sphinx builds the manual; build.py says from what.
+import os
 import re
 
 from docutils import nodes
@@ -18,6 +19,7 @@ html_copy_source = False
 html_show_sourcelink = False
 html_static_path = ["static"]
 html_css_files = ["manual.css"]
+html_search_scorer = os.path.join(os.path.dirname(__file__), "static", "scorer.js")
 highlight_language = "none"
 suppress_warnings = ["myst.header", "misc.highlighting_failure"]
 myst_heading_anchors = 4

@@ -52,6 +52,7 @@ def read(path):
         elif not re.match(r"JOT_(BEGIN|END)_C$|JOT_\w+_\(|#undef|#pragma", line):
             while not line.startswith("#") and not complete(line):
                 line += "\n" + lines.pop(0)
+            line = re.sub(r"JOT_STRUCT_TYPE\((\w+), ([\w, ]+)\);", r"struct \1 {\n    jot_value \2;\n}", line)
             if not line.startswith(("static", "__attribute__", "JOT_UNUSED static")):
                 if not group:
                     group = (None, comment, [])
@@ -159,8 +160,9 @@ class Writer:
             name = name_of(d)
             if is_tag(d):
                 kind = re.match(r"(?:typedef )?(\w+)", d)[1]
-                # A function may have the name of an enum; the domain has one name for both.
-                self.out += ["", (".. describe:: enum %s" if name in self.macros else ".. c:%s:: %%s" % kind) % name]
+                # A function may have the name of a struct; the domain has one name for both.
+                self.out += ["", ".. %s:: %s" % (("describe", kind + " " + name) if name in self.macros else
+                                                 ("c:" + kind, name))]
                 self.comment(comment, "   ")
                 self.members(d)
             elif name not in self.shown and not PRIVATE.search(name):

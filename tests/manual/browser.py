@@ -13,7 +13,9 @@ from playwright.sync_api import sync_playwright
 
 PHONE = {"width": 390, "height": 844}
 NARROW = ["index", "start", "jax", "ideas/loops", "howto/index", "howto/speed", "reference/ops", "reference/compile"]
-SEARCHES = {"jot_scan": "#c.jot_scan", "gradient": "", "donate": "memory.html", "kalman": "kalman.html"}
+SEARCHES = {"jot_scan": "#c.jot_scan", "gradient": "", "donate": "memory.html", "kalman": "kalman.html", "recompile": "versions.html",
+            "matrix product": "howto/products.html", "save weights": "save-load.html", "print values": "nan.html",
+            "differential equation": "howto/ode.html", "free memory": "memory.html", "load csv": "save-load.html"}
 
 
 class Links(html.parser.HTMLParser):
