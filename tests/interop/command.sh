@@ -127,6 +127,8 @@ says out '[2 4 6]'
 ends 0 run mixed.mlir --input "$root/tests/interop/arrays/named.npz"
 says out '[[ 1.  4.  9.]'
 says out '[2 4 6]'
+ends 0 run mixed.mlir --input "$root/tests/interop/arrays/named.safetensors"
+says out '[[ 1.  4.  9.]'
 ends 1 run mixed.mlir --input "$root/tests/interop/arrays/stored.npz"
 says err 'it is i64[3], and argument 1 of @main is i32[3]'
 sed 's/%x: tensor<2x3xf32>/%x: tensor<2x3xf32> {tf.aliasing_output = 0 : i32}/' mixed.mlir >donating.mlir

@@ -126,6 +126,8 @@ def tensors(folder):
     shapes = (), (1,), (0,), (2, 0, 3), (1, 1, 2, 1, 1, 1, 1, 1, 1, 1, 3)
     save("shapes", {"x".join(map(str, s)) or "scalar": entry("float32", array("f32", s)) for s in shapes})
     save("none", {})
+    named = {"n": ("int32", "i32", (3,)), "y": ("float32", "f32", (2, 3)), "x": ("float32", "f32", (2, 3))}
+    save("named", {name: entry(type, array(of, shape)) for name, (type, of, shape) in named.items()})
     parts = {"model-1.safetensors": "wb", "model-2.safetensors": "xy"}
     for file, names in parts.items():
         save(file[: -len(".safetensors")], {n: entry("float32", array("f32", (2, 3))) for n in names}, {"format": "pt"})

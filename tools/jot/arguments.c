@@ -11,7 +11,7 @@ static const struct row {
     enum option option;
     const char *name, *takes, *about;
 } rows[] = {
-    {OPTION_INPUT, "input", "[NAME=]FILE", "an argument: .npy, or several: .npz"},
+    {OPTION_INPUT, "input", "[NAME=]FILE", "an argument: .npy, or several: .npz, .safetensors"},
     {OPTION_OUTPUT_DIR, "output-dir", "D", "where results are written"},
     {OPTION_DEVICE, "device", "DEVICE",
      "host, cuda or cuda:1; else what JOT_DEVICE says, or the host"},

@@ -157,7 +157,7 @@ static bool read_input(struct job *j, const char *word, size_t *next)
                 first ? first : "");
         path = equals + 1;
     }
-    if (ends_in(path, ".npz"))
+    if (ends_in(path, ".npz") || ends_in(path, ".safetensors") || ends_in(path, ".json"))
         return read_archive(j, path, word, next);
     return put_input(j, (*next)++, jot_array_load(path), word);
 }

@@ -15,7 +15,9 @@ const char *command_name = "";
     "argument\n"                                                                               \
     "called so in the program, as x or params['w'], or of that number, as 0, in0 or arg0; a "  \
     ".npz\n"                                                                                   \
-    "file gives its arrays in order, or by name where all are those of arguments.\n"
+    "or .safetensors file, or an index of these, gives its arrays in order, or by name "       \
+    "where\n"                                                                                  \
+    "all are those of arguments.\n"
 
 enum { MOST_AXES = 8 };
 
