@@ -29,9 +29,32 @@ def copy(root, source):
                     shutil.copy2(os.path.join(folder, name), to)
 
 
-def write_reference(headers, folder, table):
+def examples_of(table):
+    """Of each name its shortest row in the tested table of JAX's names."""
+    examples = {}
+    for jax, jot in re.findall(r"^\| `([^`]+)` \| `(jot_[^`;]+)` \|$", table, re.M):
+        name = re.match(r"\w+", jot)[0]
+        examples[name] = min((jot, jax), examples.get(name, (jot, jax)), key=lambda row: len("".join(row)))
+    return examples
+
+
+def uses_of(manual):
+    """Of each name the pages whose programs have it, unless most have."""
+    uses = {}
+    for part in ("ideas", "howto", "gallery"):
+        for file in sorted(os.listdir(os.path.join(manual, part))):
+            if file.endswith(".md") and file != "index.md":
+                with open(os.path.join(manual, part, file), encoding="utf-8") as f:
+                    code = "".join(re.findall(r"^```c\n(.*?)^```$", f.read(), re.M | re.S))
+                for name in set(re.findall(r"\b(?:jot|JOT)_\w+", code)):
+                    uses.setdefault(name, []).append("/docs/manual/%s/%s" % (part, file[:-3]))
+    return {name: pages for name, pages in uses.items() if len(pages) < 20}
+
+
+def write_reference(headers, manual, table):
     """A page for each header, in the order of the tour in jot.h, and one that lists them."""
-    writer = reference.Writer(headers, table)
+    writer = reference.Writer(headers, examples_of(table), uses_of(manual))
+    folder = os.path.join(manual, "reference")
     os.makedirs(folder, exist_ok=True)
     tour = " ".join(c for p in headers["jot"] for c in p[1])
     order = [n for n in dict.fromkeys(["jot"] + re.findall(r"(\w+)\.h\b", tour) + list(headers)) if n in headers]
@@ -49,7 +72,7 @@ def main(root, source, output):
     copy(root, source)
     with open(os.path.join(root, "docs/jax-to-jot.md"), encoding="utf-8") as table:
         write_reference(reference.read_all(os.path.join(root, "include/jot")),
-                        os.path.join(source, "docs/manual/reference"), table.read())
+                        os.path.join(source, "docs/manual"), table.read())
     done = subprocess.run([sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", "-j", "auto", "-c",
                            os.path.join(source, "docs/manual"), source, output])
     with open(os.path.join(output, "index.html"), "w", encoding="utf-8") as f:

@@ -89,9 +89,10 @@ def signature(d, name, parameters):
 
 
 class Writer:
-    def __init__(self, headers, table):
+    def __init__(self, headers, examples, uses):
+        """examples has a call for some names, uses the pages where they are used."""
         declarations = [d for parts in headers.values() for p in parts for d in p[2]]
-        self.macros, self.parameters, self.examples, self.shown = {}, {}, {}, set()
+        self.macros, self.parameters, self.examples, self.uses, self.shown = {}, {}, examples, uses, set()
         for _, comment, group in [p for parts in headers.values() for p in parts]:
             for d in group:
                 if d[0] == "#":
@@ -100,10 +101,6 @@ class Writer:
         self.shown |= {name_of(d) for d in declarations if is_tag(d) and name_of(d) not in self.macros}
         self.names = set(self.macros) | {name_of(d) for d in declarations}
         self.names |= {n for d in declarations if "enum" in d for n in re.findall(r"\bJOT_[A-Z0-9_]+\b", d)}
-        for jax, jot in re.findall(r"^\| `([^`]+)` \| `(jot_[^`;]+)` \|$", table, re.M):
-            name, old = re.match(r"\w+", jot)[0], self.examples.get(re.match(r"\w+", jot)[0])
-            if not old or len(jax) + len(jot) < len("".join(old)):
-                self.examples[name] = (jot, jax)
 
     def base(self, name):
         short = re.sub(SUFFIXES, "", name)
@@ -155,7 +152,7 @@ class Writer:
                 above = []
 
     def group(self, comment, declarations):
-        kinds, texts = {}, [""]
+        kinds, texts, names = {}, [""], []
         for d in declarations:
             name = name_of(d)
             if is_tag(d):
@@ -173,14 +170,18 @@ class Writer:
                     [name] if kind == "struct" else [" ".join(code.split())[8:]] if kind == "type" else \
                     [signature(d, n, self.parameters.get(n)) for n in dict.fromkeys([base, name]) if n not in self.shown]
                 kinds.setdefault(kind, []).extend(lines)
-                texts += self.macros.get(base, []) if base != name and base not in self.shown else []
+                own = self.macros.get(base, []) if base != name and base not in self.shown else []
+                texts += own if base in " ".join(own) or not name.endswith("_dims") else []
                 texts += [d.split("//")[1].strip()] if "//" in d and kind != "macro" else []
                 self.shown |= {name, base}
+                names.append((kind, base))
         for kind, lines in kinds.items():
             self.out += ["", ".. c:%s:: %s" % (kind, ("\n" + " " * (9 + len(kind))).join(lines))]
             self.comment(comment + texts, "   ")
-            rows = [self.examples.pop(n) for line in lines for n in re.findall(r"\w+", line) if n in self.examples]
-            self.out += ["   | ``%s`` is ``%s`` of JAX." % row for row in rows] + [""]
+            own = [n for k, n in names if k == kind]
+            uses = list(dict.fromkeys(page for n in own for page in self.uses.get(n, [])))
+            self.out += ["   | ``%s`` is ``%s`` of JAX." % self.examples.pop(n) for n in own if n in self.examples]
+            self.out += ["", "   Used in %s." % ", ".join(":doc:`%s`" % page for page in uses[:4]) if uses else "", ""]
 
     def page(self, name, parts):
         self.out = [name + ".h", "=" * len(name + ".h")]
