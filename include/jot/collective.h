@@ -15,17 +15,17 @@
 // Axes are listed in a text, "i" or "i, j", and must be named by maps or meshes around the call: an
 // error otherwise.  Over several axes lanes are numbered in row-major order, the first axis slowest.
 //
-// Which values are the same in all lanes along an axis is known while tracing.  Sums, means, extrema
-// and what jot_all_gather and jot_pbroadcast give are; what depends on arguments of a mapped function or
-// on jot_axis_index is not.  A collective of what is the same takes it for what every lane has: its sum
-// is it times the number of lanes.
+// A value is the same in all lanes of an axis, or it differs, and jot knows which while it traces.
+// Sums, means, extrema, and what jot_all_gather and jot_pbroadcast give are the same.  What depends
+// on mapped arguments or on jot_axis_index differs.  For a collective every lane has a value that is
+// the same: jot_psum of it is the value times the number of lanes.
 //
-// All lanes have to come to a collective: in a branch or loop, what decides whether it runs must be the
-// same along its axes, as with jot_pmax of it; else it is an error that names the collective.  Sums are
-// taken in the order of the lanes, so their bits are the same in every run.
+// All lanes come to a collective together.  So the condition of a branch or loop around it must be
+// the same along its axes, as jot_pmax of a condition is; else the error names the collective.  Sums
+// have the order of the lanes, so their bits are the same in every run.
 //
-// A derivative that is taken inside of a map is that of a lane's own result in its own arguments: the
-// gradient of a loss in parameters that all lanes share is jot_psum of theirs, or jot_pmean.
+// A derivative that is taken inside of a map is that of a lane's own result.  So the gradient of a
+// loss in parameters that all lanes share is jot_psum or jot_pmean of the gradients of the lanes.
 // Derivatives of the whole map see through collectives.
 #ifndef JOT_COLLECTIVE_H
 #define JOT_COLLECTIVE_H

@@ -10,24 +10,23 @@
 //     JOT_IF (jot_greater(x, 0), y) { y = jot_log(x); } else { y = jot_sub(x, 1); }
 //     JOT_SWITCH (kind, 3, y) { case 0: y = jot_sin(x); break; case 1: y = x; break; ... }
 //
-// The listed variables (values, structs or arrays of values) are rebound: inside to what one trip
-// sees, afterwards to the results; a variable of rows in has its whole array again.  A variable
-// stands in one list once, but that rows in may be rows out as well.  Other values are used
-// freely.  A variable that is set inside and not listed has no value afterwards, which is reported
-// where it is used.  What a body makes of a carry must have the type of the carry, or the error
-// names it and both types.  A C number that starts a carry takes the type that the body gives it, and
-// then the body runs again.  A carry of bodies that compute with C numbers alone stays a C number, as
-// it would without a loop.  So does a result that is a C number in every branch.  Any other C number
-// that a body or a branch gives takes the type of the carry or of the other branches.  Do not leave a
-// block by break, return or goto: it is reported.
+// The lists name the variables that change: values, structs or arrays of values.  Inside of a block
+// they are what one trip sees.  Behind it they are the results, and rows in are whole again.
+// Other values are used freely.
 //
-// false and true of C11 are the integers 0 and 1.  They are taken for bools as a condition, and
-// where the body or the other branches make a bool of the variable; elsewhere, as in an operation
-// on bools, write (bool)true or jot_from_bool(true).
+// - A variable stands in one list.  Rows in may be rows out as well.
+// - A variable that a body sets and no list has is an error where it is used later.
+// - A body gives a carry the type that the carry had.  If not, the error names both types.
+// - A C number takes the type of the carry or of the other branches.  A carry that starts as one
+//   takes the type that the body gives it, and for this the body runs a second time.  Where there
+//   are only C numbers, the result is one too.
+// - Do not leave a block by break, return or goto: it is reported.
+// - false and true of C11 are the integers 0 and 1.  They pass for bools as a condition, and where
+//   the body or another branch makes a bool of the variable.  Elsewhere write (bool)true or
+//   jot_from_bool(true).
 //
-// All of them can be differentiated forward and backward, and mapped; see docs/ir.md.  The names
-// and meanings are those of jax.lax: fori_loop, scan, map, while_loop, cond, switch,
-// associative_scan.
+// All blocks can be differentiated, forward and backward, and mapped (docs/ir.md).  Names and
+// meanings are those of jax.lax: fori_loop, scan, map, while_loop, cond, switch, associative_scan.
 #ifndef JOT_CONTROL_H
 #define JOT_CONTROL_H
 

@@ -5,28 +5,31 @@
 // them count matrices, each decomposed alone.  ^H is the conjugate transpose, and k the smaller of the
 // extents m and n.
 //
-// A matrix with an element that is not finite, and one whose iteration does not converge, gives NaN in
-// all results, and the other matrices theirs.  Signs and phases of vectors are LAPACK's on the host, but
-// not of the eigenvectors and singular vectors of many small matrices; a function whose value depends
-// on them depends on the device.  On the host as many matrices of up to 32 rows and columns as
-// vectors have lanes are factored together (qr, eigh, svd), six to ten times faster than one
-// after the other.
+// A matrix that has an element which is not finite, or whose iteration does not converge, gives NaN.
+// Other matrices of the batch are not affected.
+//
+// Signs and phases of vectors are those of LAPACK on the host, except for eigenvectors and singular
+// vectors of many small matrices.  A function whose value depends on them depends on the device.
+//
+// Matrices of up to 32 rows and columns are factored several at a time on the host, one in each
+// lane of a vector (qr, eigh, svd), which is six to ten times faster.
 //
 // Results come as a struct of values:
 //
 //     jot_qr_factors f = jot_qr(a);
 //     jot_value x = jot_matmul(f.q, f.r);
 //
-// Derivatives.  Single vectors of equal eigenvalues or singular values are not determined and have no
-// derivative (and gaps within rounding errors of 0 count as 0); the space that they span has, and so
-// have symmetric functions of the values.  For functions of these two kinds derivatives are right
-// everywhere: what would be divided by a gap that is 0 is left out.  Reverse mode gives NaN where the
-// function depends on which vectors of the space were chosen.  What it cannot see is a function such
-// as v sqrt(w) v^H, which weighs the vectors of a space alike but would not once their values part:
-// there the derivative at equal values lacks what is between their vectors.  (JAX gives NaN for all of
-// these.)  jot_eigen_status and jot_svd_status tell such matrices.  First derivatives of
-// jot_pinv and jot_lstsq do not go through vectors and are right for all matrices whose rank
-// stays.
+// Derivatives.  Vectors of equal eigenvalues or singular values are not unique, and have no
+// derivative by themselves.  The space that they span has one, and so have functions that treat
+// equal values alike.  For these two kinds derivatives are right everywhere (JAX gives NaN): terms
+// with a gap of 0 between values are left out, and gaps within rounding errors count as 0.
+//
+// Reverse mode gives NaN where a function depends on the choice of vectors.  It cannot see one kind:
+// v sqrt(w) v^H weighs vectors alike only as long as their values are equal, and its derivative
+// there lacks the part between them.  jot_eigen_status and jot_svd_status tell such matrices.
+//
+// First derivatives of jot_pinv and jot_lstsq do not go through vectors.  They are right for all
+// matrices whose rank stays.
 #ifndef JOT_DECOMPOSE_H
 #define JOT_DECOMPOSE_H
 

@@ -6,13 +6,14 @@
 //     jot_value next = jot_at_add(counts, words, 1);            counts with 1 added at each
 //     jot_value part = jot_dynamic_slice(x, jot_stack(0, i, 0), 8, 4);
 //
-// An index is of any integer type.  Negative ones count from the end.  A C number is known while
-// tracing, and outside of x it is an error there (JOT_ERR_ARGUMENT), but for the starts of dynamic
-// slices, which are moved inside.  A value is never changed: an
-// update gives a new one, and compiled code writes into the memory of the old one where nothing
-// else needs it later (a donated argument, a value that is read before), in loops, in branches, and
-// in gradients of both.  Results do not depend on the number of threads: of several values set at
-// one element the last counts, and sums have one order.
+// An index is of any integer type, and negative ones count from the end.  A C number outside of x is
+// an error while tracing (JOT_ERR_ARGUMENT).  Starts of dynamic slices are moved inside instead.
+//
+// An update gives a new value.  Compiled code writes into the memory of the old one where nothing
+// else needs it later, also in loops, in branches, and in gradients of both.
+//
+// Results do not depend on the number of threads: of several values set at one element the last
+// counts, and sums have one order.
 #ifndef JOT_INDEXING_H
 #define JOT_INDEXING_H
 

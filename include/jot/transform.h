@@ -1,17 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-// What can be made of functions (jot/function.h): derivatives, maps, rules of one's own.
+// Transforms: functions that are made of functions (jot/function.h).
 //
-// Transforms nest, jot_grad(jot_vmap(f)), as deep as they are written.  What is wrong with one
-// is reported where the function is used, with the place of the transform.
+//     jot_grad(f)                     the gradient in argument 0
+//     jot_vmap(jot_grad(f, 0, 1))     the gradient in two arguments, for each row of all
+//     JOT_GRAD(loss, p, x, y)         the gradient of values, inside of a function
 //
-// A traced function, the body of a block and a rule are code of the user inside a call of jot.  They
-// may call any function of jot, compiled functions included, and release the executable that is
-// being traced, which is freed when its call returns; they cannot call it.  They may fork.  They may
-// leave the call by an exception of C++, by longjmp or by ending the thread: the trace ends as if it
-// had never been, and what it was for can be called again.  An exception runs the cleanup of jot on
-// its way.  After a longjmp the next call of jot on the thread cleans up, wherever it stands; another
-// thread that wants the same executable waits up to ten seconds for one that still seems to trace.
-// On a stack of the user's own, as of a coroutine, a longjmp over jot is not noticed.
+// Transforms nest in any order.  A mistake in one is reported where the function is used, with
+// the place of the transform.
+//
+// What a function, the body of a block or a rule may do while it is traced:
+//
+// - It may call any function of jot, and compiled functions, but not the executable that is being
+//   traced.  That it may release: it is freed when its call returns.
+// - It may fork.
+// - It may leave by an exception of C++, by longjmp, or by ending its thread.  The trace then ends
+//   as if it had never been, and the call can be made again.
+// - An exception cleans up on its way.  After a longjmp the next call of jot on the thread cleans
+//   up; until then another thread that wants the same executable waits, up to ten seconds.  On a
+//   stack of the user's own, as a coroutine has, a longjmp over jot is not noticed.
 #ifndef JOT_TRANSFORM_H
 #define JOT_TRANSFORM_H
 
