@@ -195,6 +195,16 @@ MUTANTS = [
      ["interop/programs"],
      "    jot_value tie = jot_logical_and(jot_logical_not(more), first);",
      "    jot_value tie = jot_logical_and(more, first);"),
+    # Files, and what stands on the headers.
+    ("tensors of a file may leave gaps", "src/interop/safetensors.c", ["interop/safetensors"],
+     "        if (t->at != at)",
+     "        if (t->at < at)"),
+    ("all epochs have one order", "src/interop/batches.c", ["interop/batches"],
+     "        o.key[i] = hash_combine(hash_combine(l->o.seed, epoch), i);",
+     "        o.key[i] = hash_combine(l->o.seed, epoch ? i : i);"),
+    ("a rejected step has the derivative of its length", "src/library/ode_loops.c", ["library/ode_derivatives"],
+     "jot_where(is_good, h, num(0))",
+     "jot_where(is_good, h, h)"),
 ]
 
 
