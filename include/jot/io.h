@@ -12,7 +12,8 @@
 // A file that is not sound is refused: the message names the file, the member of the archive,
 // the offset, and what is wrong there.  Memory is taken only when it is known that the file has
 // the data.  A file is written under another name first, is on the disk before it gets its own,
-// and so is either whole or as it was, also when the machine stops.
+// and so is either whole or as it was, also when the machine stops; a process that is killed
+// may leave that other file, NAME.PROCESS.0.part.
 //
 // Arrays are made on the default device.
 //

@@ -300,14 +300,16 @@ jot_status output_rewrite(struct output *o, uint64_t at, const void *bytes, size
 }
 
 // Renaming a file before its bytes are on the disk may leave it empty when the machine stops.
+// A file system that does not know how to do that does without.
 static jot_status keep(struct output *o)
 {
-    if (o->file < 0 || !o->temporary || fsync(o->file) == 0 || errno == EINVAL)
+    if (o->file < 0 || !o->temporary || fsync(o->file) == 0 || errno == EINVAL ||
+        errno == ENOSYS || errno == EOPNOTSUPP)
         return JOT_OK;
     return fail_of_system(o->path, errno);
 }
 
-// The name is on the disk as well.  A file system that does not do that does without.
+// The name is on the disk as well.
 static void keep_name(const char *path)
 {
     const char *slash = strrchr(path, '/');
