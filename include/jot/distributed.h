@@ -8,13 +8,14 @@
 //     jot_array *mean = jot_process_all_gather(own); // a row of each process
 //     jot_distributed_stop();
 //
-// MPI tells the processes how many they are and where; they then talk over sockets of their own, so a
-// process that dies keeps nobody waiting.  A process is lost when it ends without jot_distributed_stop or
-// exit, and when nothing has been heard of it for `silence_seconds`, as when it is stopped or its machine
-// is.  That is a status in every other process, within that time, of the call that waits and of every call
-// after it that needs other processes: JOT_ERR_DEVICE with the number of the process, its machine and its
-// process id.  Arrays that there are stay, and a process alone goes on: only what processes do together has
-// ended for good.  No call hangs, and the end of a process waits for no other one.
+// MPI tells the processes how many they are and where.  Then they talk over sockets of their own.
+//
+// A process is lost when it ends without jot_distributed_stop or exit, or when nothing has been
+// heard of it for `silence_seconds`, as when it is stopped or its machine is down.  Within that time
+// every other process gets JOT_ERR_DEVICE, with the number of the lost process, its machine and its
+// process id: from the call that waits, and from every later call that needs other processes.
+// Arrays stay, and each process may go on alone.  No call hangs, and a process that ends waits for
+// no other.
 //
 // All processes do the same things together in the same order.  Where two do different things, both get
 // JOT_ERR_CHECK, which says what each of them was about to do.

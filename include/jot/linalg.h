@@ -7,15 +7,15 @@
 // half types are an error (JOT_ERR_DTYPE).  Shapes that do not fit are JOT_ERR_SHAPE.
 //
 // What has no answer is NaN or infinite, as in JAX, and does not fail the call: the factor of a
-// matrix that is not positive definite, the solution of a singular system.  Who wants a status asks
-// for it, of each matrix as a value, of the call, or of the whole program:
+// matrix that is not positive definite, the solution of a singular system.  There are three ways to
+// be told: a status of each matrix as a value, a status of the call, or a check of all operations:
 //
 //     jot_value l = jot_cholesky(a), status = jot_factor_status(l);
 //     jot_assert(jot_equal(status, JOT_FACTORED), "a is not positive definite");   JOT_ERR_CHECK
 //     JOT_CHECK=nan prog                                          names the first op that gave NaN
 //
-// Batches of matrices of up to 16 rows are one kernel, a vector lane or a thread for each; on
-// the host those that are too few for code of their own, and of up to 32 rows, go through
+// Batches of matrices of up to 16 rows are one kernel, with a vector lane or a thread for each.  On
+// the host, batches too small for code of their own, and matrices of up to 32 rows, go through
 // routines in vector lanes.
 #ifndef JOT_LINALG_H
 #define JOT_LINALG_H

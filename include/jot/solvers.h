@@ -1,16 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// Linear systems whose matrix is a function: solvers of one's own with the derivative of the
-// equation, and Krylov methods; and roots of one's own solvers.
+// Linear systems whose matrix is a function, and roots of equations.
+//
+//     x = jot_cg(jot_fn(laplacian), b, .tol = 1e-8);                    Krylov methods
+//     x = jot_linear_solve(jot_fn(apply), jot_fn(solve), jot_fn(solve), b);      a solver of one's own
+//     x = jot_custom_root(jot_fn(f), guess, jot_fn(newton), NULL, NULL);         a root
 //
 // Names are those of jax.lax and jax.scipy.sparse.linalg.  A is a function of values like those of
-// b, linear in them, that may use values of the functions around it; derivatives in those and in b
-// are what follows from A x = b, however x was found:
+// b.  It is linear in them, and may use values of the functions around it.
+//
+// Derivatives are those of the equation A x = b, however x was found.  Nothing of a solver's
+// iterations is kept or differentiated:
 //
 //     dx = A^-1 (db - dA x)        cotangent of b = A^-T (cotangent of x)
 //
-// so nothing of a solver's iterations is kept or differentiated.  All functions are to be called
-// while tracing; none fails a call: a method that does not come to an end in its trips, or breaks
-// down, gives what it has.  Who wants to know compares A(x) with b.
+// All functions are called while tracing.  None fails a call: a method that does not come to an end
+// in its trips, or breaks down, gives what it has.  To know, compare A(x) with b.
 #ifndef JOT_SOLVERS_H
 #define JOT_SOLVERS_H
 
