@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The continuous adjoint: the derivative of the solution by an equation of its own.
 //
-//     a' = -a df/dy    g' = -a df/dp    backwards beside y' = f, from a = the cotangent and g = 0
+//     a' = -a df/dy    g' = -a df/dp    backwards beside y' = f, from a = the cotangent, g = 0
 //
 // At a time where y is wanted a takes up its cotangent, and y begins anew from what was found
 // there.  The cotangent of a time is a f, that of t0 the negative of it.  Pontryagin and
