@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Attention: heads, rotary positions, and the cache of a sequence that grows.
-#include "jot/control.h"
 #include "jot/einsum.h"
 #include "jot/indexing.h"
 #include "jot/random.h"
@@ -18,6 +17,8 @@ static jot_value lowest(jot_value score)
     return num(jot_value_dtype(score) == JOT_F64 ? -1e300 : -0.7 * 3.4028234663852886e38);
 }
 
+// Which of s keys t queries see, of which the first is at that position: those up to their
+// own.
 static jot_value at_most(jot_value first, int64_t t, int64_t s)
 {
     const int column[] = {1, JOT_END};
@@ -42,9 +43,12 @@ static jot_value grouped(jot_value x, int64_t kv_heads)
     return jot_reshape_dims(x, dims);
 }
 
-// The options of a function that has some of them; false with what is wrong in *error.
-static bool read_options(const char *name, const jot_attention_options *options, bool is_layer,
-                         bool is_step, jot_attention_options *o, jot_value *error)
+// Who is told: each takes some of the options.
+enum told { FUNCTION, LAYER, STEP };
+
+// The options; false with what is wrong in *error.
+static bool read_options(const char *name, enum told told, const jot_attention_options *options,
+                         jot_attention_options *o, jot_value *error)
 {
     char text[80] = "";
     if (options)
@@ -53,18 +57,19 @@ static bool read_options(const char *name, const jot_attention_options *options,
         snprintf(text, sizeof text, "rotary is %g: the base, above 0", o->rotary);
     else if (!isfinite(o->scale))
         snprintf(text, sizeof text, "scale is %g: a finite number", o->scale);
-    else if (is_step && (is_there(o->mask) || is_there(o->bias)))
+    else if (told == STEP && (is_there(o->mask) || is_there(o->bias)))
         snprintf(text, sizeof text, "takes no mask and no bias");
-    else if ((is_step || !is_layer) && is_there(o->memory))
+    else if (told != LAYER && is_there(o->memory))
         snprintf(text, sizeof text, "takes no memory");
-    else if (!is_layer && o->rotary != 0)
+    else if (told == FUNCTION && o->rotary != 0)
         snprintf(text, sizeof text, "takes no rotary: jot_rotary(q, positions, base)");
     if (*text)
         *error = jot_error(JOT_ERR_ARGUMENT, name, text);
     return !*text;
 }
 
-// Of options that are read; `seen` is a mask for all heads, or no value.
+// Of options that are read; `seen` is a mask for all heads, or no value.  What causal says is
+// there.
 static jot_value attend(const char *name, jot_value q, jot_value k, jot_value v, jot_value seen,
                         const jot_attention_options *o)
 {
@@ -93,9 +98,6 @@ static jot_value attend(const char *name, jot_value q, jot_value k, jot_value v,
     if (is_there(o->bias))
         score = add(score, library_wide(grouped(o->bias, kv_heads)));
     jot_value low = lowest(score);
-    if (o->causal)
-        score = jot_where(at_most(jot_from_int(0), jot_value_dim(q, -3), jot_value_dim(k, -3)),
-                          score, low);
     if (is_there(seen))
         score = jot_where(seen, score, low);
     if (is_there(o->mask))
@@ -107,14 +109,21 @@ static jot_value attend(const char *name, jot_value q, jot_value k, jot_value v,
     return jot_reshape_dims(y, dims);
 }
 
+static jot_value seen_of(const jot_attention_options *o, jot_value q, jot_value k)
+{
+    const jot_value all = {0};
+    return o->causal ? at_most(jot_from_int(0), jot_value_dim(q, -3), jot_value_dim(k, -3))
+                     : all;
+}
+
 jot_value jot_dot_product_attention_with(jot_value q, jot_value k, jot_value v,
                                          const jot_attention_options *options)
 {
     const char *name = "jot_dot_product_attention";
     jot_attention_options o = {0};
-    jot_value error, none = {0};
-    return read_options(name, options, false, false, &o, &error)
-               ? attend(name, q, k, v, none, &o)
+    jot_value error;
+    return read_options(name, FUNCTION, options, &o, &error)
+               ? attend(name, q, k, v, seen_of(&o, q, k), &o)
                : error;
 }
 
@@ -143,6 +152,14 @@ jot_value jot_rotary(jot_value x, jot_value position, double base)
     return jot_convert(jot_concatenate_list(-1, 2, both), jot_value_dtype(x));
 }
 
+// A matrix of weights with its axes split.
+static jot_value split(struct layer *l, jot_value key, int64_t rows, int64_t columns,
+                       const int64_t *dims)
+{
+    const int64_t matrix[] = {rows, columns, JOT_END};
+    return jot_reshape_dims(library_weights(l, key, matrix), dims);
+}
+
 jot_attention jot_attention_init_with(jot_value key, int64_t size, int64_t heads,
                                       const jot_layer_options *options, const char *where)
 {
@@ -156,27 +173,18 @@ jot_attention jot_attention_init_with(jot_value key, int64_t size, int64_t heads
     library_size(&l, "head_size", d);
     if (!l.is_wrong && heads % kv_heads)
         library_refuse(&l, JOT_ERR_SHAPE, "kv_heads divides heads");
-    jot_value keys = l.is_wrong ? l.error : jot_random_split(key, 4), w[4];
-    const int64_t outs[] = {heads, kv_heads, kv_heads};
-    int64_t all = l.is_wrong ? 1 : heads * d;
-    for (int i = 0; i < 4; i++) {
-        const int64_t in[] = {size, i < 3 && !l.is_wrong ? outs[i] * d : 1, JOT_END};
-        const int64_t out[] = {all, size, JOT_END};
-        w[i] = library_weights(&l, jot_take_axis(keys, i, 0), i < 3 ? in : out);
-        const int64_t in3[] = {size, i < 3 ? outs[i] : 1, d, JOT_END};
-        const int64_t out3[] = {heads, d, size, JOT_END};
-        w[i] = jot_reshape_dims(w[i], i < 3 ? in3 : out3);
-    }
-    const int64_t b[] = {heads, d, JOT_END}, kv[] = {kv_heads, d, JOT_END},
-                  bo[] = {size, JOT_END};
-    return (jot_attention){.wq = w[0],
-                           .wk = w[1],
-                           .wv = w[2],
-                           .wo = w[3],
-                           .bq = library_bias(&l, b),
-                           .bk = library_bias(&l, kv),
-                           .bv = library_bias(&l, kv),
-                           .bo = library_bias(&l, bo)};
+    const int64_t q[] = {size, heads, d, JOT_END}, kv[] = {size, kv_heads, d, JOT_END},
+                  o[] = {heads, d, size, JOT_END};
+    int64_t all = l.is_wrong ? 1 : heads * d, some = l.is_wrong ? 1 : kv_heads * d;
+    jot_value keys = l.is_wrong ? l.error : jot_random_split(key, 4);
+    return (jot_attention){.wq = split(&l, jot_take_axis(keys, 0, 0), size, all, q),
+                           .wk = split(&l, jot_take_axis(keys, 1, 0), size, some, kv),
+                           .wv = split(&l, jot_take_axis(keys, 2, 0), size, some, kv),
+                           .wo = split(&l, jot_take_axis(keys, 3, 0), all, size, o),
+                           .bq = library_bias(&l, q + 1),
+                           .bk = library_bias(&l, kv + 1),
+                           .bv = library_bias(&l, kv + 1),
+                           .bo = library_bias(&l, o + 2)};
 }
 
 static jot_value heads_of(jot_value x, jot_value w, jot_value b)
@@ -189,8 +197,8 @@ jot_value jot_attention_apply_with(jot_attention p, jot_value x,
 {
     const char *name = "jot_attention_apply";
     jot_attention_options o = {0};
-    jot_value error, none = {0};
-    if (!read_options(name, options, true, false, &o, &error))
+    jot_value error;
+    if (!read_options(name, LAYER, options, &o, &error))
         return error;
     jot_value y = is_there(o.memory) ? o.memory : x;
     jot_value q = heads_of(x, p.wq, p.bq), k = heads_of(y, p.wk, p.bk),
@@ -199,7 +207,8 @@ jot_value jot_attention_apply_with(jot_attention p, jot_value x,
         q = jot_rotary(q, jot_arange(JOT_I32, jot_value_dim(q, -3)), o.rotary);
         k = jot_rotary(k, jot_arange(JOT_I32, jot_value_dim(k, -3)), o.rotary);
     }
-    return library_add_bias(jot_tensordot(attend(name, q, k, v, none, &o), p.wo, 2), p.bo);
+    return library_add_bias(
+        jot_tensordot(attend(name, q, k, v, seen_of(&o, q, k), &o), p.wo, 2), p.bo);
 }
 
 jot_kv_cache jot_kv_cache_init_dims(jot_attention p, int64_t most, const int64_t *dims,
@@ -245,7 +254,7 @@ jot_value jot_attention_step_with(jot_attention p, jot_value x, jot_kv_cache *ca
     jot_value y;
     if (!cache)
         y = jot_error(JOT_ERR_ARGUMENT, name, "cache is NULL");
-    else if (read_options(name, options, true, true, &o, &y)) {
+    else if (read_options(name, STEP, options, &o, &y)) {
         jot_value q = heads_of(x, p.wq, p.bq), k = heads_of(x, p.wk, p.bk);
         jot_value v = heads_of(x, p.wv, p.bv), first = cache->length;
         int64_t t = jot_value_dim(x, -2);
@@ -258,7 +267,6 @@ jot_value jot_attention_step_with(jot_attention p, jot_value x, jot_kv_cache *ca
         cache->v = written(cache->v, v, first);
         cache->length = add(first, jot_from_int(t));
         jot_value seen = at_most(first, t, jot_value_dim(cache->k, -3));
-        o.causal = false;
         y = attend(name, q, cache->k, cache->v, seen, &o);
         y = library_add_bias(jot_tensordot(y, p.wo, 2), p.bo);
     }

@@ -32,6 +32,15 @@ static inline void check_item(jot_value v, double want, double tolerance)
                   "%.17g is not %.17g: %s", x, want, jot_error_message());
 }
 
+// An error with the text and the place of the call.
+static inline void check_told(jot_value v, const char *text)
+{
+    ck_assert_int_ne(jot_eval(v, NULL), JOT_OK);
+    const char *message = jot_error_message();
+    ck_assert_msg(strstr(message, text) && strstr(message, "tests/library/test_"),
+                  "'%s' has not '%s', or no place", message, text);
+}
+
 static inline double case_number(int64_t step, int64_t k)
 {
     const int64_t most = INT64_C(1) << 31;

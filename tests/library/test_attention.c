@@ -143,6 +143,31 @@ START_TEST(test_a_query_may_see_no_key)
 }
 END_TEST
 
+START_TEST(test_mistakes_are_told)
+{
+    jot_scope *scope = jot_scope_open();
+    jot_value key = jot_random_key(0), x = jot_ones(JOT_F32, 5, 8),
+              q = jot_ones(JOT_F32, 5, 3, 4);
+    jot_attention p = jot_attention_init(key, 8, 2);
+    jot_kv_cache cache = jot_kv_cache_init(p, 8);
+    check_told(jot_attention_init(key, 8, 4, .kv_heads = 3).wk, "kv_heads divides heads");
+    check_told(jot_attention_init(key, 3, 4).bo, "head_size is 0");
+    check_told(jot_attention_step(p, x, &cache, .memory = x), "takes no memory");
+    check_told(jot_attention_step(p, x, &cache, .mask = x), "takes no mask and no bias");
+    check_told(jot_attention_apply(p, x, .rotary = -1), "rotary is -1");
+    check_told(jot_dot_product_attention(q, q, q, .rotary = 10), "takes no rotary");
+    check_told(jot_dot_product_attention(q, jot_slice(q, 1, 0, 2), q),
+               "3 heads of queries and 2");
+    check_told(jot_dot_product_attention(x, x, x), "[..., t, heads, d]");
+    check_told(jot_rotary(jot_ones(JOT_F32, 5, 1, 3), 0, 1e4), "even d");
+    check_told(jot_rotary(q, 0, -2), "base is -2");
+    check_told(jot_kv_cache_init(p, 0).k, "most is 0");
+    check_told(jot_gru_init(key, 0, 3).wh, "in is 0");
+    check_told(jot_lstm_init(key, 3, 3, .no_bias = true).b, "has no option no_bias");
+    jot_scope_close(scope);
+}
+END_TEST
+
 JOT_STRUCT(cell, (jot_dense, dense), (jot_norm, norm));
 
 static struct cell cell_init(jot_value key)
@@ -186,6 +211,7 @@ static void add(TCase *t)
     tcase_add_test(t, test_layers_are_made);
     tcase_add_test(t, test_a_query_may_see_no_key);
     tcase_add_test(t, test_layers_stack);
+    tcase_add_test(t, test_mistakes_are_told);
 }
 
 int main(void) { return run_suite("library/attention", add); }

@@ -211,14 +211,6 @@ START_TEST(test_orthogonal_matrices)
 }
 END_TEST
 
-static void check_told(jot_value v, const char *text)
-{
-    ck_assert_int_ne(jot_eval(v, NULL), JOT_OK);
-    ck_assert_msg(strstr(jot_error_message(), text) &&
-                      strstr(jot_error_message(), "test_layers.c:"),
-                  "'%s' has not '%s'", jot_error_message(), text);
-}
-
 START_TEST(test_mistakes_are_told)
 {
     jot_scope *scope = jot_scope_open();

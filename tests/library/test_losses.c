@@ -161,6 +161,18 @@ START_TEST(test_metrics)
 }
 END_TEST
 
+START_TEST(test_mistakes_are_told)
+{
+    jot_scope *scope = jot_scope_open();
+    jot_value x = jot_ones(JOT_F32, 5, 3), one = jot_ones(JOT_I32);
+    check_told(jot_ctc_loss(x, one, 5, 1, 0), "labels [..., n]");
+    check_told(jot_ctc_loss(x, jot_stack(0, 1, 2), 5, 1, 3), "blank is 3 of 3 classes");
+    check_told(jot_top_k_accuracy(x, jot_zeros(JOT_I32, 5), 0), "k is 0");
+    check_told(jot_confusion_matrix(one, one, -1), "n is -1");
+    jot_scope_close(scope);
+}
+END_TEST
+
 static void add(TCase *t)
 {
     tcase_set_timeout(t, 60);
@@ -171,6 +183,7 @@ static void add(TCase *t)
     tcase_add_test(t, test_ctc_is_the_sum_over_all_readings);
     tcase_add_test(t, test_ctc_without_a_reading);
     tcase_add_test(t, test_metrics);
+    tcase_add_test(t, test_mistakes_are_told);
 }
 
 int main(void) { return run_suite("library/losses", add); }
