@@ -205,6 +205,17 @@ MUTANTS = [
     ("a rejected step has the derivative of its length", "src/library/ode_loops.c", ["library/ode_derivatives"],
      "jot_where(is_good, h, num(0))",
      "jot_where(is_good, h, h)"),
+    ("a query sees the key behind it", "src/library/attention.c", ["library/attention"],
+     "return jot_less_equal(jot_arange(JOT_I32, s), query);", "return jot_less(jot_arange(JOT_I32, s), query);"),
+    ("the cache stays where it is", "src/library/attention.c", ["library/attention"],
+     "cache->length = add(first, jot_from_int(t));", "cache->length = add(first, jot_from_int(t / 2));"),
+    ("a blank between equal labels is skipped", "src/library/ctc.c", ["library/losses"],
+     "both(is_label, jot_not_equal(states, before))", "both(is_label, jot_equal(before, before))"),
+    ("each lane has a variance of its own", "src/library/norms.c", ["library/layers"],
+     "jot_value var = of_batch(jot_square(sub(wide, mean)), o.axis);",
+     "jot_value var = of_batch(jot_square(sub(wide, mean)), NULL);"),
+    ("fans change places", "src/library/initializers.c", ["library/layers"],
+     "double in = all / (double)dims[rank - 1]", "double in = all / (double)dims[rank - 2]"),
 ]
 
 
