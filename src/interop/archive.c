@@ -97,10 +97,12 @@ static jot_status list_entries(jot_archive *a)
     return JOT_OK;
 }
 
+// Text; the length that a .safetensors file begins with has zero bytes, and may begin with this one.
 static bool is_index(const struct input *in)
 {
-    char start;
-    return in->size && input_read(in, 0, &start, 1) == JOT_OK && start == '{';
+    char start[8] = "";
+    size_t n = in->size < sizeof start ? (size_t)in->size : sizeof start;
+    return input_read(in, 0, start, n) == JOT_OK && start[0] == '{' && !memchr(start, 0, n);
 }
 
 // Takes over the input; `open` opens what an index names, and is NULL where there is no index.

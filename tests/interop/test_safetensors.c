@@ -269,6 +269,19 @@ START_TEST(says_what_is_wrong_with_a_length)
 }
 END_TEST
 
+// The first byte of such a length is the bracket that an index begins with.
+START_TEST(reads_a_header_as_long_as_a_bracket)
+{
+    unsigned char bytes[8 + '{'] = {'{'};
+    memset(bytes + 8, ' ', '{');
+    memcpy(bytes + 8, "{}", 2);
+    folder_spill(folder_path("x"), bytes, sizeof bytes);
+    jot_archive *a = jot_archive_load(folder_path("x"));
+    ck_assert_msg(a != NULL, "%s", jot_error_message());
+    jot_archive_release(a);
+}
+END_TEST
+
 static const struct {
     const char *index, *message;
 } wrong_indexes[] = {
@@ -481,6 +494,7 @@ static void add_tests(TCase *t)
     tcase_add_loop_test(t, says_what_is_wrong_with_a_file, 0,
                         (int)(sizeof wrong / sizeof *wrong));
     tcase_add_test(t, says_what_is_wrong_with_a_length);
+    tcase_add_test(t, reads_a_header_as_long_as_a_bracket);
     tcase_add_loop_test(t, says_what_is_wrong_with_an_index, 0,
                         (int)(sizeof wrong_indexes / sizeof *wrong_indexes));
     tcase_add_test(t, a_failure_leaves_the_file);
