@@ -18,7 +18,8 @@ JOT_BEGIN_C
 
 // -sum_k labels_k log softmax(scores)_k, of probabilities.
 JOT_API jot_value jot_softmax_cross_entropy(jot_value scores, jot_value labels);
-// -log softmax(scores)_label, of an integer for each sample; NaN where it is no class.
+// -log softmax(scores)_label, of an integer for each sample; negative ones count from the end,
+// and where it is no class it is NaN.
 JOT_API jot_value jot_softmax_cross_entropy_with_integer_labels(jot_value scores,
                                                                 jot_value labels);
 // -label log(p) - (1 - label) log(1 - p) of p = logistic(score), element by element.

@@ -28,14 +28,22 @@ jot_value jot_top_k_accuracy(jot_value scores, jot_value labels, int64_t k)
         return jot_error(JOT_ERR_ARGUMENT, "jot_top_k_accuracy", text);
     if (jot_value_failed(scores))
         return scores;
+    int64_t classes = jot_value_dim(scores, -1);
     jot_value label = jot_expand_dims_axes(labels, last);
     jot_value own = jot_take_along_axis(scores, label, -1);
-    jot_value is_before = jot_less(jot_arange(JOT_I32, jot_value_dim(scores, -1)), label);
+    jot_value is_before = jot_less(jot_arange(JOT_I32, classes), label);
     jot_value is_larger =
         jot_logical_or(jot_greater(scores, own), both(jot_equal(scores, own), is_before));
     jot_value larger = jot_sum_axes(jot_convert(is_larger, JOT_I32), last);
-    jot_value is_class = jot_equal(jot_squeeze_axes(own, last), jot_squeeze_axes(own, last));
+    jot_value is_class =
+        both(jot_less_equal(jot_from_int(0), labels), jot_less(labels, jot_from_int(classes)));
     return share(both(is_class, jot_less(larger, jot_from_int(k))));
+}
+
+// Negative integers would count from the end.
+static jot_value outside(jot_value index, int64_t n)
+{
+    return jot_where(jot_less(index, jot_from_int(0)), jot_from_int(n), index);
 }
 
 jot_value jot_confusion_matrix(jot_value predicted, jot_value labels, int64_t n)
@@ -45,7 +53,7 @@ jot_value jot_confusion_matrix(jot_value predicted, jot_value labels, int64_t n)
     if (n < 1 || n > 46340)
         return jot_error(JOT_ERR_ARGUMENT, "jot_confusion_matrix", text);
     const int64_t dims[] = {n, n, JOT_END};
-    jot_value both[] = {labels, predicted};
+    const jot_value both[] = {outside(labels, n), outside(predicted, n)};
     jot_value points = jot_stack_list(-1, 2, both), zero = jot_zeros_dims(JOT_I32, dims);
     return jot_at_points(JOT_SCATTER_ADD, zero, points, jot_from_int(1));
 }

@@ -146,7 +146,13 @@ START_TEST(test_metrics)
     check_item(jot_top_k_accuracy(s, y, 1), 0.5, 0);
     check_item(jot_top_k_accuracy(s, y, 2), 0.75, 0);
     check_item(jot_top_k_accuracy(s, y, 3), 1, 0);
-    jot_value m = jot_confusion_matrix(t, y, 3);
+    // Labels that are no class are never right, and counted nowhere.
+    jot_value no_class = jot_from_array(y), m;
+    no_class = jot_concatenate(0, jot_slice(no_class, 0, 0, 3), jot_stack(0, -1));
+    check_item(jot_top_k_accuracy(s, no_class, 3), 0.75, 0);
+    check_item(jot_sum(jot_confusion_matrix(t, no_class, 3)), 3, 0);
+    check_item(jot_sum(jot_confusion_matrix(t, jot_add(t, 2), 3)), 2, 0);
+    m = jot_confusion_matrix(t, y, 3);
     jot_class_scores c = jot_scores_of_confusion(m);
     must(jot_eval(m, &out));
     check_numbers(out, 9, matrix, 0), jot_array_release(out);
