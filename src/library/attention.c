@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Attention: heads, rotary positions, and the cache of a sequence that grows.
-#include "jot/einsum.h"
 #include "jot/indexing.h"
 #include "jot/random.h"
 #include "library/formula.h"
@@ -24,23 +23,6 @@ static jot_value at_most(jot_value first, int64_t t, int64_t s)
     const int column[] = {1, JOT_END};
     jot_value query = jot_expand_dims_axes(add(first, jot_arange(JOT_I32, t)), column);
     return jot_less_equal(jot_arange(JOT_I32, s), query);
-}
-
-// x[..., heads, t, s] as [..., kv_heads, heads / kv_heads, t, s]; what broadcasts over heads
-// stays so.
-static jot_value grouped(jot_value x, int64_t kv_heads)
-{
-    int rank = jot_value_rank(x);
-    if (rank < 3)
-        return x;
-    int64_t dims[LIBRARY_MOST_AXES + 2], heads = jot_value_dim(x, -3);
-    library_dims(x, dims);
-    dims[rank - 3] = heads == 1 ? 1 : kv_heads;
-    dims[rank - 2] = heads == 1 ? 1 : heads / kv_heads;
-    dims[rank - 1] = jot_value_dim(x, -2);
-    dims[rank] = jot_value_dim(x, -1);
-    dims[rank + 1] = JOT_END;
-    return jot_reshape_dims(x, dims);
 }
 
 // Who is told: each takes some of the options.
@@ -77,7 +59,7 @@ static jot_value attend(const char *name, jot_value q, jot_value k, jot_value v,
     for (int i = 0; i < 3; i++) {
         if (jot_value_failed(all[i]))
             return all[i];
-        if (jot_value_rank(all[i]) < 3 || jot_value_rank(all[i]) > LIBRARY_MOST_AXES - 2)
+        if (jot_value_rank(all[i]) < 3)
             return jot_error(JOT_ERR_SHAPE, name, "q, k and v are [..., t, heads, d]");
     }
     int rank = jot_value_rank(q);
@@ -88,25 +70,29 @@ static jot_value attend(const char *name, jot_value q, jot_value k, jot_value v,
              (long long)kv_heads);
     if (kv_heads < 1 || heads % kv_heads)
         return jot_error(JOT_ERR_SHAPE, name, text);
-    int64_t dims[LIBRARY_MOST_AXES + 2];
-    library_dims(q, dims);
-    dims[rank - 2] = kv_heads, dims[rank - 1] = heads / kv_heads;
-    dims[rank] = d, dims[rank + 1] = JOT_END;
-    jot_value parts = jot_reshape_dims(q, dims);
-    jot_value score = jot_einsum_list("...tgnd,...sgd->...gnts", 2, (jot_value[]){parts, k});
+    // The queries that share a key are rows of one product.
+    int64_t rows[LIBRARY_MOST_AXES + 1], dims[LIBRARY_MOST_AXES + 1];
+    jot_value by_head = jot_move_axis(q, -3, -2);
+    library_dims(by_head, rows);
+    rows[rank - 3] = kv_heads, rows[rank - 2] *= heads / kv_heads;
+    jot_value keys = jot_swap_axes(jot_move_axis(k, -3, -2), -2, -1);
+    jot_value score = jot_matmul(jot_reshape_dims(by_head, rows), keys);
+    library_dims(by_head, dims);
+    dims[rank - 1] = jot_value_dim(k, -3);
+    score = jot_reshape_dims(score, dims);
     score = mul(library_wide(score), num(o->scale != 0 ? o->scale : 1 / sqrt((double)d)));
     if (is_there(o->bias))
-        score = add(score, library_wide(grouped(o->bias, kv_heads)));
+        score = add(score, library_wide(o->bias));
     jot_value low = lowest(score);
     if (is_there(seen))
         score = jot_where(seen, score, low);
     if (is_there(o->mask))
-        score = jot_where(grouped(o->mask, kv_heads), score, low);
+        score = jot_where(o->mask, score, low);
     jot_value weight = jot_convert(jot_softmax(score, -1), jot_value_dtype(v));
-    jot_value y = jot_einsum_list("...gnts,...sge->...tgne", 2, (jot_value[]){weight, v});
-    library_dims(q, dims);
+    rows[rank - 1] = dims[rank - 1];
+    jot_value y = jot_matmul(jot_reshape_dims(weight, rows), jot_move_axis(v, -3, -2));
     dims[rank - 1] = jot_value_dim(v, -1);
-    return jot_reshape_dims(y, dims);
+    return jot_move_axis(jot_reshape_dims(y, dims), -2, -3);
 }
 
 static jot_value seen_of(const jot_attention_options *o, jot_value q, jot_value k)

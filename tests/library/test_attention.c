@@ -130,6 +130,39 @@ START_TEST(test_layers_are_made)
 }
 END_TEST
 
+static jot_value sum_of_causal(jot_value q, jot_value k, jot_value v)
+{
+    jot_value y = jot_dot_product_attention(q, k, v, .causal = true);
+    return jot_sum(jot_square(jot_astype(y, JOT_F32)));
+}
+
+// In bf16 a GPU has a kernel of its own for attention, and for its gradient.
+START_TEST(test_half_types)
+{
+    jot_array *x[3], *wide[3], *g[3], *want[3];
+    jot_executable *f = jot_jit(jot_grad(jot_fn(sum_of_causal), 0, 1, 2));
+    jot_scope *scope = jot_scope_open();
+    for (int i = 0; i < 3; i++) {
+        jot_value v = jot_random_normal(jot_random_key(i), JOT_BF16, 2, 64, 2, 32);
+        must(jot_eval(v, &x[i]));
+        must(jot_eval(jot_astype(v, JOT_F32), &wide[i]));
+    }
+    must(jot_call(f, JOT_IN(wide), JOT_OUT(want)));
+    must(jot_call(f, JOT_IN(x), JOT_OUT(g)));
+    const char *text = jot_executable_text(f, "schedule");
+    bool is_kernel = text && strstr(text, "(gradient of attention)");
+    ck_assert(is_kernel == (jot_device_kind_of(NULL) == JOT_CUDA));
+    for (int i = 0; i < 3; i++) {
+        jot_value off = jot_max(jot_abs(jot_sub(jot_astype(g[i], JOT_F32), want[i])));
+        check_between(jot_div(off, jot_max(jot_abs(want[i]))), 0, 0.02);
+    }
+    jot_scope_close(scope);
+    jot_arrays_release(JOT_OUT(x)), jot_arrays_release(JOT_OUT(wide));
+    jot_arrays_release(JOT_OUT(g)), jot_arrays_release(JOT_OUT(want));
+    jot_executable_release(f);
+}
+END_TEST
+
 // A query that sees no key has the mean of all values, and no NaN in its gradient.
 START_TEST(test_a_query_may_see_no_key)
 {
@@ -209,6 +242,7 @@ static void add(TCase *t)
     tcase_add_loop_test(t, test_f64, 0, sizeof cases / sizeof *cases);
     tcase_add_loop_test(t, test_lanes, 0, sizeof cases / sizeof *cases);
     tcase_add_test(t, test_layers_are_made);
+    tcase_add_test(t, test_half_types);
     tcase_add_test(t, test_a_query_may_see_no_key);
     tcase_add_test(t, test_layers_stack);
     tcase_add_test(t, test_mistakes_are_told);
