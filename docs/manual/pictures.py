@@ -99,7 +99,7 @@ PICTURES["trees"] = (560, 150, [
 PICTURES["loops"] = (560, 210, [
     box("array", 215, 10, "rows in", 130, 30), arrow(280, 40, 280, 70), box("value", 20, 72, "state before"),
     arrow(150, 90, 215, 90), box("code", 215, 68, "body", 130, 44), arrow(345, 90, 410, 90),
-    box("value", 410, 72, "state behind"), arrow(240, 112, 240, 165), box("array", 175, 167, "rows out", 130, 30),
+    box("value", 410, 72, "state after"), arrow(240, 112, 240, 165), box("array", 175, 167, "rows out", 130, 30),
     '<path d="M375 90 v45 H300 v-21" fill="none" stroke="#374151" stroke-width="1.4" marker-end="url(#a)"/>',
     label(380, 152, "the next trip", "start")])
 

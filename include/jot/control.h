@@ -11,7 +11,7 @@
 //     JOT_SWITCH (kind, 3, y) { case 0: y = jot_sin(x); break; case 1: y = x; break; ... }
 //
 // The lists name the variables that change: values, structs or arrays of values.  Inside of a block
-// they are what one trip sees.  Behind it they are the results, and rows in are whole again.
+// they are what one trip sees.  After it they are the results, and rows in are whole again.
 // Other values are used freely.
 //
 // - A variable stands in one list.  Rows in may be rows out as well.
@@ -32,7 +32,7 @@
 
 #include "jot/transform.h"
 
-// Named options behind the lists of a block, and of the functions below.  A field that the block
+// Named options after the lists of a block, and of the functions below.  A field that the block
 // does not have is JOT_ERR_ARGUMENT when it is set.
 //     JOT_SCAN     length, reverse, checkpoint
 //     JOT_MAP      batch

@@ -61,7 +61,7 @@ JOT_API jot_function jot_hessian_of(jot_function f, const char *where, const int
 
 // f mapped over one axis of its arguments: one number for each argument (a tree has it in all its
 // values), JOT_NONE for an argument that every call sees whole.  Without a list axis 0 of all.
-// Results have the mapped axis first.  Tangents and cotangents that jot_jvp and jot_vjp put behind
+// Results have the mapped axis first.  Tangents and cotangents that jot_jvp and jot_vjp put after
 // the arguments are mapped over axis 0, unless the list goes on with a number for each of them:
 //     jot_vmap(jot_vjp(f), JOT_NONE, 0)        of f with one argument: many cotangents at one point
 JOT_API jot_function jot_vmap_of(jot_function f, const char *where, const int *axes);
