@@ -89,8 +89,7 @@ def signature(d, name, parameters):
 
 
 class Writer:
-    def __init__(self, headers, examples, uses):
-        """examples has a call for some names, uses the pages where they are used."""
+    def __init__(self, headers, examples, uses):  # a call for some names, and the pages where they are used
         declarations = [d for parts in headers.values() for p in parts for d in p[2]]
         self.macros, self.parameters, self.examples, self.uses, self.shown = {}, {}, examples, uses, set()
         for _, comment, group in [p for parts in headers.values() for p in parts]:
@@ -145,9 +144,9 @@ class Writer:
             code, above = code.strip().rstrip(",;"), above + [behind[1:]] if behind else above
             if code:
                 first, *others = [code.split(" =")[0]] if is_enum or "(" in code else code.split(",")
-                kind = "enumerator" if is_enum else "member"
                 others = [re.match(r"(.*?\w) *\**\w+(\[\w+\])?$", first)[1] + o for o in others]
-                self.out += [line for m in [first] + others for line in ("", "   .. c:%s:: %s" % (kind, m))]
+                self.out += [line for m in [first] + others for line in (
+                    "", "   .. c:%s:: %s" % ("enumerator" if is_enum else "member", m))]
                 self.comment(above, "      ")
                 above = []
 
@@ -187,7 +186,7 @@ class Writer:
         self.out = [name + ".h", "=" * len(name + ".h")]
         self.comment(parts[0][1], "")
         for section, comment, declarations in parts[1:]:
-            if section is not None and section:
+            if section:
                 self.out += ["", section[0].upper() + section[1:], "-" * len(section)]
             elif declarations:
                 self.group(comment, declarations)
