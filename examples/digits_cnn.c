@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// A small convolutional network learns to read digits of 8 by 8 pixels (data/digits.safetensors says whose
-// they are): the whole training, by Adam with clipped gradients, is one compiled function.
+// A small convolutional network learns to read digits of 8 by 8 pixels
+// (data/digits.safetensors says whose they are): the whole training, by Adam with clipped
+// gradients, is one compiled function.
 #include <jot/jot.h>
 
 #include <stdio.h>
 
 enum { IMAGES = 1797, TESTS = 360, EPOCHS = 15, STEPS = 45, BATCH = 32 }; // steps of an epoch
 
-JOT_STRUCT(net, (jot_conv, conv[2]), (jot_dense, out));
+JOT_STRUCT(net, (jot_convolution, conv[2]), (jot_dense, out));
 JOT_OPTIM_STATE(state, struct net, adam);
 
 static jot_value scores(struct net p, jot_value x)
 {
     for (int i = 0; i < 2; i++)
-        x = jot_relu(jot_conv_apply(p.conv[i], x, .padding = JOT_PADDING_SAME));
+        x = jot_relu(jot_convolution_apply(p.conv[i], x, .padding = JOT_PADDING_SAME));
     x = jot_max_pool(x, .window = JOT_DIMS(1, 2, 2, 1));
     return jot_dense_apply(p.out, jot_reshape(x, jot_value_dim(x, 0), -1));
 }
@@ -33,8 +34,8 @@ static jot_value learn(jot_value seed, jot_value pixels, jot_value digits)
     jot_value sum = jot_zeros(JOT_F32), right = sum;
     jot_optimizer optimizer = jot_chain(jot_clip_by_global_norm(1), jot_adam(2e-3));
     struct state s;
-    struct net p = {{jot_conv_init(jot_take(keys, 0), 1, 16, JOT_DIMS(3, 3)),
-                     jot_conv_init(jot_take(keys, 1), 16, 32, JOT_DIMS(3, 3))},
+    struct net p = {{jot_convolution_init(jot_take(keys, 0), 1, 16, JOT_DIMS(3, 3)),
+                     jot_convolution_init(jot_take(keys, 1), 16, 32, JOT_DIMS(3, 3))},
                     jot_dense_init(jot_take(keys, 2), 512, 10)};
     jot_optimizer_init(optimizer, p, &s);
     JOT_FOR (epoch, EPOCHS, p, s, sum, right) {

@@ -10,8 +10,10 @@
 enum { BYTES = 256, SIZE = 64, HEADS = 4, LAYERS = 2, ROOM = 64 }; // bytes that it sees
 enum { BATCH = 8, STEPS = 50, MORE = 150 };                        // MORE than JAX does
 
-JOT_STRUCT(block, (jot_norm, norm[2]), (jot_attention, attention), (jot_dense, mlp[2]));
-JOT_STRUCT(net, (jot_embedding, bytes), (struct block, blocks[LAYERS]), (jot_norm, norm));
+JOT_STRUCT(block, (jot_normalization, norm[2]), (jot_attention, attention),
+           (jot_dense, mlp[2]));
+JOT_STRUCT(net, (jot_embedding, bytes), (struct block, blocks[LAYERS]),
+           (jot_normalization, norm));
 JOT_OPTIM_STATE(state, struct net, adam);
 JOT_STRUCT(learned, losses, text);
 
@@ -24,7 +26,7 @@ static struct net net_init(jot_value key)
     jot_value keys = jot_random_split(key, 2 * LAYERS + 1);
     struct net p = {
         .bytes = jot_embedding_init(jot_take(keys, 2 * LAYERS), BYTES, SIZE, .scale = 0.1),
-        .norm = jot_norm_init(SIZE, .no_bias = true)};
+        .norm = jot_normalization_init(SIZE, .no_bias = true)};
     for (int i = 0; i < LAYERS; i++) {
         struct block *b = &p.blocks[i];
         b->norm[0] = b->norm[1] = p.norm;

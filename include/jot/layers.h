@@ -2,13 +2,13 @@
 // Layers of networks, after Equinox and Flax: each is a struct of values, made from a key and
 // sizes, and functions that apply it.
 //
-//     JOT_STRUCT(net, (jot_conv, conv[2]), (jot_norm, norm), (jot_dense, out));
+//     JOT_STRUCT(net, (jot_convolution, c[2]), (jot_normalization, norm), (jot_dense, out));
 //
-//     struct net p = {.conv[0] = jot_conv_init(key, 1, 16, JOT_DIMS(3, 3)), ...};
+//     struct net p = {.c[0] = jot_convolution_init(key, 1, 16, JOT_DIMS(3, 3)), ...};
 //
 //     static jot_value scores(struct net p, jot_value x)
 //     {
-//         x = jot_relu(jot_conv_apply(p.conv[0], x, .padding = JOT_PADDING_SAME));
+//         x = jot_relu(jot_convolution_apply(p.c[0], x, .padding = JOT_PADDING_SAME));
 //         x = jot_max_pool(x, .window = JOT_DIMS(1, 2, 2, 1));
 //         x = jot_layer_norm(p.norm, jot_mean(x, 1, 2));
 //         return jot_dense_apply(p.out, x);
@@ -73,7 +73,7 @@ typedef struct jot_layer_options {
     double scale;       // times that; 0: 1
     jot_dtype dtype;    // 0: JOT_F32
     bool no_bias;
-    int64_t groups;    // of jot_conv, described there
+    int64_t groups;    // of jot_convolution, described there
     int64_t kv_heads;  // of jot_attention, described there
     int64_t head_size; // the same
     size_t size;       // of this struct, set by the macro; 0 is this version
@@ -117,21 +117,23 @@ JOT_END_C
 // ---- convolutions and pooling ----
 
 // w[window..., in / groups, out], b[out].
-JOT_STRUCT_TYPE(jot_conv, w, b);
+JOT_STRUCT_TYPE(jot_convolution, w, b);
 
 JOT_BEGIN_C
 
 // A window of 1, 2 or 3 extents.  Of `groups` parts of the features in and out each goes with
 // its own.  b is 0.  Options: w lecun_normal, scale, dtype, no_bias, groups.
-JOT_API jot_conv jot_conv_init_with(jot_value key, int64_t in, int64_t out,
-                                    const int64_t *window, const jot_layer_options *options,
-                                    const char *where);
+JOT_API jot_convolution jot_convolution_init_with(jot_value key, int64_t in, int64_t out,
+                                                  const int64_t *window,
+                                                  const jot_layer_options *options,
+                                                  const char *where);
 // jot_conv_general_dilated and jot_conv_transpose of x[n, spatial..., in] plus b, with their
 // options; also of x[spatial..., in].  Letters and groups are known here, and are mistakes.
-//     jot_conv_apply(p, x, .strides = JOT_DIMS(2, 2), .padding = JOT_PADDING_SAME)
-JOT_API jot_value jot_conv_apply_with(jot_conv p, jot_value x, const jot_conv_options *options);
-JOT_API jot_value jot_conv_transpose_apply_with(jot_conv p, jot_value x,
-                                                const jot_conv_options *options);
+//     jot_convolution_apply(p, x, .strides = JOT_DIMS(2, 2), .padding = JOT_PADDING_SAME)
+JOT_API jot_value jot_convolution_apply_with(jot_convolution p, jot_value x,
+                                             const jot_conv_options *options);
+JOT_API jot_value jot_convolution_transpose_apply_with(jot_convolution p, jot_value x,
+                                                       const jot_conv_options *options);
 
 // Pooling is jot_max_pool, jot_min_pool and jot_avg_pool of jot/windows.h, with a window for
 // each axis of x, and of everything jot_max(x, 1, 2) and jot_mean(x, 1, 2).
@@ -141,24 +143,25 @@ JOT_END_C
 // ---- norms and dropout ----
 
 // scale[n], bias[n].
-JOT_STRUCT_TYPE(jot_norm, scale, bias);
+JOT_STRUCT_TYPE(jot_normalization, scale, bias);
 
 // What batches had on average: mean[n], var[n].
 JOT_STRUCT_TYPE(jot_batch_stats, mean, var);
 
 // What norms may be told.
-typedef struct jot_norm_options {
+typedef struct jot_normalization_options {
     double eps;       // 0: 1e-5
     double momentum;  // of jot_batch_norm, described there; 0: 0.99
     const char *axis; // of jot_batch_norm, described there
     size_t size;      // of this struct, set by the macro; 0 is this version
-} jot_norm_options;
+} jot_normalization_options;
 
 JOT_BEGIN_C
 
 // scale 1 and bias 0.  Options: dtype, no_bias.
-JOT_API jot_norm jot_norm_init_with(int64_t n, const jot_layer_options *options,
-                                    const char *where);
+JOT_API jot_normalization jot_normalization_init_with(int64_t n,
+                                                      const jot_layer_options *options,
+                                                      const char *where);
 // y scale + bias where y is, with the mean and variance of the last axis,
 //     (x - mean) / sqrt(var + eps);
 // x / sqrt(mean of x^2 + eps) along the last axis;  and of x[m, ..., n] the first again, with
@@ -166,10 +169,12 @@ JOT_API jot_norm jot_norm_init_with(int64_t n, const jot_layer_options *options,
 // are the instance norm.
 // Options: eps.  Ba and others, 2016, arXiv:1607.06450; Zhang and Sennrich, 2019,
 // arXiv:1910.07467; Wu and He, 2018, arXiv:1803.08494.
-JOT_API jot_value jot_layer_norm_with(jot_norm p, jot_value x, const jot_norm_options *options);
-JOT_API jot_value jot_rms_norm_with(jot_norm p, jot_value x, const jot_norm_options *options);
-JOT_API jot_value jot_group_norm_with(jot_norm p, jot_value x, int64_t groups,
-                                      const jot_norm_options *options);
+JOT_API jot_value jot_layer_norm_with(jot_normalization p, jot_value x,
+                                      const jot_normalization_options *options);
+JOT_API jot_value jot_rms_norm_with(jot_normalization p, jot_value x,
+                                    const jot_normalization_options *options);
+JOT_API jot_value jot_group_norm_with(jot_normalization p, jot_value x, int64_t groups,
+                                      const jot_normalization_options *options);
 
 // Mean 0 and var 1, of f32 or f64.  Options: dtype.
 JOT_API jot_batch_stats jot_batch_stats_init_with(int64_t n, const jot_layer_options *options,
@@ -179,11 +184,13 @@ JOT_API jot_batch_stats jot_batch_stats_init_with(int64_t n, const jot_layer_opt
 // along the named axis of a map or a mesh around it (jot/collective.h).  stats goes in and
 // out; a gradient of y does not see it.  Options: eps, momentum, axis.  Ioffe and Szegedy,
 // 2015, arXiv:1502.03167.
-JOT_API jot_value jot_batch_norm_with(jot_norm p, jot_value x, jot_batch_stats *stats,
-                                      const jot_norm_options *options, const char *where);
+JOT_API jot_value jot_batch_norm_with(jot_normalization p, jot_value x, jot_batch_stats *stats,
+                                      const jot_normalization_options *options,
+                                      const char *where);
 // The same with the mean and var of stats, for after training.  Options: eps.
-JOT_API jot_value jot_batch_norm_apply_with(jot_norm p, jot_value x, jot_batch_stats stats,
-                                            const jot_norm_options *options);
+JOT_API jot_value jot_batch_norm_apply_with(jot_normalization p, jot_value x,
+                                            jot_batch_stats stats,
+                                            const jot_normalization_options *options);
 
 // x / (1 - rate) where jot_random_bernoulli(key, 1 - rate) of the shape of x holds, and 0
 // elsewhere; rate is below 1.  Srivastava and others, 2014.
@@ -308,12 +315,12 @@ JOT_END_C
 #define jot_embedding_init(key, n, ...)                                                        \
     jot_embedding_init_with(JOT_VALUE_("jot_embedding_init", key), n, JOT_AND_OPTIONS_(jot_layer_options, "jot_embedding_init", "(key, n, size)", __VA_ARGS__), \
                             JOT_HERE ": jot_embedding_init(" #key ", " #n ", " #__VA_ARGS__ ")")
-#define jot_conv_init(key, in, out, ...)                                                       \
-    jot_conv_init_with(JOT_VALUE_("jot_conv_init", key), in, out, JOT_AND_OPTIONS_(jot_layer_options, "jot_conv_init", "(key, in, out, JOT_DIMS(...))", __VA_ARGS__), \
-                       JOT_HERE ": jot_conv_init(" #key ", " #in ", " #out ", " #__VA_ARGS__ ")")
-#define jot_norm_init(...)                                                                     \
-    jot_norm_init_with(JOT_AND_OPTIONS_(jot_layer_options, "jot_norm_init", "(n)", __VA_ARGS__), \
-                       JOT_HERE ": jot_norm_init(" #__VA_ARGS__ ")")
+#define jot_convolution_init(key, in, out, ...)                                                       \
+    jot_convolution_init_with(JOT_VALUE_("jot_convolution_init", key), in, out, JOT_AND_OPTIONS_(jot_layer_options, "jot_convolution_init", "(key, in, out, JOT_DIMS(...))", __VA_ARGS__), \
+                       JOT_HERE ": jot_convolution_init(" #key ", " #in ", " #out ", " #__VA_ARGS__ ")")
+#define jot_normalization_init(...)                                                                     \
+    jot_normalization_init_with(JOT_AND_OPTIONS_(jot_layer_options, "jot_normalization_init", "(n)", __VA_ARGS__), \
+                       JOT_HERE ": jot_normalization_init(" #__VA_ARGS__ ")")
 #define jot_batch_stats_init(...)                                                              \
     jot_batch_stats_init_with(JOT_AND_OPTIONS_(jot_layer_options, "jot_batch_stats_init", "(n)", __VA_ARGS__), \
                               JOT_HERE ": jot_batch_stats_init(" #__VA_ARGS__ ")")
@@ -341,23 +348,23 @@ JOT_END_C
 #define JOT_OPTIONS_OF_(type, f, takes, ...)                                                   \
     JOT_OPTIONS_(type, #f " takes " takes ", and named options", JOT_REST_(__VA_ARGS__, .size = sizeof(type)))
 #endif
-#define jot_conv_apply(p, ...)                                                                 \
-    JOT_OP_("jot_conv_apply(" #p ", " #__VA_ARGS__ ")", jot_conv_apply_with(p, JOT_VALUE_AND_OPTIONS_(jot_conv_options, jot_conv_apply, "(p, x)", __VA_ARGS__)))
-#define jot_conv_transpose_apply(p, ...)                                                       \
-    JOT_OP_("jot_conv_transpose_apply(" #p ", " #__VA_ARGS__ ")", jot_conv_transpose_apply_with(p, JOT_VALUE_AND_OPTIONS_(jot_conv_options, jot_conv_transpose_apply, "(p, x)", __VA_ARGS__)))
+#define jot_convolution_apply(p, ...)                                                                 \
+    JOT_OP_("jot_convolution_apply(" #p ", " #__VA_ARGS__ ")", jot_convolution_apply_with(p, JOT_VALUE_AND_OPTIONS_(jot_conv_options, jot_convolution_apply, "(p, x)", __VA_ARGS__)))
+#define jot_convolution_transpose_apply(p, ...)                                                       \
+    JOT_OP_("jot_convolution_transpose_apply(" #p ", " #__VA_ARGS__ ")", jot_convolution_transpose_apply_with(p, JOT_VALUE_AND_OPTIONS_(jot_conv_options, jot_convolution_transpose_apply, "(p, x)", __VA_ARGS__)))
 #define jot_layer_norm(p, ...)                                                                 \
-    JOT_OP_("jot_layer_norm(" #p ", " #__VA_ARGS__ ")", jot_layer_norm_with(p, JOT_VALUE_AND_OPTIONS_(jot_norm_options, jot_layer_norm, "(p, x)", __VA_ARGS__)))
+    JOT_OP_("jot_layer_norm(" #p ", " #__VA_ARGS__ ")", jot_layer_norm_with(p, JOT_VALUE_AND_OPTIONS_(jot_normalization_options, jot_layer_norm, "(p, x)", __VA_ARGS__)))
 #define jot_rms_norm(p, ...)                                                                   \
-    JOT_OP_("jot_rms_norm(" #p ", " #__VA_ARGS__ ")", jot_rms_norm_with(p, JOT_VALUE_AND_OPTIONS_(jot_norm_options, jot_rms_norm, "(p, x)", __VA_ARGS__)))
+    JOT_OP_("jot_rms_norm(" #p ", " #__VA_ARGS__ ")", jot_rms_norm_with(p, JOT_VALUE_AND_OPTIONS_(jot_normalization_options, jot_rms_norm, "(p, x)", __VA_ARGS__)))
 #define jot_group_norm(p, x, ...)                                                              \
     JOT_OP_("jot_group_norm(" #p ", " #x ", " #__VA_ARGS__ ")",                                \
-            jot_group_norm_with(p, JOT_VALUE_("jot_group_norm", x), JOT_AND_OPTIONS_(jot_norm_options, "jot_group_norm", "(p, x, groups)", __VA_ARGS__)))
+            jot_group_norm_with(p, JOT_VALUE_("jot_group_norm", x), JOT_AND_OPTIONS_(jot_normalization_options, "jot_group_norm", "(p, x, groups)", __VA_ARGS__)))
 #define jot_batch_norm(p, x, ...)                                                              \
-    jot_batch_norm_with(p, JOT_VALUE_("jot_batch_norm", x), JOT_AND_OPTIONS_(jot_norm_options, "jot_batch_norm", "(p, x, &stats)", __VA_ARGS__), \
+    jot_batch_norm_with(p, JOT_VALUE_("jot_batch_norm", x), JOT_AND_OPTIONS_(jot_normalization_options, "jot_batch_norm", "(p, x, &stats)", __VA_ARGS__), \
                         JOT_HERE ": jot_batch_norm(" #p ", " #x ", " #__VA_ARGS__ ")")
 #define jot_batch_norm_apply(p, x, ...)                                                        \
     JOT_OP_("jot_batch_norm_apply(" #p ", " #x ", " #__VA_ARGS__ ")",                          \
-            jot_batch_norm_apply_with(p, JOT_VALUE_("jot_batch_norm_apply", x), JOT_AND_OPTIONS_(jot_norm_options, "jot_batch_norm_apply", "(p, x, stats)", __VA_ARGS__)))
+            jot_batch_norm_apply_with(p, JOT_VALUE_("jot_batch_norm_apply", x), JOT_AND_OPTIONS_(jot_normalization_options, "jot_batch_norm_apply", "(p, x, stats)", __VA_ARGS__)))
 #define jot_dense_apply(p, x) JOT_OP_("jot_dense_apply(" #p ", " #x ")", jot_dense_apply(p, JOT_VALUE_("jot_dense_apply", x)))
 #define jot_embedding_apply(p, index) JOT_OP_("jot_embedding_apply(" #p ", " #index ")", jot_embedding_apply(p, JOT_VALUE_("jot_embedding_apply", index)))
 #define jot_embedding_scores(p, x) JOT_OP_("jot_embedding_scores(" #p ", " #x ")", jot_embedding_scores(p, JOT_VALUE_("jot_embedding_scores", x)))

@@ -7,10 +7,11 @@
 
 enum { MOST_SPATIAL = 3 };
 
-jot_conv jot_conv_init_with(jot_value key, int64_t in, int64_t out, const int64_t *window,
-                            const jot_layer_options *options, const char *where)
+jot_convolution jot_convolution_init_with(jot_value key, int64_t in, int64_t out,
+                                          const int64_t *window,
+                                          const jot_layer_options *options, const char *where)
 {
-    struct layer l = library_layer("jot_conv_init", where, options,
+    struct layer l = library_layer("jot_convolution_init", where, options,
                                    TAKES_W | TAKES_BIAS | TAKES_GROUPS, jot_lecun_normal_dims);
     int64_t dims[MOST_SPATIAL + 3], groups = l.o.groups ? l.o.groups : 1;
     int n = 0;
@@ -30,12 +31,13 @@ jot_conv jot_conv_init_with(jot_value key, int64_t in, int64_t out, const int64_
     dims[n] = l.is_wrong ? 1 : in / groups;
     dims[n + 1] = out;
     dims[n + 2] = JOT_END;
-    return (jot_conv){.w = library_weights(&l, key, dims), .b = library_bias(&l, dims + n + 1)};
+    return (jot_convolution){.w = library_weights(&l, key, dims),
+                             .b = library_bias(&l, dims + n + 1)};
 }
 
 typedef jot_value convolve(jot_value x, jot_value w, const jot_conv_options *options);
 
-static jot_value apply(const char *name, convolve *f, jot_conv p, jot_value x,
+static jot_value apply(const char *name, convolve *f, jot_convolution p, jot_value x,
                        const jot_conv_options *options, bool has_groups)
 {
     static const char *const letters[MOST_SPATIAL][2] = {
@@ -64,13 +66,15 @@ static jot_value apply(const char *name, convolve *f, jot_conv p, jot_value x,
     return library_add_bias(is_one ? jot_squeeze_axes(y, first) : y, p.b);
 }
 
-jot_value jot_conv_apply_with(jot_conv p, jot_value x, const jot_conv_options *options)
+jot_value jot_convolution_apply_with(jot_convolution p, jot_value x,
+                                     const jot_conv_options *options)
 {
-    return apply("jot_conv_apply", jot_conv_general_dilated_with, p, x, options, true);
+    return apply("jot_convolution_apply", jot_conv_general_dilated_with, p, x, options, true);
 }
 
-jot_value jot_conv_transpose_apply_with(jot_conv p, jot_value x,
-                                        const jot_conv_options *options)
+jot_value jot_convolution_transpose_apply_with(jot_convolution p, jot_value x,
+                                               const jot_conv_options *options)
 {
-    return apply("jot_conv_transpose_apply", jot_conv_transpose_with, p, x, options, false);
+    return apply("jot_convolution_transpose_apply", jot_conv_transpose_with, p, x, options,
+                 false);
 }

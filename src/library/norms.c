@@ -7,12 +7,14 @@
 #include <math.h>
 #include <stdio.h>
 
-jot_norm jot_norm_init_with(int64_t n, const jot_layer_options *options, const char *where)
+jot_normalization jot_normalization_init_with(int64_t n, const jot_layer_options *options,
+                                              const char *where)
 {
-    struct layer l = library_layer("jot_norm_init", where, options, TAKES_BIAS, NULL);
+    struct layer l = library_layer("jot_normalization_init", where, options, TAKES_BIAS, NULL);
     const int64_t dims[] = {n, JOT_END};
     library_size(&l, "n", n);
-    return (jot_norm){.scale = library_filled(&l, 1, dims), .bias = library_bias(&l, dims)};
+    return (jot_normalization){.scale = library_filled(&l, 1, dims),
+                               .bias = library_bias(&l, dims)};
 }
 
 jot_batch_stats jot_batch_stats_init_with(int64_t n, const jot_layer_options *options,
@@ -28,8 +30,8 @@ jot_batch_stats jot_batch_stats_init_with(int64_t n, const jot_layer_options *op
 }
 
 // Options with defaults in place; false with what is wrong in *error.
-static bool read_options(const char *name, const jot_norm_options *options, bool is_of_batches,
-                         jot_norm_options *o, jot_value *error)
+static bool read_options(const char *name, const jot_normalization_options *options,
+                         bool is_of_batches, jot_normalization_options *o, jot_value *error)
 {
     char text[80] = "";
     if (options)
@@ -48,7 +50,7 @@ static bool read_options(const char *name, const jot_norm_options *options, bool
 }
 
 // y scale + bias of y in wide types, as x and p have it.
-static jot_value scaled(jot_value y, jot_norm p, jot_value x)
+static jot_value scaled(jot_value y, jot_normalization p, jot_value x)
 {
     y = mul(y, library_wide(p.scale));
     return library_narrow(library_add_bias(y, library_wide(p.bias)), x, p.scale);
@@ -64,9 +66,10 @@ static jot_value standard(jot_value x, const int *axes, double eps)
     return centred(x, jot_mean_axes(x, axes), jot_var_axes(x, axes), eps);
 }
 
-jot_value jot_layer_norm_with(jot_norm p, jot_value x, const jot_norm_options *options)
+jot_value jot_layer_norm_with(jot_normalization p, jot_value x,
+                              const jot_normalization_options *options)
 {
-    jot_norm_options o = {0};
+    jot_normalization_options o = {0};
     jot_value error;
     if (!read_options("jot_layer_norm", options, false, &o, &error))
         return error;
@@ -74,9 +77,10 @@ jot_value jot_layer_norm_with(jot_norm p, jot_value x, const jot_norm_options *o
     return scaled(standard(library_wide(x), last, o.eps), p, x);
 }
 
-jot_value jot_rms_norm_with(jot_norm p, jot_value x, const jot_norm_options *options)
+jot_value jot_rms_norm_with(jot_normalization p, jot_value x,
+                            const jot_normalization_options *options)
 {
-    jot_norm_options o = {0};
+    jot_normalization_options o = {0};
     jot_value error, wide = library_wide(x);
     if (!read_options("jot_rms_norm", options, false, &o, &error))
         return error;
@@ -85,11 +89,11 @@ jot_value jot_rms_norm_with(jot_norm p, jot_value x, const jot_norm_options *opt
     return scaled(mul(wide, jot_rsqrt(add(square, num(o.eps)))), p, x);
 }
 
-jot_value jot_group_norm_with(jot_norm p, jot_value x, int64_t groups,
-                              const jot_norm_options *options)
+jot_value jot_group_norm_with(jot_normalization p, jot_value x, int64_t groups,
+                              const jot_normalization_options *options)
 {
     const char *name = "jot_group_norm";
-    jot_norm_options o = {0};
+    jot_normalization_options o = {0};
     jot_value error;
     if (!read_options(name, options, false, &o, &error))
         return error;
@@ -129,11 +133,11 @@ static jot_value moved(jot_value old, jot_value new, double momentum)
     return add(mul(num(momentum), old), mul(num(1 - momentum), new));
 }
 
-jot_value jot_batch_norm_with(jot_norm p, jot_value x, jot_batch_stats *stats,
-                              const jot_norm_options *options, const char *where)
+jot_value jot_batch_norm_with(jot_normalization p, jot_value x, jot_batch_stats *stats,
+                              const jot_normalization_options *options, const char *where)
 {
     const char *name = "jot_batch_norm";
-    jot_norm_options o = {0};
+    jot_normalization_options o = {0};
     jot_value y = {0}, wide = library_wide(x);
     if (!stats)
         y = jot_error(JOT_ERR_ARGUMENT, name, "stats is NULL");
@@ -149,10 +153,10 @@ jot_value jot_batch_norm_with(jot_norm p, jot_value x, jot_batch_stats *stats,
     return y;
 }
 
-jot_value jot_batch_norm_apply_with(jot_norm p, jot_value x, jot_batch_stats stats,
-                                    const jot_norm_options *options)
+jot_value jot_batch_norm_apply_with(jot_normalization p, jot_value x, jot_batch_stats stats,
+                                    const jot_normalization_options *options)
 {
-    jot_norm_options o = {0};
+    jot_normalization_options o = {0};
     jot_value error;
     if (!read_options("jot_batch_norm_apply", options, false, &o, &error))
         return error;

@@ -201,12 +201,12 @@ START_TEST(test_mistakes_are_told)
 }
 END_TEST
 
-JOT_STRUCT(cell, (jot_dense, dense), (jot_norm, norm));
+JOT_STRUCT(cell, (jot_dense, dense), (jot_normalization, norm));
 
 static struct cell cell_init(jot_value key)
 {
     return (struct cell){jot_dense_init(key, 4, 4, .dtype = JOT_F64),
-                         jot_norm_init(4, .dtype = JOT_F64)};
+                         jot_normalization_init(4, .dtype = JOT_F64)};
 }
 static jot_value cell_apply(struct cell c, jot_value x)
 {

@@ -29,34 +29,37 @@ static jot_value embedding_scores(const jot_value *x)
 }
 static jot_value conv(const jot_value *x)
 {
-    return jot_conv_apply(((jot_conv){x[1], x[2]}), x[0]);
+    return jot_convolution_apply(((jot_convolution){x[1], x[2]}), x[0]);
 }
 static jot_value conv2(const jot_value *x)
 {
-    return jot_conv_apply(((jot_conv){x[1], x[2]}), x[0], .strides = JOT_DIMS(2, 1),
-                          .padding = JOT_PADDING_SAME);
+    return jot_convolution_apply(((jot_convolution){x[1], x[2]}), x[0],
+                                 .strides = JOT_DIMS(2, 1), .padding = JOT_PADDING_SAME);
 }
 static jot_value conv_groups(const jot_value *x)
 {
-    return jot_conv_apply(((jot_conv){x[1], none()}), x[0]);
+    return jot_convolution_apply(((jot_convolution){x[1], none()}), x[0]);
 }
 static jot_value conv_dilated(const jot_value *x)
 {
-    return jot_conv_apply(((jot_conv){x[1], x[2]}), x[0], .rhs_dilation = JOT_DIMS(2, 3));
+    return jot_convolution_apply(((jot_convolution){x[1], x[2]}), x[0],
+                                 .rhs_dilation = JOT_DIMS(2, 3));
 }
 static jot_value conv_transpose1(const jot_value *x)
 {
-    return jot_conv_transpose_apply(((jot_conv){x[1], x[2]}), x[0], .strides = JOT_DIMS(2),
-                                    .padding = JOT_PADDING_SAME);
+    return jot_convolution_transpose_apply(((jot_convolution){x[1], x[2]}), x[0],
+                                           .strides = JOT_DIMS(2), .padding = JOT_PADDING_SAME);
 }
 static jot_value conv_transpose2(const jot_value *x)
 {
-    return jot_conv_transpose_apply(((jot_conv){x[1], x[2]}), x[0], .strides = JOT_DIMS(2, 2));
+    return jot_convolution_transpose_apply(((jot_convolution){x[1], x[2]}), x[0],
+                                           .strides = JOT_DIMS(2, 2));
 }
 static jot_value conv_transpose3(const jot_value *x)
 {
-    return jot_conv_transpose_apply(((jot_conv){x[1], x[2]}), x[0],
-                                    .strides = JOT_DIMS(1, 2, 1), .padding = JOT_PADDING_SAME);
+    return jot_convolution_transpose_apply(((jot_convolution){x[1], x[2]}), x[0],
+                                           .strides = JOT_DIMS(1, 2, 1),
+                                           .padding = JOT_PADDING_SAME);
 }
 static jot_value max_pool(const jot_value *x)
 {
@@ -72,31 +75,31 @@ static jot_value global_pool(const jot_value *x)
 }
 static jot_value layer_norm(const jot_value *x)
 {
-    return jot_layer_norm(((jot_norm){x[1], x[2]}), x[0]);
+    return jot_layer_norm(((jot_normalization){x[1], x[2]}), x[0]);
 }
 static jot_value rms_norm(const jot_value *x)
 {
-    return jot_rms_norm(((jot_norm){x[1], none()}), x[0], .eps = 1e-6);
+    return jot_rms_norm(((jot_normalization){x[1], none()}), x[0], .eps = 1e-6);
 }
 static jot_value group_norm(const jot_value *x)
 {
-    return jot_group_norm(((jot_norm){x[1], x[2]}), x[0], 2);
+    return jot_group_norm(((jot_normalization){x[1], x[2]}), x[0], 2);
 }
 static jot_value instance_norm(const jot_value *x)
 {
-    return jot_group_norm(((jot_norm){x[1], x[2]}), x[0], 3);
+    return jot_group_norm(((jot_normalization){x[1], x[2]}), x[0], 3);
 }
 static jot_value batch_norm(const jot_value *x)
 {
     jot_batch_stats s = {x[3], jot_square(x[4])};
-    jot_value y =
-        jot_batch_norm(((jot_norm){x[1], x[2]}), x[0], &s, .eps = 1e-3, .momentum = 0.9);
+    jot_value y = jot_batch_norm(((jot_normalization){x[1], x[2]}), x[0], &s, .eps = 1e-3,
+                                 .momentum = 0.9);
     return jot_concatenate(0, jot_reshape(y, -1), s.mean, s.var);
 }
 static jot_value batch_norm_apply(const jot_value *x)
 {
     jot_batch_stats s = {x[3], jot_square(x[4])};
-    return jot_batch_norm_apply(((jot_norm){x[1], x[2]}), x[0], s);
+    return jot_batch_norm_apply(((jot_normalization){x[1], x[2]}), x[0], s);
 }
 static jot_value dropout(const jot_value *x)
 {
@@ -216,18 +219,19 @@ START_TEST(test_mistakes_are_told)
     jot_scope *scope = jot_scope_open();
     jot_value key = jot_random_key(0), x = jot_ones(JOT_F32, 2, 4, 4, 3);
     jot_dense two[2];
-    jot_conv c = jot_conv_init(key, 3, 4, JOT_DIMS(2, 2));
-    jot_norm n = jot_norm_init(3);
+    jot_convolution c = jot_convolution_init(key, 3, 4, JOT_DIMS(2, 2));
+    jot_normalization n = jot_normalization_init(3);
     check_told(jot_dense_init(key, 0, 3).w, "in is 0");
     check_told(jot_dense_init(key, 3, 3, .groups = 2).b, "has no option groups");
     check_told(jot_dense_init(key, 3, 3, .dtype = JOT_I32).w, "dtype is i32");
     check_told(jot_embedding_init(key, 3, 3, .no_bias = true).w, "has no option no_bias");
     jot_mlp_init(key, two, JOT_DIMS(2, 3));
     check_told(two[1].b, "2 sizes for 2 layers");
-    check_told(jot_conv_init(key, 3, 4, JOT_DIMS(2), .groups = 2).w, "groups divide");
-    check_told(jot_conv_init(key, 3, 4, JOT_DIMS(1, 1, 1, 1)).w, "1 to 3 extents");
-    check_told(jot_conv_apply(c, x, .x = "NCHW"), "letters and groups are those of the layer");
-    check_told(jot_conv_apply(c, jot_ones(JOT_F32, 3)), "x has as many axes as w");
+    check_told(jot_convolution_init(key, 3, 4, JOT_DIMS(2), .groups = 2).w, "groups divide");
+    check_told(jot_convolution_init(key, 3, 4, JOT_DIMS(1, 1, 1, 1)).w, "1 to 3 extents");
+    check_told(jot_convolution_apply(c, x, .x = "NCHW"),
+               "letters and groups are those of the layer");
+    check_told(jot_convolution_apply(c, jot_ones(JOT_F32, 3)), "x has as many axes as w");
     check_told(jot_layer_norm(n, x, .momentum = 0.5), "are of jot_batch_norm");
     check_told(jot_rms_norm(n, x, .eps = -1), "eps is -1");
     check_told(jot_group_norm(n, x, 2), "2 groups of 3 features");
@@ -244,9 +248,9 @@ START_TEST(test_norms_of_half_types)
         jot_dtype dtype = k % 2 ? JOT_BF16 : JOT_F16;
         jot_value x = jot_random_normal(jot_random_key(k), dtype, 4, 6, 8);
         jot_value scale = jot_random_normal(jot_random_key(9), dtype, 8);
-        jot_norm p = {scale, scale};
+        jot_normalization p = {scale, scale};
         jot_value wide = jot_astype(scale, JOT_F32), y, z, w = jot_astype(x, JOT_F32);
-        jot_norm q = {wide, wide};
+        jot_normalization q = {wide, wide};
         y = k < 2 ? jot_layer_norm(p, x) : jot_group_norm(p, x, 2);
         z = k < 2 ? jot_layer_norm(q, w) : jot_group_norm(q, w, 2);
         ck_assert_int_eq(jot_value_dtype(y), dtype);
@@ -264,7 +268,7 @@ START_TEST(test_batch_norm_of_lanes)
 {
     jot_scope *scope = jot_scope_open();
     jot_value x = jot_random_normal(jot_random_key(5), JOT_F64, 2, 6, 3), y = x;
-    jot_norm p = jot_norm_init(3, .dtype = JOT_F64);
+    jot_normalization p = jot_normalization_init(3, .dtype = JOT_F64);
     jot_batch_stats begin = jot_batch_stats_init(3, .dtype = JOT_F64), s = begin, each = begin;
     jot_value all = jot_batch_norm(p, jot_reshape(x, 12, 3), &s);
     JOT_VMAP_NAMED("i", (x), (y, each))
