@@ -271,6 +271,8 @@ static jot_status check_step(const struct rt_plan *p, uint32_t i)
         return bad("step", i, "its operands lie outside the table");
     if (!is_range(s->param_first, s->param_count, p->param_count))
         return bad("step", i, "its params lie outside the table");
+    if (s->where && s->where >= p->text_bytes)
+        return bad("step", i, "its place has no text");
     const uint32_t *operands = p->operands + s->operand_first;
     bool has_name = s->name < p->text_bytes && s->title < p->text_bytes;
     switch ((enum rt_step_kind)s->kind) {

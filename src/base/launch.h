@@ -177,6 +177,9 @@ struct rt_step {
     uint64_t scratch_bytes;
     uint32_t block;   // KERNEL, PHASES on a GPU: threads of a block; 0 on the host
     uint32_t cluster; // KERNEL on a GPU: blocks of a cluster; 0 or 1 for none
+    uint32_t
+        where; // the place in the user's source that it computes, offset in text; 0: not said
+    uint32_t reserved; // 0
 };
 
 enum rt_transpose {

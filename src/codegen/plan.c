@@ -44,6 +44,14 @@ static uint32_t add_text(struct draft *d, const char *text)
     }
 }
 
+// 0 for none, which is where no place begins.
+static uint32_t add_place(struct draft *d, const struct nest_step *step)
+{
+    if (step->place && !d->text.count)
+        add_text(d, "");
+    return step->place ? add_text(d, step->place) : 0;
+}
+
 // The name of kernel step i in the nests.
 static uint32_t add_title(struct draft *d, const struct nest_step *step)
 {
@@ -169,13 +177,14 @@ static void add_kernel(struct draft *d, const struct nest_step *from, const stru
 {
     uint32_t partial = k->partial_bytes ? partial_buffer(d, k->partial_bytes) : 0;
     uint32_t counter = k->counters ? counter_buffer(d, k->counters) : 0;
-    uint32_t title = add_title(d, from);
+    uint32_t title = add_title(d, from), where = add_place(d, from);
     for (int i = 0; i < k->n_steps; i++) {
         const struct cg_kernel_step *step = &k->steps[i];
         struct rt_step s = {.kind = RT_STEP_KERNEL,
                             .flags = step->parallel ? RT_STEP_PARALLEL : 0,
                             .name = add_text(d, step->symbol),
                             .title = title,
+                            .where = where,
                             .total = step->total,
                             .grain = step->grain,
                             .scratch_bytes = step->scratch_bytes,
@@ -232,6 +241,7 @@ static void add_gemm(struct draft *d, const struct nest_step *from)
     // The run time decides how many tiles there are, and runs a single one on the calling thread.
     struct rt_step s = {
         .kind = RT_STEP_GEMM, .flags = RT_STEP_PARALLEL, .index = d->gemms.count, .grain = 1};
+    s.where = add_place(d, from);
     add_product(d, from);
     add_operands(d, &s, from);
     vec_push(d->arena, &d->steps, s);
@@ -239,7 +249,7 @@ static void add_gemm(struct draft *d, const struct nest_step *from)
 
 static void add_copy(struct draft *d, const struct nest_step *from)
 {
-    struct rt_step s = {.kind = RT_STEP_COPY, .grain = 1};
+    struct rt_step s = {.kind = RT_STEP_COPY, .grain = 1, .where = add_place(d, from)};
     add_operands(d, &s, from);
     vec_push(d->arena, &d->steps, s);
 }
@@ -259,6 +269,7 @@ static void add_call(struct draft *d, const struct nest_step *from, enum rt_step
     struct rt_step s = {.kind = kind, .grain = 1, .index = index};
     if (kind != RT_STEP_CALLBACK)
         s.name = add_text(d, from->text);
+    s.where = add_place(d, from);
     add_params(d, &s, from);
     add_operands(d, &s, from);
     vec_push(d->arena, &d->steps, s);
@@ -338,6 +349,15 @@ static uint32_t add_loop_title(struct draft *d, uint32_t i)
     return add_text(d, "loop");
 }
 
+// The place of the first step of the loop that has one.
+static uint32_t add_loop_place(struct draft *d, uint32_t i)
+{
+    for (uint32_t end = nest_step_end(d->program, i); i < end; i++)
+        if (d->program->steps.at[i].place)
+            return add_place(d, &d->program->steps.at[i]);
+    return 0;
+}
+
 // The loop that step i opens, as one function.
 static void add_phases(struct draft *d, uint32_t i)
 {
@@ -346,6 +366,7 @@ static void add_phases(struct draft *d, uint32_t i)
                         .flags = f->parallel ? RT_STEP_PARALLEL : 0,
                         .name = add_text(d, f->symbol),
                         .title = add_loop_title(d, i),
+                        .where = add_loop_place(d, i),
                         .index = d->program->steps.at[i].loop,
                         .param_first = d->params.count,
                         .total = f->blocks,

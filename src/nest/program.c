@@ -11,7 +11,7 @@
 //       memory input 0 : f32[128] "x"
 //       memory constant at 0 : f32[4] = 0000803f000000400000404000008040
 //       memory temporary at 128 : f32[256]
-//       step kernel 0 (0, 1, 2) "reduces all axes"
+//       step kernel 0 (0, 1, 2) at "prog.c:3: jot_sum(x)" "reduces all axes"
 //       step gemm f32 m 2 n 3 k 4 lda 4 ldb 3 ldc 3 batch 1 1 1 1 stride_a 0 0 0 0
 //           stride_b 0 0 0 0 stride_c 0 0 0 0 (0, 1, 2)
 //       step gemm f32 transpose_a precision 1 alpha 000000000000e0bf relu bias addend m ... (0, 1, 2, 5, 6)
@@ -276,6 +276,10 @@ static void print_step(struct strbuf *s, const struct nest_step *t)
                           (long long)(t->ranges[i].first + t->ranges[i].count));
     }
     strbuf_add(s, ")");
+    if (t->place) {
+        strbuf_add(s, " at ");
+        print_string(s, t->place);
+    }
     if (t->reason) {
         strbuf_add(s, " ");
         print_string(s, t->reason);
@@ -498,7 +502,8 @@ static bool parse_step(struct lexer *l, struct nest_program *p)
             if (!parse_range(l, memories.count, &ranges))
                 return false;
         } while (lex_char(l, ','));
-    if (!lex_expect(l, ")") || (lex_peek(l) == '"' && !lex_string(l, &t.reason)))
+    if (!lex_expect(l, ")") || (lex_keyword(l, "at") && !lex_string(l, &t.place)) ||
+        (lex_peek(l) == '"' && !lex_string(l, &t.reason)))
         return false;
     t.n_memories = memories.count;
     t.memories = memories.at;

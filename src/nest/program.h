@@ -106,6 +106,7 @@ struct nest_step {
     // many of the operands, the last ones, are trips and how many lanes for the message of a failure, and of
     // which axis each lane is.
     const int64_t *params;
+    const char *place;  // in the user's source, of what it computes; NULL: not said
     const char *reason; // why it is a step of its own, for the printed schedule
 };
 

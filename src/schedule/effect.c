@@ -21,6 +21,7 @@ static void add_check(struct schedule *s, const struct ir_node *n, struct nest_s
     ir_id holds = ir_operand(s->g, n, 0);
     int64_t params[1 + IR_MAX_RANK] = {ir_check_lanes(n->attrs)};
     step->kind = NEST_STEP_CHECK;
+    step->place = schedule_place(s, n);
     step->text = ir_check_text(s->program->arena, n->attrs);
     int rank = ir_check_index(s->g->module, n->attrs, ir_type_of(s->g, holds), params + 1);
     step->n_params = 1 + (uint32_t)rank;
@@ -49,6 +50,9 @@ static void add_callback(struct schedule *s, const struct ir_node *n, struct nes
     for (int i = 0; i < c.n_named; i++)
         vec_push(arena, &params, c.axes[i]);
     step->kind = NEST_STEP_CALLBACK;
+    step->place = schedule_place(s, n);
+    if (step->place && *s->g->module->hosts.at[host].where)
+        step->place = s->g->module->hosts.at[host].where;
     step->text = arena_text(arena, s->g->module->hosts.at[host].name);
     step->n_params = params.count;
     step->params = params.at;

@@ -187,6 +187,8 @@ struct kernel nest_from_group(struct schedule *s, uint32_t group, const char *na
 uint32_t schedule_memory(struct schedule *s, ir_id v);
 uint32_t schedule_add_memory(struct schedule *s, struct nest_memory m);
 void schedule_step(struct schedule *s, struct nest_step step);
+// The place of the node, where steps have places; else NULL.
+const char *schedule_place(const struct schedule *s, const struct ir_node *n);
 void schedule_add_copy(struct schedule *s, uint32_t to, uint32_t from, const char *why,
                        const struct ir_node *by);
 // Adds the step that runs the kernel, or an equal one that the program has.

@@ -106,6 +106,11 @@ uint32_t schedule_add_memory(struct schedule *s, struct nest_memory m)
     return s->program->memories.count - 1;
 }
 
+const char *schedule_place(const struct schedule *s, const struct ir_node *n)
+{
+    return s->options->says_places ? ir_where_text(s->g->module, n->where) : NULL;
+}
+
 static const char *name_of(struct schedule *s, const char *kind, uint32_t i)
 {
     struct strbuf b = strbuf_make(s->program->arena);
@@ -176,11 +181,13 @@ static uint32_t find_nest(struct schedule *s, struct nest *nest)
 
 void schedule_kernel_step(struct schedule *s, const struct kernel *k, const char *reason)
 {
-    schedule_step(s, (struct nest_step){.kind = NEST_STEP_KERNEL,
-                                        .nest = find_nest(s, k->nest),
-                                        .n_memories = k->n_memories,
-                                        .memories = k->memories,
-                                        .reason = reason});
+    schedule_step(s,
+                  (struct nest_step){.kind = NEST_STEP_KERNEL,
+                                     .nest = find_nest(s, k->nest),
+                                     .n_memories = k->n_memories,
+                                     .memories = k->memories,
+                                     .place = s->options->says_places ? k->nest->place : NULL,
+                                     .reason = reason});
 }
 
 static bool is_empty(const struct schedule *s, const struct group *g)
@@ -214,6 +221,7 @@ static void add_gemm_step(struct schedule *s, uint32_t group)
     memories[0] = schedule_memory(s, base[0]);
     memories[1] = schedule_memory(s, base[1]);
     memories[2] = schedule_memory(s, v);
+    step.place = schedule_place(s, ir_node_of(s->g, v));
     step.memories = memories;
     schedule_step(s, step);
 }
@@ -228,6 +236,7 @@ void schedule_add_copy(struct schedule *s, uint32_t to, uint32_t from, const cha
         schedule_step(s, (struct nest_step){.kind = NEST_STEP_COPY,
                                             .n_memories = 2,
                                             .memories = memories,
+                                            .place = by ? schedule_place(s, by) : NULL,
                                             .reason = schedule_reason(s, why, by)});
 }
 

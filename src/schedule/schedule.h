@@ -34,6 +34,7 @@ struct schedule_options {
     bool many_lanes;      // elements are lanes where they can be: a GPU has a thread for each
     bool early_exchanges; // of devices, which run beside kernels: a GPU
     bool verifies;        // graphs and programs after every pass, and the plan
+    bool says_places;     // steps have the places of what they compute
     enum schedule_repeat repeat;
     // What a processor takes for a kernel, which it may change on the way, in scalar operations of a core (map/map.h);
     // NULL: nobody asks.

@@ -539,7 +539,7 @@ static const char *const program_text =
     "  memory temporary at 0 : f32[16]\n  memory constant at 0 : f32[2] = 000102030405a6f7\n"
     "  step gemm f32 transpose_a m 1 n 1 k 2 lda 1 ldb 1 ldc 1 batch 1 1 1 1 stride_a 0 0 0 0 "
     "stride_b 0 0 0 0 stride_c 0 0 0 0 (0, 3, 2)\n"
-    "  step kernel 0 (0, 1) \"why \\x01\"\n  step copy (1, 0)\n"
+    "  step kernel 0 (0, 1) at \"t.c:3: \\\"x\\\"\" \"why \\x01\"\n  step copy (1, 0)\n"
     "  step collective \"sum\" [0, 0, 11, 2, 1, 0] (1, 0)\n"
     "  step collective \"sum\" [0, 0, 11, 2, 1, 0] (1[0:1], 0[1:2])\n}\n"
     "kernel f(x: f32[2], y: out f32[2]) {\n  par i < 2 {\n    %0 = load x[i] : f32\n"

@@ -169,6 +169,7 @@ static bool join_attention(struct nest_program *p, uint32_t i)
                                  .nest = p->nests.count,
                                  .n_memories = n,
                                  .memories = memories,
+                                 .place = result->place,
                                  .reason = "attention"};
     vec_push(p->arena, &p->nests, nest);
     schedule_remove_step(p, rows);

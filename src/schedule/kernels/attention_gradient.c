@@ -414,6 +414,7 @@ bool attention_join_gradient(struct nest_program *p, uint32_t i)
                                                .nest = p->nests.count,
                                                .n_memories = n,
                                                .memories = memories,
+                                               .place = scores->place,
                                                .reason = "gradient of attention"};
     vec_push(p->arena, &p->nests, nest);
     // What is left of the forward pass stays as long as somebody reads its weights.

@@ -85,6 +85,7 @@ static struct nest_step half(struct points *p, uint32_t step, bool is_stores)
         .nest = m->nests.count - 1,
         .n_memories = memories.count,
         .memories = arena_copy(m->arena, memories.at, memories.count * sizeof *memories.at),
+        .place = s->place,
         .reason = s->reason};
 }
 

@@ -258,6 +258,15 @@ static uint32_t *copy_memories(struct nest_program *m, uint32_t n, const uint32_
     return arena_copy(m->arena, from, n * sizeof *from);
 }
 
+// Of the first step that has one.
+static const char *place_of(const struct points *p)
+{
+    for (uint32_t i = 0; i < p->program->steps.count; i++)
+        if (p->steps[i].side == POINTS_IN && p->program->steps.at[i].place)
+            return p->program->steps.at[i].place;
+    return NULL;
+}
+
 static struct nest_step kernel_step(struct writer *w, struct nest *nest, uint32_t n,
                                     const uint32_t *memories, const char *reason)
 {
@@ -267,6 +276,7 @@ static struct nest_step kernel_step(struct writer *w, struct nest *nest, uint32_
                               .nest = m->nests.count - 1,
                               .n_memories = n,
                               .memories = copy_memories(m, n, memories),
+                              .place = place_of(w->p),
                               .reason = reason};
 }
 

@@ -280,6 +280,7 @@ static bool join_next(struct nest_program *p, uint32_t i)
                                  .gemm = e.gemm,
                                  .n_memories = n,
                                  .memories = memories,
+                                 .place = product->place,
                                  .reason = "library call with what follows it"};
     schedule_remove_step(p, i);
     return true;

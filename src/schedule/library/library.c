@@ -198,6 +198,7 @@ static void add_exchange(struct schedule *s, const struct ir_node *n)
                          .text = text.text,
                          .n_params = (uint32_t)n_params,
                          .params = arena_copy(arena, params, sizeof *params * (size_t)n_params),
+                         .place = schedule_place(s, n),
                          .reason = schedule_reason(s, "devices exchange it", n)});
 }
 
@@ -231,5 +232,6 @@ void schedule_library(struct schedule *s, uint32_t group)
                                      .in_place = r.in_place,
                                      .n_params = r.params.count,
                                      .params = r.params.at,
+                                     .place = schedule_place(s, n),
                                      .reason = schedule_reason(s, "a routine computes it", n)});
 }
