@@ -4,6 +4,7 @@
 #include "base/dtype.h"
 #include "base/memory.h"
 #include "base/status.h"
+#include "base/timeline.h"
 #include "runtime/device.h"
 #include "runtime/host/blocks.h"
 #include "runtime/mesh.h"
@@ -209,11 +210,33 @@ static jot_status read_dims(const char *what, int dtype, const int64_t *dims, in
     return JOT_OK;
 }
 
+static void end_transfer(int64_t since, const char *name, size_t bytes)
+{
+    timeline_end(since, &(struct timeline_event){
+                            .kind = "transfer", .name = name, .bytes = (int64_t)bytes});
+}
+
+static jot_status upload_bytes(jot_device *d, void *to, const void *from, size_t bytes)
+{
+    int64_t since = timeline_begin();
+    jot_status status = d->type->upload(d, to, from, bytes);
+    end_transfer(since, "upload", bytes);
+    return status;
+}
+
+static jot_status download_bytes(jot_device *d, void *to, const void *from, size_t bytes)
+{
+    int64_t since = timeline_begin();
+    jot_status status = d->type->download(d, to, from, bytes);
+    end_transfer(since, "download", bytes);
+    return status;
+}
+
 static jot_array *upload(jot_device *device, jot_dtype dtype, int rank, const int64_t *dims,
                          const void *data)
 {
     jot_array *a = rt_array_create_on(device, dtype, rank, dims);
-    if (a && device->type->upload(device, a->data, data, a->bytes) == JOT_OK)
+    if (a && upload_bytes(device, a->data, data, a->bytes) == JOT_OK)
         return a;
     jot_array_release(a);
     return NULL;
@@ -483,7 +506,7 @@ static const void *mirror_of(struct rt_far_array *far)
     mirror = rt_block_allocate(far->a.bytes);
     if (!mirror)
         return status_out_of_memory(), NULL;
-    if (d->type->download(d, mirror, far->a.data, far->a.bytes) == JOT_OK &&
+    if (download_bytes(d, mirror, far->a.data, far->a.bytes) == JOT_OK &&
         atomic_compare_exchange_strong(&far->mirror, &other, mirror))
         return mirror;
     rt_block_release(mirror, far->a.bytes);
@@ -516,13 +539,16 @@ jot_status rt_array_transfer(jot_array *to, const jot_array *from)
         const void *data = rt_is_host(there) ? NULL : jot_array_data(from);
         if (rt_is_host(there))
             return rt_array_gather(from, to->data);
-        return data ? there->type->upload(there, to->data, data, from->bytes) : status_last();
+        return data ? upload_bytes(there, to->data, data, from->bytes) : status_last();
     }
     if (rt_is_host(here))
-        return there->type->upload(there, to->data, from->data, from->bytes);
+        return upload_bytes(there, to->data, from->data, from->bytes);
     if (rt_is_host(there) || rt_is_elsewhere(here))
-        return here->type->download(here, to->data, from->data, from->bytes);
-    return there->type->copy(there, to->data, here, from->data, from->bytes);
+        return download_bytes(here, to->data, from->data, from->bytes);
+    int64_t since = timeline_begin();
+    jot_status status = there->type->copy(there, to->data, here, from->data, from->bytes);
+    end_transfer(since, "copy between devices", from->bytes);
+    return status;
 }
 
 static void release_viewed(const void *data, void *ctx)
@@ -598,7 +624,7 @@ jot_status jot_array_read_at(const jot_array *a, jot_dtype dtype, void *dst, siz
     jot_device *d = rt_array_device(a);
     if (a->flags & RT_ARRAY_SPLIT)
         return rt_array_gather(a, dst);
-    return count ? d->type->download(d, dst, a->data, a->bytes) : JOT_OK;
+    return count ? download_bytes(d, dst, a->data, a->bytes) : JOT_OK;
 }
 
 jot_status jot_array_copy_out(const jot_array *a, jot_dtype dtype, void *dst, size_t count)

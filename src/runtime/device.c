@@ -3,6 +3,7 @@
 #include "runtime/device.h"
 
 #include "base/status.h"
+#include "base/timeline.h"
 #include "runtime/host/blas.h"
 #include "runtime/host/blocks.h"
 #include "runtime/host/fft_plan.h"
@@ -107,6 +108,13 @@ jot_status jot_device_memory(jot_device *device, jot_device_memory_use *out)
     if (!out)
         return status_fail(JOT_ERR_ARGUMENT, "jot_device_memory: out is NULL");
     return d->type->memory(d, out);
+}
+
+void rt_device_count_memory(jot_device *d)
+{
+    jot_device_memory_use use;
+    if (d->type->memory(d, &use) == JOT_OK)
+        timeline_count_memory(rt_is_host(d) ? "host" : d->name, use.used);
 }
 
 void jot_memory_trim(void)

@@ -133,6 +133,9 @@ static inline bool rt_is_host(const jot_device *d) { return d->type == &rt_host_
 // what is written there is dropped, and reading is JOT_ERR_DEVICE.
 static inline bool rt_is_elsewhere(const jot_device *d) { return d->process > 0; }
 
+// Tells the timeline how much memory of the device is in use.
+void rt_device_count_memory(jot_device *device);
+
 // Parts of the host (host/parts.c); part 0 is all of it.
 #define RT_HOST_MOST 256
 int rt_host_count(void);

@@ -5,8 +5,10 @@
 #include "base/collective.h"
 #include "base/memory.h"
 #include "base/status.h"
+#include "base/timeline.h"
 #include "runtime/fork.h"
 #include "runtime/host/parts.h"
+#include "runtime/host/pool.h"
 #include "runtime/steps.h"
 
 #include <pthread.h>
@@ -422,6 +424,37 @@ jot_status rt_program_run_steps(const struct rt_program *p, struct rt_instance *
     return JOT_OK;
 }
 
+// What the timeline says of a step, which a GPU has only been handed when it ends.
+static struct timeline_event event_of(const struct rt_program *p, uint32_t at, const char *name)
+{
+    const struct rt_bound_step *s = &p->steps[at];
+    uint32_t where = p->plan.steps[at].where;
+    struct timeline_event e = {.kind = rt_is_host(p->device) ? "step" : "launch",
+                               .name = name,
+                               .where = where ? p->plan.text + where : NULL};
+    for (uint32_t i = 0; i < s->operand_count; i++)
+        e.bytes += (int64_t)rt_operand_bytes(p, s, i);
+    return e;
+}
+
+static jot_status run_timed(const struct rt_program *p, struct rt_instance *instance,
+                            uint32_t *at)
+{
+    uint32_t first = *at;
+    const char *name = step_name(p, first);
+    if (!name)
+        return run_step(p, instance, at);
+    // The phases of a loop are too many, and a callback may be left.
+    uint8_t kind = p->steps[first].kind;
+    rt_pool_name(kind == RT_STEP_PHASES || kind == RT_STEP_CALLBACK ? NULL : name);
+    int64_t since = timeline_begin();
+    jot_status status = run_step(p, instance, at);
+    struct timeline_event e = event_of(p, first, name);
+    timeline_end(since, &e);
+    rt_pool_name(NULL);
+    return status;
+}
+
 // One that is watched is named, and awaited.
 static jot_status run_named(const struct rt_program *p, struct rt_instance *instance,
                             uint32_t *at)
@@ -429,7 +462,7 @@ static jot_status run_named(const struct rt_program *p, struct rt_instance *inst
     const char *name = p->say ? step_name(p, *at) : NULL;
     if (name)
         p->say(name);
-    JOT_TRY(run_step(p, instance, at));
+    JOT_TRY(timeline_is_on() ? run_timed(p, instance, at) : run_step(p, instance, at));
     return name ? p->device->type->wait(p->device) : JOT_OK;
 }
 
@@ -455,8 +488,11 @@ jot_status rt_program_go_on(const struct rt_program *p, struct rt_instance *inst
                 return JOT_OK;
             g = NULL;
         }
+        int64_t since = g ? timeline_begin() : 0;
         if (g)
             JOT_TRY(p->device->type->replay(p, instance, g, &is_done));
+        if (is_done)
+            timeline_end(since, &(struct timeline_event){.kind = "launch", .name = "graph"});
         if (is_done)
             *at = g->end;
         else

@@ -5,6 +5,7 @@
 
 #include "base/memory.h"
 #include "base/status.h"
+#include "base/timeline.h"
 #include "runtime/distributed.h"
 #include "runtime/steps.h"
 
@@ -130,6 +131,14 @@ static jot_status do_together(const struct team_call *c, const struct team_colle
     return status == JOT_ERR_LIBRARY && !c->is_captured ? do_here(c, g, n_groups) : status;
 }
 
+static void end_collective(int64_t since, const struct rt_plan *p, const struct rt_step *s)
+{
+    timeline_end(since,
+                 &(struct timeline_event){.kind = "collective",
+                                          .name = p->text + s->name,
+                                          .where = s->where ? p->text + s->where : NULL});
+}
+
 // The blocks of a group, from n on; its devices are at the step after it.  Nothing is here of those elsewhere.
 static void take_blocks(struct team_call *c, const uint32_t *members, int64_t size,
                         uint32_t operand, size_t n)
@@ -159,7 +168,9 @@ jot_status team_meet_at(struct team_call *c, uint32_t step, size_t *out_met)
             take_blocks(c, g->members + k, g->c.size, s->operand_first, 0);
             if (say)
                 say(p->text + s->name);
+            int64_t since = timeline_begin();
             JOT_TRY(do_across(c, g, &group, p->text + s->name));
+            end_collective(since, p, s);
             ++*out_met;
         }
     }
@@ -173,5 +184,10 @@ jot_status team_meet_at(struct team_call *c, uint32_t step, size_t *out_met)
     *out_met += n_groups;
     if (n_groups && say)
         say(p->text + s->name);
-    return n_groups ? do_together(c, g, n_groups) : JOT_OK;
+    if (!n_groups)
+        return JOT_OK;
+    int64_t since = timeline_begin();
+    jot_status status = do_together(c, g, n_groups);
+    end_collective(since, p, s);
+    return status;
 }

@@ -4,6 +4,7 @@
 
 #include "base/status.h"
 #include "base/strbuf.h"
+#include "base/timeline.h"
 #include "ir/cost.h"
 #include "passes/passes.h"
 #include "schedule/copies.h"
@@ -73,7 +74,9 @@ jot_status pass_pipeline(struct ir_module *m, uint32_t f, const struct pass_targ
         const struct stage *s = &stages[i];
         if (!(s->where & where) || (s->pass == pass_simplify && f == simplified))
             continue;
+        int64_t since = timeline_begin();
         f = s->pass ? s->pass(m, f) : s->pass_for(m, f, target);
+        timeline_end(since, &(struct timeline_event){.kind = "pass", .name = s->name});
         simplified = s->pass == pass_simplify ? f : simplified;
         if (target->verifies)
             JOT_TRY(pass_verify(ir_function(m, f), s->name));
@@ -176,12 +179,14 @@ jot_status pass_program_pipeline(struct nest_program *p, struct arena *scratch,
         const struct program_stage *s = &program_stages[i];
         if (s->needs & ~wishes_of(options))
             continue;
+        int64_t since = timeline_begin();
         if (s->pass)
             s->pass(p);
         else if (s->pass_in)
             s->pass_in(p, scratch);
         else
             s->pass_for(p, scratch, options);
+        timeline_end(since, &(struct timeline_event){.kind = "pass", .name = s->name});
         JOT_TRY(verify_with(verify_kernels, options, p, s->name));
     }
     return pass_verify_program(options, p, "layout_products or one before it");

@@ -4,6 +4,7 @@
 
 #include "base/memory.h"
 #include "base/status.h"
+#include "base/timeline.h"
 #include "ir/collective.h"
 #include "ir/eval.h"
 #include "passes/mesh/partition.h"
@@ -78,8 +79,8 @@ static jot_status lay_out(struct ir_module *m, uint32_t *function,
     return pass_unshard(m, *function, function);
 }
 
-jot_status backend_compile(struct ir_module *m, uint32_t function,
-                           const struct backend_options *options, struct backend_program **out)
+static jot_status compile(struct ir_module *m, uint32_t function,
+                          const struct backend_options *options, struct backend_program **out)
 {
     struct backend_options own = *options;
     struct pass_partition *parts = NULL;
@@ -100,6 +101,15 @@ jot_status backend_compile(struct ir_module *m, uint32_t function,
         memory_release(p);
     else
         *out = p;
+    return status;
+}
+
+jot_status backend_compile(struct ir_module *m, uint32_t function,
+                           const struct backend_options *options, struct backend_program **out)
+{
+    int64_t since = timeline_begin();
+    jot_status status = compile(m, function, options, out);
+    timeline_end(since, &(struct timeline_event){.kind = "compile", .name = options->name});
     return status;
 }
 

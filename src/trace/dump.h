@@ -11,7 +11,7 @@
 #define DUMP_CODE_STAGES(S) S(simplify) S(schedule) S(memory) S(llvm) S(code)
 
 bool dump_wants(const char *stage);
-// Prints text under a title line; the one function of the library that writes to stderr.
+// Prints text under a title line.
 void dump_text(const char *stage, const char *name, const char *text);
 // Of a step that a program comes to; of several of one name in a row the first alone.
 void dump_step(const char *name);

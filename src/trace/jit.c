@@ -3,6 +3,8 @@
 #include "jot/compile.h"
 
 #include "base/memory.h"
+#include "base/timeline.h"
+#include "runtime/device.h"
 #include "runtime/stack.h"
 #include "trace/versions.h"
 
@@ -225,10 +227,21 @@ static jot_status run_call(struct call *c)
     return JOT_OK;
 }
 
+static void end_call(const struct call *c, int64_t since, jot_status status)
+{
+    timeline_end(since, &(struct timeline_event){
+                            .kind = "call", .name = c->e->f.callee.name, .where = c->where});
+    if (status == JOT_OK)
+        rt_device_count_memory(c->e->device);
+}
+
 static jot_status call(struct call *c)
 {
+    int64_t since = timeline_begin();
     c->group = executable_hold(c->e);
     jot_status status = run_call(c);
+    if (since)
+        end_call(c, since, status);
     executable_let_go(c->e, c->group);
     return jot_status_place(status, c->where == version_list_call ? NULL : c->where);
 }

@@ -3,6 +3,7 @@
 
 #include "base/memory.h"
 #include "base/status.h"
+#include "base/timeline.h"
 #include "runtime/device.h"
 #include "runtime/fork.h"
 #include "runtime/frames.h"
@@ -207,8 +208,12 @@ jot_status lazy_run(const struct ir_graph *g, struct hash128 key, const jot_mesh
     key.hi ^= (uint64_t)(uintptr_t)mesh;
     JOT_TRY(acquire(g, key, &where, &e));
     *has_run = true;
+    int64_t since = timeline_begin();
     jot_status status = backend_calls_back(e->program) ? run_open(e, in, out)
                                                        : backend_run(e->program, in, out);
+    timeline_end(since, &(struct timeline_event){.kind = "call", .name = "scope"});
+    if (since && status == JOT_OK)
+        rt_device_count_memory(where.device);
     end_use(e);
     return status;
 }

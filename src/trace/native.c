@@ -6,6 +6,8 @@
 #include "base/built.h"
 #include "base/memory.h"
 #include "base/status.h"
+#include "base/timeline.h"
+#include "ir/control.h"
 #include "ir/cost.h"
 #include "ir/eval.h"
 #include "map/map.h"
@@ -48,6 +50,18 @@ static const struct rt_plan *plan_of(const struct native_program *p)
 
 static bool is_loaded(const struct native_program *p) { return p->program || p->mesh.team; }
 
+// Steps have places for the timeline, which equal functions elsewhere in the source do not share.
+static void add_places(struct strbuf *s, const struct ir_graph *g)
+{
+    const int64_t *bodies;
+    ir_for_each_node (g, n) {
+        const char *place = ir_where_text(g->module, n->where);
+        strbuf_printf(s, "%s|", place ? place : "");
+        for (int i = 0, n_bodies = ir_bodies_of(n, &bodies); i < n_bodies; i++)
+            add_places(s, ir_body(g, n, i));
+    }
+}
+
 struct hash128 native_key(const struct native_program *p)
 {
     const struct ir_graph *g = ir_function(p->module, p->function);
@@ -64,6 +78,8 @@ struct hash128 native_key(const struct native_program *p)
     if (p->choices.is_made)
         strbuf_printf(&s, "|%d|", (int)p->choices.repeat);
     strbuf_add_bytes(&s, p->choices.of, p->choices.count);
+    if (timeline_is_on())
+        add_places(&s, g);
     return hash128_bytes(s.text, s.length);
 }
 
@@ -96,6 +112,7 @@ jot_status native_schedule(struct native_program *p, struct arena *arena,
     bool is_gpu = p->device->type->kind == JOT_CUDA;
     struct schedule_options options = schedule_options_of(is_gpu);
     options.repeat = p->choices.repeat;
+    options.says_places = timeline_is_on();
     options.price = is_gpu ? NULL : map_price_of_all;
     options.gpu_price = is_gpu ? map_price_on_gpu : NULL;
     options.donated = p->donated;
@@ -108,7 +125,11 @@ jot_status native_schedule(struct native_program *p, struct arena *arena,
     options.verifies = environment_verifies();
     options.map = map_nests;
     options.map_ctx = p;
-    return pass_schedule(arena, ir_function(p->module, p->function), &options, out);
+    int64_t since = timeline_begin();
+    jot_status status =
+        pass_schedule(arena, ir_function(p->module, p->function), &options, out);
+    timeline_end(since, &(struct timeline_event){.kind = "pass", .name = "schedule"});
+    return status;
 }
 
 // Whether the code generator runs in a process of its own.
@@ -120,9 +141,11 @@ static bool is_apart(const struct native_program *p)
 static jot_status ask_code_generator(const struct native_program *p,
                                      const struct cg_request *request, struct cg_response *out)
 {
-    if (is_apart(p))
-        return codegen_process(request, &p->codegen, out);
-    return codegen_run(request, out);
+    int64_t since = timeline_begin();
+    jot_status status =
+        is_apart(p) ? codegen_process(request, &p->codegen, out) : codegen_run(request, out);
+    timeline_end(since, &(struct timeline_event){.kind = "compile", .name = "generate code"});
+    return status;
 }
 
 static struct rt_routine_call call_of(const struct nest_program *n, const struct nest_step *s)
@@ -266,7 +289,7 @@ void native_watch(const struct native_program *p)
         rt_program_watch(p->program, dump_wants("run") ? dump_step : NULL);
 }
 
-static jot_status load_code(struct native_program *p, const struct code *c)
+static jot_status load_on_device(struct native_program *p, const struct code *c)
 {
     const struct rt_callback *callbacks = callbacks_of(p);
     uint32_t n_callbacks = p->module->hosts.count;
@@ -288,6 +311,14 @@ static jot_status load_code(struct native_program *p, const struct code *c)
     return JOT_OK;
 }
 
+static jot_status load_code(struct native_program *p, const struct code *c)
+{
+    int64_t since = timeline_begin();
+    jot_status status = load_on_device(p, c);
+    timeline_end(since, &(struct timeline_event){.kind = "compile", .name = "load"});
+    return status;
+}
+
 // Leaves the program NULL when the cache has none that can be used.  What is wrong with the machine
 // instead, such as a library that is missing, would be wrong with a new one as well.
 static jot_status load_cached(struct native_program *p, struct hash128 key,
@@ -295,7 +326,11 @@ static jot_status load_cached(struct native_program *p, struct hash128 key,
 {
     struct rt_cache_entry e;
     struct code c;
-    if (!rt_cache_find(rt_cache_default(), key, &e, report))
+    int64_t since = timeline_begin();
+    bool is_found = rt_cache_find(rt_cache_default(), key, &e, report);
+    timeline_end(since, &(struct timeline_event){
+                            .kind = "cache", .name = is_found ? "cache hit" : "cache miss"});
+    if (!is_found)
         return JOT_OK;
     jot_status status = unpack(&e, &c) ? load_code(p, &c) : JOT_ERR_IO;
     rt_cache_entry_release(&e);
@@ -312,14 +347,17 @@ static jot_status assemble(const struct native_program *p, const struct cg_respo
     *out = (struct code){r->object, r->plan, r->object_size, r->plan_size};
     if (!p->device->type->assemble)
         return JOT_OK;
+    int64_t since = timeline_begin();
     JOT_TRY(p->device->type->assemble(p->device, r->object, r->object_size, assembled,
                                       &out->object_size));
+    timeline_end(since, &(struct timeline_event){.kind = "compile", .name = "assemble"});
     out->object = *assembled;
     return JOT_OK;
 }
 
-static jot_status make_code(struct native_program *p, struct arena *arena, bool is_kept,
-                            struct rt_text *report)
+// Kept by the key; NULL: not kept.
+static jot_status make_code(struct native_program *p, struct arena *arena,
+                            const struct hash128 *key, struct rt_text *report)
 {
     struct cg_response r;
     struct code c;
@@ -333,8 +371,8 @@ static jot_status make_code(struct native_program *p, struct arena *arena, bool 
         p->device->type->end_ahead(ahead);
     if (status == JOT_OK)
         status = load_code(p, &c);
-    if (status == JOT_OK && is_kept)
-        store(native_key(p), &c, report);
+    if (status == JOT_OK && key)
+        store(*key, &c, report);
     memory_release(assembled);
     if (is_generated)
         r.release(&r);
@@ -343,20 +381,21 @@ static jot_status make_code(struct native_program *p, struct arena *arena, bool 
 
 jot_status native_compile_anew(struct native_program *p, struct arena *arena)
 {
-    return make_code(p, arena, false, NULL);
+    return make_code(p, arena, NULL, NULL);
 }
 
 jot_status native_find_or_make(struct native_program *p, struct arena *arena,
                                struct rt_text *report)
 {
     // What calls functions of this process is of no use to another.
-    bool is_portable = p->module->hosts.count == 0;
-    if (is_portable)
-        JOT_TRY(load_cached(p, native_key(p), report));
-    else
+    if (p->module->hosts.count) {
         rt_text_add(report,
                     "not looked for and not kept: it calls functions of this process\n");
-    return is_loaded(p) ? JOT_OK : make_code(p, arena, is_portable, report);
+        return make_code(p, arena, NULL, report);
+    }
+    struct hash128 key = native_key(p);
+    JOT_TRY(load_cached(p, key, report));
+    return is_loaded(p) ? JOT_OK : make_code(p, arena, &key, report);
 }
 
 static jot_status compile(struct native_program *p, struct arena *arena)

@@ -2,6 +2,7 @@
 #include "trace/versions.h"
 
 #include "base/memory.h"
+#include "base/timeline.h"
 #include "runtime/fork.h"
 #include "trace/dump.h"
 
@@ -420,7 +421,11 @@ static jot_status build_version(struct claim *c, jot_array *const *in)
     struct ir_type *types = arena_array(root->module->arena, struct ir_type, e->n_in + 1);
     struct traced traced = {0};
     JOT_TRY(read_types(c, in, types));
+    int64_t since = timeline_begin();
     bool ok = function_trace(&e->f, e->f.n_transforms, types, NULL, &traced);
+    timeline_end(since, &(struct timeline_event){.kind = "trace",
+                                                 .name = e->f.callee.name,
+                                                 .where = e->f.callee.where});
     if (!ok || root->error)
         return root->error ? trace_report(root->error) : status_last();
     JOT_TRY(keep_hidden(e, root, &traced, c->v));

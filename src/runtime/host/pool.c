@@ -3,6 +3,7 @@
 
 #include "base/memory.h"
 #include "base/status.h"
+#include "base/timeline.h"
 #include "jot/device.h"
 
 #include <pthread.h>
@@ -28,8 +29,9 @@ struct share {
     // Who has claimed a chunk may read these: the loop is not over before the chunk is.
     rt_pool_body *body;
     void *ctx;
+    const char *name;          // or NULL
     atomic_uint_fast64_t done; // chunks that the worker has done, of all loops and shares
-    char apart[32];
+    char apart[24];
     struct rt_pool *pool;
     pthread_t thread; // of this worker; the caller has none
     int worker;
@@ -62,6 +64,7 @@ static atomic_uint fork_epoch;
 static _Thread_local const struct rt_pool *inside;
 static _Thread_local struct rt_pool *entered;
 static const struct rt_pool nobody; // that of loops without one
+static _Thread_local const char *name_of_loops;
 
 static struct {
     _Atomic(bool) is_set;
@@ -140,8 +143,11 @@ static void work_on(struct rt_pool *pool, int worker)
     for (int i = 0; i < n; i++) {
         struct share *share = &pool->shares[worker + i < n ? worker + i : worker + i - n];
         uint64_t count = 0;
+        int64_t since = worker ? timeline_begin() : 0;
         for (int64_t chunk; claim(share, &chunk); count++)
             share->body(share->ctx, chunk, worker);
+        if (count && share->name)
+            timeline_end(since, &(struct timeline_event){.kind = "part", .name = share->name});
         if (count)
             report(&pool->shares[worker], count);
     }
@@ -377,6 +383,7 @@ static void run_together(struct rt_pool *pool, rt_pool_body *body, void *ctx, in
         uint64_t end = first + each + (k < rest);
         share->body = body;
         share->ctx = ctx;
+        share->name = name_of_loops;
         atomic_store_explicit(&share->chunks, end << 32 | (first + (i == 0)),
                               memory_order_release);
     }
@@ -391,6 +398,8 @@ static void run_together(struct rt_pool *pool, rt_pool_body *body, void *ctx, in
     work_on(pool, 0);
     wait_for_threads(pool);
 }
+
+void rt_pool_name(const char *name) { name_of_loops = name; }
 
 void rt_pool_run(struct rt_pool *pool, int workers, rt_pool_body *body, void *ctx,
                  int64_t chunks)

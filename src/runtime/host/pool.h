@@ -43,6 +43,10 @@ struct rt_pool *rt_pool_enter(struct rt_pool *pool);
 // Workers, the caller included.
 int rt_pool_size(const struct rt_pool *pool);
 
+// What loops of this thread belong to from here on, for the timeline of the other threads; NULL: nothing that it
+// shows.  The name stays until the next.
+void rt_pool_name(const char *name);
+
 // Calls body(ctx, i, worker) for each i in [0, chunks), and returns when all have ended.  Calls
 // that overlap in time have different workers, in [0, workers); a pool that has more of them leaves
 // the loop to its caller.
