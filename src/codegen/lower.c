@@ -44,13 +44,6 @@ int64_t cg_extent(const struct cg_lowering *l, const struct nest_statement *s)
     return nest_extent(l->nest, s);
 }
 
-// A vector divided by what is the same in all lanes.
-static bool divides_by_uniform(const struct cg_lowering *l, const struct nest_statement *s)
-{
-    return !l->gpu && s->op == IR_div && (s->dtype == JOT_F32 || s->dtype == JOT_F64) &&
-           cg_lanes_of(l->values[s->in[0]].re) >= 8 && cg_lanes_of(l->values[s->in[1]].re) == 1;
-}
-
 // x + x is 2 x, and where x is -y it is -2 y: one operation instead of two.
 static bool lower_twice(struct cg_lowering *l, const struct nest_statement *s)
 {
@@ -74,11 +67,6 @@ static void lower_op(struct cg_lowering *l, const struct nest_statement *s)
     LLVMValueRef decided = cg_interval_decides(l, s);
     if (decided) {
         l->values[s->result] = (struct cg_value){decided, NULL};
-        return;
-    }
-    if (divides_by_uniform(l, s)) {
-        LLVMValueRef x = l->values[s->in[0]].re, y = l->values[s->in[1]].re;
-        l->values[s->result] = (struct cg_value){cg_divide_by_uniform(&l->m, x, y), NULL};
         return;
     }
     jot_dtype dtypes[4];

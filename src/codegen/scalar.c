@@ -109,45 +109,6 @@ static LLVMValueRef divide_numbers(struct machine *m, LLVMValueRef x, LLVMValueR
     return select_value(m, by_zero, ones, quotient);
 }
 
-// x / y where all lanes divide by the same number: a multiplication by its reciprocal and two
-// corrections give the correctly rounded quotient while nothing comes near the ends of the range
-// (Markstein 1990).  Vectors with other lanes, and other divisors, are divided.
-LLVMValueRef cg_divide_by_uniform(struct machine *m, LLVMValueRef x, LLVMValueRef y)
-{
-    LLVMBuilderRef b = m->b;
-    unsigned lanes = cg_lanes_of(x);
-    bool wide = width_of(x) == 64;
-    double far = wide ? 0x1p300 : 0x1p60, near = wide ? 0x1p200 : 0x1p40;
-    LLVMValueRef one = number_like(m, y, 1), size_y = cg_call1(m, "llvm.fabs", y);
-    LLVMValueRef bad_y = LLVMBuildNot(
-        b,
-        LLVMBuildAnd(b, LLVMBuildFCmp(b, LLVMRealOGE, size_y, number_like(m, y, 1 / near), ""),
-                     LLVMBuildFCmp(b, LLVMRealOLE, size_y, number_like(m, y, near), ""), ""),
-        "");
-    LLVMValueRef r = cg_splat(m, LLVMBuildFDiv(b, one, y, ""), lanes);
-    LLVMValueRef divisor = cg_splat(m, y, lanes);
-    LLVMValueRef q = LLVMBuildFMul(b, x, r, ""), refined = q;
-    for (int i = 0; i < 2; i++) {
-        LLVMValueRef rest = call3(m, "llvm.fma", LLVMBuildFNeg(b, refined, ""), divisor, x);
-        refined = call3(m, "llvm.fma", rest, r, refined);
-    }
-    LLVMValueRef size = cg_call1(m, "llvm.fabs", x);
-    LLVMValueRef is_zero = LLVMBuildFCmp(b, LLVMRealOEQ, x, LLVMConstNull(LLVMTypeOf(x)), "");
-    LLVMValueRef inside =
-        LLVMBuildAnd(b, LLVMBuildFCmp(b, LLVMRealOGE, size, number_like(m, x, 1 / far), ""),
-                     LLVMBuildFCmp(b, LLVMRealOLE, size, number_like(m, x, far), ""), "");
-    LLVMValueRef good = LLVMBuildOr(b, inside, is_zero, "");
-    LLVMTypeRef word = LLVMIntTypeInContext(m->module->context, lanes);
-    LLVMValueRef any = LLVMBuildICmp(b, LLVMIntNE, LLVMBuildBitCast(b, good, word, ""),
-                                     LLVMConstAllOnes(word), "");
-    LLVMValueRef quick = LLVMBuildSelect(b, is_zero, q, refined, "");
-    LLVMValueRef slow = LLVMBuildOr(b, any, bad_y, "");
-    LLVMBasicBlockRef from;
-    LLVMBasicBlockRef cold = cg_cold_open(m, slow, &from);
-    LLVMValueRef divided = LLVMBuildFDiv(b, x, divisor, "");
-    return cg_cold_close(m, cold, from, quick, divided);
-}
-
 static LLVMValueRef remainder_of(struct machine *m, LLVMValueRef x, LLVMValueRef y)
 {
     if (is_float(x))

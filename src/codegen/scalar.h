@@ -34,7 +34,5 @@ struct cg_value cg_select(struct machine *m, LLVMValueRef p, struct cg_value a,
 // x / y and the root of x, of floats.
 LLVMValueRef cg_divide(struct machine *m, LLVMValueRef x, LLVMValueRef y);
 LLVMValueRef cg_sqrt(struct machine *m, LLVMValueRef x);
-// x, a vector of f32 or f64, divided by one number y; the bits of the division.
-LLVMValueRef cg_divide_by_uniform(struct machine *m, LLVMValueRef x, LLVMValueRef y);
 
 #endif
