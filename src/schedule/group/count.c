@@ -28,7 +28,7 @@ bool node_is_dear(const struct ir_graph *g, const struct ir_node *n)
            cost_is_expensive((enum ir_op)n->op, ir_dtype_of(g, n->out));
 }
 
-// What repeating a value costs, counted from dear values and folds.
+// What repeating a value costs, counted from dear values, folds and results, which are stored.
 static void count_cheap(struct schedule *s)
 {
     ir_for_each_node (s->g, n) {
@@ -42,9 +42,12 @@ static void count_cheap(struct schedule *s)
         bool is_dear = node_is_dear(s->g, n);
         if (n->op == IR_param || n->op == IR_const)
             sum = 0;
-        for (uint32_t k = 0; k < n->n_out; k++)
-            s->cheap[n->out + k] =
-                is_dear ? COST_NEVER : (uint8_t)(sum > COST_NEVER - 1 ? COST_NEVER - 1 : sum);
+        for (uint32_t k = 0; k < n->n_out; k++) {
+            ir_id v = n->out + k;
+            int own = s->is_output[v] ? 0 : sum;
+            s->cheap[v] =
+                is_dear ? COST_NEVER : (uint8_t)(own > COST_NEVER - 1 ? COST_NEVER - 1 : own);
+        }
     }
 }
 

@@ -567,11 +567,11 @@ static void merge_readers(struct schedule *s, ir_id v)
 
 void group_values(struct schedule *s)
 {
-    group_count(s);
     // A result that is a constant is copied: no kernel makes it.
     for (uint32_t i = 0; i < s->g->outputs.count; i++)
         if (ir_node_of(s->g, s->g->outputs.at[i])->op != IR_const)
             s->is_output[s->g->outputs.at[i]] = true;
+    group_count(s);
     group_find_old(s);
     for (uint32_t i = s->g->nodes.count; i-- > 0;) {
         const struct ir_node *n = &s->g->nodes.at[i];
