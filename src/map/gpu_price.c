@@ -106,9 +106,26 @@ static double bytes_apart(const struct nest *n, const struct nest_statement *s, 
            jot_dtype_size(n->buffers.at[s->buffer].dtype);
 }
 
-// Whether neighbouring threads read sectors of their own, of which they read nothing else in what they do in turn.
+// Whether what stands before the access in its block touches the same sector.
+static bool is_in_sector(const struct nest *n, const struct nest_block *b,
+                         const struct nest_statement *s)
+{
+    int64_t size = jot_dtype_size(n->buffers.at[s->buffer].dtype);
+    for (uint32_t i = 0; i < b->statements.count; i++) {
+        const struct nest_statement *x = &n->statements.at[b->statements.at[i]];
+        if (x == s)
+            return false;
+        if (x->buffer == s->buffer && nest_index_same_terms(&x->index, &s->index) &&
+            x->index.constant * size / COST_SECTOR_BYTES ==
+                s->index.constant * size / COST_SECTOR_BYTES)
+            return true;
+    }
+    return false;
+}
+
+// Whether neighbouring threads touch sectors of their own, of which they touch nothing else in what they do in turn.
 static bool has_own_sectors(const struct traffic *t, const struct nest *n,
-                            const struct nest_statement *s)
+                            const struct nest_block *b, const struct nest_statement *s)
 {
     if (!t->beside || nest_index_has_values(&s->index))
         return false;
@@ -117,11 +134,13 @@ static bool has_own_sectors(const struct traffic *t, const struct nest *n,
         if (apart > 0 && apart < COST_SECTOR_BYTES)
             return false;
     }
-    return bytes_apart(n, s, t->axes[t->beside - 1]) > COST_SECTOR_BYTES;
+    return bytes_apart(n, s, t->axes[t->beside - 1]) >= COST_SECTOR_BYTES &&
+           !is_in_sector(n, b, s);
 }
 
 // The elements that an access touches, of those loops that it goes along, are memory's; again they are the caches'.
-static void add_access(struct traffic *t, const struct nest *n, const struct nest_statement *s)
+static void add_access(struct traffic *t, const struct nest *n, const struct nest_block *of,
+                       const struct nest_statement *s)
 {
     const struct nest_buffer *b = &n->buffers.at[s->buffer];
     double all = 1, touched = 1;
@@ -136,7 +155,7 @@ static void add_access(struct traffic *t, const struct nest *n, const struct nes
     bool is_far_apart = nest_index_has_values(&s->index) && !is_beside(t, s);
     t->near += all * (is_far_apart ? COST_SECTOR_BYTES : bytes);
     t->far += b->role == NEST_LOCAL ? 0 : fmin(touched, (double)b->count) * bytes;
-    if (b->role != NEST_LOCAL && has_own_sectors(t, n, s))
+    if (b->role != NEST_LOCAL && has_own_sectors(t, n, of, s))
         t->sectors += all * COST_SECTOR_BYTES;
 }
 
@@ -148,7 +167,7 @@ static void add_traffic(struct traffic *t, const struct nest *n, uint32_t block)
         uint32_t depth = t->depth, beside = t->beside;
         open_loop(t, n, s, nest_is_of_threads(s) && n->threads[NEST_COLUMNS] <= 1);
         if (s->kind == NEST_LOAD || s->kind == NEST_PUT)
-            add_access(t, n, s);
+            add_access(t, n, &n->blocks.at[block], s);
         add_traffic(t, n, s->body);
         add_traffic(t, n, s->other);
         t->depth = depth;

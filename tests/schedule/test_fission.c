@@ -345,6 +345,24 @@ START_TEST(prices_split)
 }
 END_TEST
 
+// Nor do what each point puts and its map stay together then.
+START_TEST(prices_split_a_map_from_a_put)
+{
+    struct nest_program *p = program_of(
+        "kernel k0_both(x: f32[60], y: out f32[60], z: out f32[12]) {\n  par i < 12 {\n"
+        "    %0 = load x[5*i] : f32\n    map j < 5 {\n      %1 = load x[i + 12*j] : f32\n"
+        "      %2 = sub %1, %0 : f32\n      put y[i + 12*j] = %2\n    }\n"
+        "    put z[i] = %0\n  }\n}\n");
+    size_t bytes;
+    char *want = results(p, &bytes);
+    price_of_loops = 1000000;
+    price_of_one = 10000;
+    schedule_fission(p, &(struct schedule_options){.gpu_price = price});
+    ck_assert_uint_eq(p->nests.count, 2);
+    ck_assert(!memcmp(results(p, &bytes), want, bytes));
+}
+END_TEST
+
 // Sums of rows and of columns, which lie in two directions: whatever threads do, one of the loads is of as many lines
 // of memory as threads.
 START_TEST(sums_go_their_own_way)
@@ -400,6 +418,7 @@ static void add_tests(TCase *c)
     tcase_add_test(c, rows_are_kept_as_rows);
     tcase_add_test(c, little_work_stays);
     tcase_add_test(c, prices_split);
+    tcase_add_test(c, prices_split_a_map_from_a_put);
     tcase_add_test(c, memory_in_place);
     tcase_add_test(c, sums_go_their_own_way);
 }

@@ -414,10 +414,10 @@ static bool is_attention(const struct nest *n)
 // Nanoseconds of a kernel whose loops may be the worse for being one kernel, 0: nobody says, or nothing is lost.
 static int64_t price_together(const struct fission *f, const struct schedule_options *options)
 {
-    uint32_t loops = 0;
+    uint32_t parts = 0;
     nest_for_each (s, f->n, f->block)
-        loops += fission_is_loop(s);
-    int64_t price = options->gpu_price && loops > 1 ? options->gpu_price(f->n) : 0;
+        parts += fission_is_loop(s) || s->kind == NEST_PUT;
+    int64_t price = options->gpu_price && parts > 1 ? options->gpu_price(f->n) : 0;
     return price >= COST_SPLIT_NS ? price : 0;
 }
 
