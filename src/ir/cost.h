@@ -96,6 +96,8 @@ enum cost_constant {
     COST_LONG_SUM = 4096,
     COST_LONG_SUM_PART = 512,
     COST_LIBRARY_TILE = 64,
+    // A product that fills no tile is made by threads where the tile takes so many times as long.
+    COST_BELOW_TILES = 4,
     // Threads that share one of a block's neighbouring points, at most, but for those that read so few elements that it
     // does not matter how these lie.
     COST_POINT_THREADS = 16,
@@ -336,6 +338,8 @@ enum cost_constant {
 #define COST_BYTE_OF_MEMORY 0.2
 // Points with loops over time are worth threads from so much less work on: nothing waits for memory.
 #define COST_EVEN 2.5
+// Points of a GPU are for a thread each, and not for groups of them, if that takes so many times less.
+#define COST_THREADS_BETTER 1.5
 // A kernel is rather several if that is better by so much, and each value of it that is apart gains so much.
 #define COST_APART_BETTER 1.2
 #define COST_APART_ONE 1.05

@@ -152,6 +152,35 @@ START_TEST(few_terms_are_a_kernel)
 }
 END_TEST
 
+// A GPU's library makes whole tiles: matrices that fill little of one are sums of threads, with what their terms are made
+// of.
+START_TEST(products_below_tiles_are_a_kernel)
+{
+    static const int64_t sides[] = {8, 12, 32};
+    for (int i = 0; i < 3; i++) {
+        struct ir_builder b = begin("product");
+        int64_t dims[] = {7, 300, sides[i]};
+        ir_id x = ir_param(&b, type_of_dims(JOT_F32, 3, dims)),
+              y = ir_param(&b, type_of_dims(JOT_F32, 3, dims)), z = ir_map2(&b, IR_mul, x, y);
+        struct ir_dot d = {.n_batch = 1,
+                           .n_contract = 1,
+                           .lhs_batch = (int64_t[]){0},
+                           .rhs_batch = (int64_t[]){0},
+                           .lhs_contract = (int64_t[]){1},
+                           .rhs_contract = (int64_t[]){1}};
+        ir_output(&b, ir_dot_general(&b, z, y, &d));
+        uint32_t f = finish(&b);
+        struct nest_program *p = schedule_with(
+            f, &(struct schedule_options){
+                   .rich_gemm = true, .many_lanes = true, .no_accumulation = true});
+        check_program(f, p);
+        require_of(count_products(p) == (i > 0), "another maker", f, p);
+        require_of(p->steps.count == (i > 0 ? 2 : 1), "terms are stored", f, p);
+        check_run(f, p, draw_inputs(f, seed));
+    }
+}
+END_TEST
+
 // Those of the fewest are a part of what uses them; of more, and where terms lie together, it loads them.
 START_TEST(products_in_place_of_the_library_are_apart)
 {
@@ -607,6 +636,7 @@ static void add_tests(TCase *t)
     tcase_add_loop_test(t, products_do_what_follows, 0, 2);
     tcase_add_test(t, products_leave_what_they_cannot_do);
     tcase_add_test(t, few_terms_are_a_kernel);
+    tcase_add_test(t, products_below_tiles_are_a_kernel);
     tcase_add_test(t, running_sums_lie_along_lanes);
     tcase_add_test(t, products_in_place_of_the_library_are_apart);
     tcase_add_test(t, programs_run_as_before);

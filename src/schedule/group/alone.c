@@ -8,6 +8,8 @@
 #include "schedule/group/group.h"
 #include "schedule/library/library.h"
 
+#include <math.h>
+
 // A kernel that changes the operand where it is.
 void group_store_update(struct schedule *s, ir_id v, const demand_list *l)
 {
@@ -69,6 +71,8 @@ static bool makes_terms(const struct schedule *s, const struct nest_gemm *g,
     bool makes = false;
     for (int i = 0; i < 2; i++) {
         int64_t rows = i ? g->n : g->m, sums = i ? g->m : g->n;
+        for (int k = 0; k < 4; k++)
+            rows = count_times(rows, g->batch[k]);
         makes |= ir_op_class((enum ir_op)ir_node_of(s->g, base[i])->op) == IR_CLASS_MAP &&
                  s->uses[base[i]] == 1 && !s->is_output[base[i]] && !s->is_forced[base[i]] &&
                  sums <= COST_THREAD_UNROLL && are_enough_rows(rows, g->k);
@@ -113,13 +117,26 @@ bool group_is_apart(struct schedule *s, ir_id v, const demand_list *l)
            (gemm.transpose_b || gemm.k > COST_LANE_TERMS_JOINED);
 }
 
+// Whether a GPU's library, which makes whole tiles, takes far longer than threads that read both terms again for each
+// element of the product.
+static bool is_below_tiles(const struct schedule *s, const struct nest_gemm *g)
+{
+    double tiles = 1, elements = (double)g->m * (double)g->n;
+    for (int i = 0; i < 2; i++)
+        tiles *= ceil((double)(i ? g->n : g->m) / COST_LIBRARY_TILE) * COST_LIBRARY_TILE;
+    double library = tiles / COST_PRODUCT_PER_US;
+    double threads = elements * 2 * dtype_get(g->operands)->bytes / COST_NEAR_PER_US;
+    return s->options->many_lanes && s->options->no_accumulation &&
+           dtype_get(g->operands)->bytes >= 4 && library > COST_BELOW_TILES * threads;
+}
+
 bool group_store_library(struct schedule *s, ir_id v, const demand_list *l)
 {
     struct nest_gemm gemm;
     ir_id base[2];
     const struct ir_node *n = ir_node_of(s->g, v);
     if (!gemm_of_dot(s, n, &gemm, base) || is_for_threads(s, v, &gemm, l) ||
-        is_for_lanes(s, &gemm) || makes_terms(s, &gemm, base))
+        is_for_lanes(s, &gemm) || is_below_tiles(s, &gemm) || makes_terms(s, &gemm, base))
         return false;
     uint32_t g = group_make(s, GROUP_GEMM, l);
     vec_push(s->scratch, &group_at(s, g)->roots, v);
