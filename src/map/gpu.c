@@ -464,19 +464,43 @@ static void choose_threads(const struct map_gpu *m, struct nest *n, nest_id loop
     choose_turns(&asked, n, &p);
 }
 
+static void choose_groups(const struct map_gpu *m, struct nest *n, nest_id loop)
+{
+    map_groups_choose(m, n, loop);
+    set_level(n, loop, NEST_GROUP);
+    share(m, n, nest_statement_at(n, loop)->body);
+}
+
+// Whether threads that have a point each, which lies beside those of their neighbours, take far less time than groups
+// of them, by their prices.
+static bool are_threads_better(const struct map_gpu *m, struct nest *n, nest_id loop)
+{
+    int64_t price[2];
+    if (!nest_lies_along(nest_lines_in(n, nest_statement_at(n, loop))))
+        return false;
+    for (int i = 0; i < 2; i++) {
+        clear(n);
+        (i ? choose_threads : choose_groups)(m, n, loop);
+        price[i] = map_gpu_price(n);
+    }
+    clear(n);
+    return (double)price[0] > COST_THREADS_BETTER * (double)price[1];
+}
+
 static void choose_points(const struct map_gpu *m, struct nest *n, nest_id loop)
 {
     map_order_choose(m, n, loop);
-    bool groups = map_groups_wanted(m, nest_statement_at(n, loop));
-    if (groups)
-        map_groups_choose(m, n, loop);
-    else if (choose_tiles(m, n, loop))
+    const struct nest_statement *s = nest_statement_at(n, loop);
+    if (map_groups_wanted(m, s) && !are_threads_better(m, n, loop)) {
+        choose_groups(m, n, loop);
+    } else if (choose_tiles(m, n, loop)) {
         return;
-    if (groups || map_columns_choose(m, n, loop)) {
+    } else if (map_columns_choose(m, n, loop)) {
         set_level(n, loop, NEST_GROUP);
-        share(m, n, nest_statement_at(n, loop)->body);
-    } else
+        share(m, n, s->body);
+    } else {
         choose_threads(m, n, loop);
+    }
 }
 
 // One block of threads, or all, if the only loop is a fold that has blocks enough.

@@ -17,7 +17,7 @@
 #define LEAST_BINS 8      // a block has as many warps
 #define FEW_TURNS 32      // of a bin
 #define BUSY 4096         // warps
-#define TURNS_OF_BIN 512  // that are worth more
+#define TURNS_OF_BIN 64   // that are worth more
 #define LEAST_WINDOW 8    // elements
 #define LEAST_CHUNK 1024  // turns that a block sorts no sooner than these
 #define MOST_WINDOW 16384 // of windows

@@ -144,6 +144,43 @@ START_TEST(a_price_sees_sectors)
 #undef FOLDS
     ck_assert_int_lt(columns, 2 * rows);
     ck_assert_int_gt(kept, 5 * rows);
+    // Rows of 32 bytes: one number of each is a sector, and so are all of them.
+    int64_t one = price_of_text("kernel k(x: f32[8388608], y: out f32[1048576]) {\n"
+                                "  par i < 1048576 {\n    %0 = load x[8*i] : f32\n"
+                                "    put y[i] = %0\n  }\n}\n");
+    int64_t two = price_of_text("kernel k(x: f32[8388608], y: out f32[1048576]) {\n"
+                                "  par i < 1048576 {\n    %0 = load x[8*i] : f32\n"
+                                "    %1 = load x[8*i + 7] : f32\n    %2 = add %0, %1 : f32\n"
+                                "    put y[i] = %2\n  }\n}\n");
+    int64_t beside = price_of_text("kernel k(x: f32[8388608], y: out f32[1048576]) {\n"
+                                   "  par i < 1048576 {\n    %0 = load x[i] : f32\n"
+                                   "    put y[i] = %0\n  }\n}\n");
+    ck_assert_int_gt(one, 2 * beside);
+    ck_assert_int_lt(two, 3 * one / 2);
+}
+END_TEST
+
+// Short folds of few points that lie along them have a warp each, unless its tree takes longer than a thread's terms.
+START_TEST(threads_or_groups_by_price)
+{
+    static const struct {
+        const char *points, *yield, *has;
+    } rows[] = {
+        {"i < 256, j < 64", "reduce_max %2 free, argmax %2 free", "par @thread"},
+        {"i < 4, j < 64", "reduce_max %2 free, argmax %2 free", "par @group"},
+    };
+    for (int i = 0; i < 2; i++) {
+        struct strbuf text = strbuf_make(arena);
+        strbuf_printf(&text,
+                      "kernel k(x: f32[16384], w: f32[4096], y: out f32[16384]) {\n"
+                      "  par %s {\n    fold k < 64 {\n      %%0 = load x[64*i + k] : f32\n"
+                      "      %%1 = load w[j + 64*k] : f32\n      %%2 = add %%0, %%1 : f32\n"
+                      "      yield %s\n    } -> %%3 : f32, %%4 : f32, %%5 : i64\n"
+                      "    put y[64*i + j] = %%3\n  }\n}\n",
+                      rows[i].points, rows[i].yield);
+        const char *mapping = mapped(nest_of_text(arena, text.text), false);
+        ck_assert_msg(strstr(mapping, rows[i].has), "no %s in\n%s", rows[i].has, mapping);
+    }
 }
 END_TEST
 
@@ -433,9 +470,9 @@ START_TEST(scratch_of_threads)
         {UPDATES("  seq j < 1000000 {\n" UPDATE("j") "  }\n"), false,
          4 * (123 * 1025 + 15) / 64 * 64 + 123 * 8192 * 6},
         {UPDATES("  seq j < 200000 {\n" UPDATE("j") "  }\n"), false,
-         4 * (98 * 257 + 15) / 64 * 64 + 98 * 2048 * 6},
+         4 * (98 * 1025 + 15) / 64 * 64 + 98 * 2048 * 6},
         {UPDATES("  seq j < 60000 {\n" UPDATE("j") "  }\n"), false,
-         4 * (30 * 257 + 15) / 64 * 64 + 30 * 2048 * 6},
+         4 * (30 * 513 + 15) / 64 * 64 + 30 * 2048 * 6},
         {UPDATES("  seq j < 100 {\n" UPDATE("j") "  }\n"), false, 4 * 272 + 112 * 6},
         // Of many points of few turns each there are fewer bins of each.
         {ROWS_OF_UPDATES("1000"), false, 4 * 2000 * 17 + 2000 * 1008 * 6},
@@ -530,6 +567,7 @@ static void add_tests(TCase *t)
     tcase_add_test(t, a_price_sees_turns);
     tcase_add_test(t, a_price_sees_few_blocks);
     tcase_add_test(t, a_price_sees_sectors);
+    tcase_add_test(t, threads_or_groups_by_price);
     tcase_add_test(t, a_price_sees_what_is_done_again);
     tcase_add_test(t, many_columns_are_threads);
     tcase_add_test(t, serial_work_is_found);
