@@ -2,6 +2,25 @@
 // Kernels on a GPU, without one: what the structure of their PTX promises.
 #include "ptx_support.h"
 
+// What all lanes share is no vector, of which the assembler could think that some lanes are undefined.
+START_TEST(powers_of_none_are_scalar)
+{
+    const char *ptx = ptx_of("kernel k(x: u8[1030], y: out u8[1030]) {"
+                             "  fold i < 1030 {"
+                             "    %0 = load x[i] : u8"
+                             "    yield reduce_xor %0 free"
+                             "  } -> %1 : u8"
+                             "  map j < 1030 {"
+                             "    %2 = load x[j] : u8"
+                             "    %3 = integer_pow %2 : u8"
+                             "    %4 = sub %1, %3 : u8"
+                             "    put y[j] = %4"
+                             "  }"
+                             "}");
+    ck_assert_msg(!strstr(ptx, "s16x2"), "%s", ptx);
+}
+END_TEST
+
 START_TEST(maps_go_by_16_bytes)
 {
     const char *ptx = ptx_of(AXPY("1048576"));
@@ -496,6 +515,7 @@ END_TEST
 
 static void add_tests(TCase *c)
 {
+    tcase_add_test(c, powers_of_none_are_scalar);
     tcase_add_test(c, maps_go_by_16_bytes);
     tcase_add_test(c, integers_are_negated_by_complement);
     tcase_add_test(c, folds_in_folds);
