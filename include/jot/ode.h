@@ -54,20 +54,21 @@ typedef enum jot_ode_method {
     JOT_ODE_LEAPFROG,            // order 2, one g a step: half of v, x, half of v; Verlet, 1967
 } jot_ode_method;
 
-// How the solution ended.
+// How the solution ended.  With JOT_ODE_MOST_STEPS and JOT_ODE_STEP_TOO_SMALL the call does not
+// fail, but y is NaN, and so are its derivatives.
 enum jot_ode_status {
     JOT_ODE_DONE,
-    JOT_ODE_MOST_STEPS, // t1 is further than most_steps steps
+    JOT_ODE_MOST_STEPS, // t1 is further than most_steps steps; methods for stiff equations help
     // A step that the tolerance allows does not move t, or f is not finite.
     JOT_ODE_STEP_TOO_SMALL,
     JOT_ODE_EVENT, // .event has changed its sign
 };
 
-// Of i32[], and a time.  y is what was reached where the status is not JOT_ODE_DONE.
+// Of i32[], and a time.
 typedef struct jot_ode_result {
     jot_value status;
     jot_value accepted, rejected; // steps
-    jot_value time;               // where y is: t1, or before
+    jot_value time;               // where the steps ended: t1, or before
 } jot_ode_result;
 
 // How the errors of all elements become one number.
@@ -141,9 +142,10 @@ JOT_API void jot_ode_solve_tree(jot_function f, jot_value t0, jot_value t1, size
                                 const char *where);
 
 // y becomes the steady state that the solution from y, at t0, tends to: the steps end where the
-// norm of f / (atol + rtol |y|) is at most 1, which is a speed; result->time tells when.  Its
-// derivative in what f uses is that of f(t, y, p) = 0, however it was found, by a matrix that
-// is derived and solved; none in the start.  Without .event, .steps, .times and .adjoint.
+// norm of f / (atol + rtol |y|) is at most 1, which is a speed; result->time tells when.  Where
+// they end before, y is what they reached, and result->status tells.  Its derivative in what f
+// uses is that of f(t, y, p) = 0, however it was found, by a matrix that is derived and solved;
+// none in the start.  Without .event, .steps, .times and .adjoint.
 JOT_API void jot_ode_steady_state_tree(jot_function f, jot_value t0, size_t n, jot_value *y,
                                        const jot_ode_options *options, const char *where);
 

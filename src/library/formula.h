@@ -6,12 +6,20 @@
 #include "jot/ops.h"
 #include "jot/products.h"
 
+#include <math.h>
+
 static inline jot_value num(double x) { return jot_from_double(x); }
 static inline jot_value add(jot_value x, jot_value y) { return jot_add(x, y); }
 static inline jot_value sub(jot_value x, jot_value y) { return jot_sub(x, y); }
 static inline jot_value mul(jot_value x, jot_value y) { return jot_mul(x, y); }
 static inline jot_value over(jot_value x, jot_value y) { return jot_div(x, y); }
 static inline jot_value both(jot_value x, jot_value y) { return jot_logical_and(x, y); }
+
+// x, or NaN where it does not hold, as then its derivatives are.
+static inline jot_value or_nan(jot_value holds, jot_value x)
+{
+    return mul(jot_where(holds, num(1), num(NAN)), x);
+}
 
 static inline bool has_shape_of(jot_value x, jot_value y)
 {

@@ -12,7 +12,6 @@
 #include "library/formula.h"
 #include "library/ode_problem.h"
 
-#include <math.h>
 #include <string.h>
 
 // Arguments of the solution as a function, before the state and the parameters.
@@ -109,10 +108,6 @@ static void run_back(const struct adjoint *s, jot_value t, jot_value to, jot_val
 {
     jot_ode_result result;
     ode_run(&s->back, t, to, state, &result);
-    jot_value is_done =
-        jot_equal(result.status, jot_convert(jot_from_int(JOT_ODE_DONE), JOT_I32));
-    for (size_t i = 0; i < s->back.n; i++)
-        state[i] = jot_where(is_done, state[i], num(NAN));
 }
 
 // a f of a state with the slope there, a real number.

@@ -38,7 +38,7 @@ static void step_or_nan(const struct ode_problem *p, jot_value t, jot_value h,
 {
     jot_value worked = ode_step(p, t, h, y, k, next, next_k, NULL);
     for (size_t i = 0; p->method->kind == ODE_DIAGONAL && i < p->n; i++)
-        next[i] = jot_where(worked, next[i], num(NAN));
+        next[i] = or_nan(worked, next[i]);
 }
 
 // c: the number of the step, y, k
@@ -186,6 +186,15 @@ static void differentiate_good(const struct ode_problem *p, jot_value is_good, j
     memcpy(p->next_k, out + p->n, sizeof *x * p->n);
 }
 
+// Where the solution cannot go on its state is NaN.  In the loop this is no kernel of its own.
+static void lose_state(const struct ode_problem *p, jot_value *c)
+{
+    jot_value is_open = jot_equal(c[STATUS], count(JOT_ODE_DONE));
+    jot_value holds = jot_logical_or(is_open, jot_equal(c[STATUS], count(JOT_ODE_EVENT)));
+    for (size_t i = 0; i < p->n && !p->is_steady; i++)
+        c[FIRST + i] = or_nan(holds, c[FIRST + i]);
+}
+
 static void free_step(jot_value *c, void *ctx)
 {
     const struct free_steps *r = ctx;
@@ -213,6 +222,7 @@ static void free_step(jot_value *c, void *ctx)
         jot_value rests = jot_less_equal(ode_speed(p, y, k), num(1));
         c[STATUS] = jot_where(rests, count(JOT_ODE_EVENT), c[STATUS]);
     }
+    lose_state(p, c);
 }
 
 static void free_steps(const struct free_steps *r, jot_value *c)
@@ -235,12 +245,13 @@ static void free_row(jot_value *c, const jot_value *row, jot_value *out, void *c
     jot_value way = jot_sign(sub(r.end, r.begin));
     jot_value is_between = both(jot_greater_equal(mul(way, sub(row[0], r.begin)), num(0)),
                                 jot_greater_equal(mul(way, sub(r.end, row[0])), num(0)));
-    jot_value is_there = both(is_between, jot_equal(c[STATUS], count(JOT_ODE_DONE)));
+    jot_value comes = jot_equal(c[STATUS], count(JOT_ODE_DONE));
+    jot_value is_there = both(is_between, comes);
     jot_value h = jot_where(is_there, sub(row[0], c[BEFORE]), num(0));
     ode_slope(p, c[BEFORE], before, p->next_k);
     step_or_nan(p, c[BEFORE], h, before, p->next_k, out, NULL);
     for (size_t i = 0; i < p->n; i++)
-        out[i] = jot_where(is_there, out[i], num(NAN));
+        out[i] = jot_where(is_between, or_nan(comes, out[i]), num(NAN));
 }
 
 // c: t, y, k
@@ -260,6 +271,7 @@ static void solve_free(const struct ode_problem *p, jot_value t1, const jot_valu
     c[STATUS] = jot_where(begins, count(JOT_ODE_DONE), count(JOT_ODE_STEP_TOO_SMALL));
     memcpy(c + FIRST, start + 1, sizeof *c * 2 * n);
     memcpy(c + FIRST + 2 * n, start + 1, sizeof *c * n);
+    lose_state(p, c);
     if (ode_has_times(p)) {
         jot_scan_at(free_row, &r, FIRST + 3 * n, c, 1, &p->o.times, n, y, NULL, p->where);
     } else {

@@ -155,7 +155,7 @@ START_TEST(steps_are_as_long_as_is_said)
     wanted.most_steps = 79;
     run_numbers(jot_fn(counted), 1, (double[]){0.5}, 1, 4, out);
     ck_assert(out[1] == JOT_ODE_MOST_STEPS && out[2] == 79);
-    check_near("where steps end", out[0], decay_exact(79 * 0.125), 1e-7);
+    ck_assert_msg(isnan(out[0]), "%g before the end", out[0]);
 }
 END_TEST
 
@@ -186,7 +186,7 @@ START_TEST(a_pole_is_reported)
 {
     double out[2];
     run_numbers(jot_fn(exploded), 1, (double[]){1}, 1, 2, out);
-    ck_assert_msg(out[1] == JOT_ODE_STEP_TOO_SMALL && out[0] > 1e6, "%g %g", out[0], out[1]);
+    ck_assert_msg(out[1] == JOT_ODE_STEP_TOO_SMALL && isnan(out[0]), "%g %g", out[0], out[1]);
 }
 END_TEST
 
@@ -206,9 +206,9 @@ START_TEST(a_slope_that_is_not_finite_is_reported)
 {
     double out[2];
     run_numbers(jot_fn(without_slope), 1, (double[]){-1}, 1, 2, out);
-    ck_assert(out[0] == -1 && out[1] == JOT_ODE_STEP_TOO_SMALL);
+    ck_assert(isnan(out[0]) && out[1] == JOT_ODE_STEP_TOO_SMALL);
     run_numbers(jot_fn(without_slope), 1, (double[]){0}, 1, 2, out);
-    ck_assert(out[0] == 0 && out[1] == JOT_ODE_STEP_TOO_SMALL);
+    ck_assert(isnan(out[0]) && out[1] == JOT_ODE_STEP_TOO_SMALL);
 }
 END_TEST
 
@@ -260,7 +260,7 @@ START_TEST(time_moves_with_the_state)
     ck_assert(out[1] == JOT_ODE_DONE);
     wanted = (jot_ode_options){.first_step = 1e-4};
     run_numbers(jot_fn(late_f64), 1, (double[]){10000}, 1, 2, out);
-    ck_assert(out[0] == 0 && out[1] == JOT_ODE_STEP_TOO_SMALL);
+    ck_assert(isnan(out[0]) && out[1] == JOT_ODE_STEP_TOO_SMALL);
 }
 END_TEST
 

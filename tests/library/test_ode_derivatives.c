@@ -195,6 +195,51 @@ START_TEST(derivatives_through_steps_that_overflow)
 }
 END_TEST
 
+// Stiff, so that the steps of an explicit method run out: neither the end nor its derivative is
+// known, though all steps were good.
+static jot_value stiff(jot_value t, jot_value y, jot_value p)
+{
+    return jot_mul(p, jot_sub(jot_cos(t), y));
+}
+static jot_value run_out(jot_value y, jot_value p)
+{
+    wanted.parameters = JOT_PARAMETERS(p);
+    jot_ode_solve_tree(jot_fn(stiff), jot_from(0), jot_from(20), JOT_TREE(y), &wanted,
+                       JOT_HERE);
+    return y;
+}
+// At 0.5 it is known.
+static jot_value run_out_at(jot_value y, jot_value p)
+{
+    wanted.times =
+        jot_stack(0, jot_zeros_like(y), jot_full(JOT_F64, 0.5), jot_full(JOT_F64, 20));
+    return run_out(y, p);
+}
+static jot_value last_of(jot_value y, jot_value p) { return jot_take(run_out_at(y, p), 2, 0); }
+
+START_TEST(an_end_that_is_not_reached_is_nan)
+{
+    const double in[] = {0, 2000};
+    double y[3], reverse[2], forward[2];
+    jot_function ends[] = {jot_fn(run_out), jot_fn(last_of)};
+    for (int i = 0; i < 2; i++) {
+        wanted = (jot_ode_options){.most_steps = 1000, .adjoint = (jot_ode_adjoint)_i};
+        run_numbers(ends[i], 2, in, 1, 1, y);
+        ck_assert_msg(isnan(y[0]), "%g", y[0]);
+        run_numbers(jot_grad(ends[i], 0, 1), 2, in, 2, 1, reverse);
+        ck_assert_msg(isnan(reverse[0]) && isnan(reverse[1]), "%g %g", reverse[0], reverse[1]);
+        if (wanted.adjoint == JOT_ODE_CONTINUOUS)
+            continue;
+        run_numbers(jot_jacfwd(ends[i], 0, 1), 2, in, 2, 1, forward);
+        ck_assert_msg(isnan(forward[0]) && isnan(forward[1]), "%g %g", forward[0], forward[1]);
+    }
+    wanted = (jot_ode_options){.most_steps = 1000};
+    run_numbers(jot_fn(run_out_at), 2, in, 1, 3, y);
+    check_near("what is reached", y[1], cos(0.5), 1e-3);
+    ck_assert(isnan(y[2]));
+}
+END_TEST
+
 static jot_status trace_derivative(void)
 {
     jot_scope *scope = jot_scope_open();
@@ -221,6 +266,7 @@ END_TEST
 
 static void add(TCase *t)
 {
+    tcase_add_loop_test(t, an_end_that_is_not_reached_is_nan, 0, 2);
     tcase_add_loop_test(t, memory_that_is_out_is_reported, 0, 2);
     tcase_add_loop_test(t, derivatives_through_steps_that_overflow, 0, WAYS);
     tcase_add_loop_test(t, derivatives_of_the_end, 0, WAYS);
