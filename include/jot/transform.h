@@ -51,12 +51,14 @@ JOT_API jot_function jot_jvp_of(jot_function f, const char *where, const int *ar
 JOT_API jot_function jot_vjp_of(jot_function f, const char *where, const int *args);
 
 // The derivative of each value of the result in each value of the listed arguments (argument 0),
-// results outermost.  A derivative has the shape of the result followed by that of the argument.
-// jacfwd goes forward, one pass for each element of the arguments; jacrev backward, one for each
-// element of the results.
+// results outermost: of results r, s in a, b they are dr/da, dr/db, ds/da, ds/db.  A derivative
+// has the shape of the result followed by that of the argument.  jacfwd goes forward, one pass
+// for each element of the arguments; jacrev backward, one for each element of the results.
 JOT_API jot_function jot_jacfwd_of(jot_function f, const char *where, const int *args);
 JOT_API jot_function jot_jacrev_of(jot_function f, const char *where, const int *args);
-// The second derivatives of the one real scalar that f gives.
+// The second derivatives of the one real scalar that f gives, of every two values of the listed
+// arguments, in the order of jacfwd: of a, b those in aa, ab, ba, bb.  That in ab has the shape
+// of a followed by that of b.
 JOT_API jot_function jot_hessian_of(jot_function f, const char *where, const int *args);
 
 // f mapped over one axis of its arguments: one number for each argument (a tree has it in all its
