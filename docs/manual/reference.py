@@ -82,6 +82,7 @@ def signature(d, name, parameters):
         text = re.sub(r"(, )?const char \*where", "", text.replace(name_of(d) + "(", name + "("))
         if name_of(d).endswith("_at"):
             return text
+        text = re.sub(r"size_t n\w*, (?=jot_array \*const \*)", "", text)
         text = re.sub(r"size_t n\w*, (const )?(jot_\w+) \*(?:const \*)?(\w+)", r"\2 \3, ...", text)
         text = re.sub(r"const (int(64_t)? \*(axes|dims|args|counts|in_axes|sizes)|\w+ \*options).*", "...)", text)
         text = re.sub(r"\.\.\., .*\)", "...)", text)
