@@ -15,7 +15,11 @@ PHONE = {"width": 390, "height": 844}
 NARROW = ["index", "start", "jax", "ideas/loops", "howto/index", "howto/speed", "reference/ops", "reference/compile"]
 SEARCHES = {"jot_scan": "#c.jot_scan", "gradient": "", "donate": "memory.html", "kalman": "kalman.html", "recompile": "versions.html",
             "matrix product": "howto/products.html", "save weights": "save-load.html", "print values": "nan.html",
-            "differential equation": "howto/ode.html", "free memory": "memory.html", "load csv": "save-load.html"}
+            "differential equation": "howto/ode.html", "free memory": "memory.html", "load csv": "save-load.html",
+            "resume": "train-batches.html", "minibatch": "train-batches.html", "reproducible": "numerics.html",
+            "backpropagation": "transforms.html", "memory leak": "memory.html", "cmake": "install.html", "C%2B%2B": "cpp.html",
+            "norm": "#c.jot_norm", "seed": "random.html", "profile": "speed.html", "prior": "fit-curve.html",
+            "hessian struct": "second-derivatives.html", "converged": "fit-curve.html"}
 
 
 class Links(html.parser.HTMLParser):
