@@ -11,8 +11,9 @@
 // differentiated.  They mean something only where it came to an end.
 //
 // All are to be called while tracing, may be mapped, and fail no call: a search that does not
-// come to an end in its steps gives what it has, and says so by `gradient`.  Mistakes are
-// errors of all results: JOT_ERR_ARGUMENT, JOT_ERR_DTYPE and JOT_ERR_SHAPE.
+// come to an end in its steps gives what it has, and says so by `gradient`, which is above tol
+// then.  Where the function is not finite at the start, nor anywhere that was tried, x is NaN.
+// Mistakes are errors of all results: JOT_ERR_ARGUMENT, JOT_ERR_DTYPE and JOT_ERR_SHAPE.
 #ifndef JOT_MINIMIZE_H
 #define JOT_MINIMIZE_H
 

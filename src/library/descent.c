@@ -157,13 +157,15 @@ static jot_search descend(const struct method *method, jot_function f, size_t n,
     const struct search *s = &d->s;
     d->method = method;
     library_evaluate(s, c[X], &c[VALUE], &c[GRADIENT]);
+    if (!library_fits(s, c[VALUE], x, &out))
+        return out;
     jot_value zero = jot_zeros_like(c[VALUE]);
     c[STEPS] = library_zero_count();
     c[STALLS] = jot_not_equal(zero, zero);
     c[AHEAD] = zero;
     method->begin(s, c + OWN, c[GRADIENT]);
     jot_while_at(goes_on, step, d, (size_t)(OWN + method->n_own), c, NULL, where);
-    library_found(s, library_gradient(s), true, c[X], x);
+    library_found(s, library_gradient(s), true, c[X], c[VALUE], x);
     return library_minimum(s, c[VALUE], c[GRADIENT], c[STEPS]);
 }
 

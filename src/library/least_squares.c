@@ -208,13 +208,15 @@ static jot_search search(const struct search_kind *kind, bool is_damped, jot_fun
     s->with_gradient = jot_value_and_grad_of(s->value, where, NULL);
     c[NORMAL] = library_zero_count();
     linearise(q, c);
+    if (!library_fits(s, c[VALUE], x, &out))
+        return out;
     jot_value zero = jot_zeros_like(c[VALUE]);
     c[MU] = is_damped ? first_damping(q, c) : zero;
     c[GROWTH] = add(zero, num(2));
     c[STEPS] = library_zero_count();
     c[STALLS] = jot_not_equal(zero, zero);
     jot_while_at(goes_on, step, q, CARRIES, c, NULL, where);
-    library_found(s, library_gradient(s), true, c[X], x);
+    library_found(s, library_gradient(s), true, c[X], c[VALUE], x);
     return library_minimum(s, c[VALUE], c[GRADIENT], c[STEPS]);
 }
 

@@ -180,6 +180,19 @@ void *library_search(const struct search_kind *kind, size_t size, jot_function f
     return s;
 }
 
+bool library_fits(const struct search *s, jot_value value, jot_value *x, jot_search *out)
+{
+    char text[160];
+    jot_dtype d = jot_value_dtype(value);
+    if (jot_value_failed(value) || d == s->dtype)
+        return true;
+    snprintf(text, sizeof text,
+             "the start is of %s, what %.60s gives of %s: convert one of them",
+             jot_dtype_name(s->dtype), s->f.callee.name, jot_dtype_name(d));
+    fail(s->n, x, s->where, jot_error(JOT_ERR_DTYPE, s->name, text), out);
+    return false;
+}
+
 // ---------------------------------------------------------------------------------------
 // The end
 
@@ -215,8 +228,13 @@ static void solve_by_gmres(jot_function linear, size_t n, const jot_value *y, jo
     jot_gmres_tree(linear, n, y, x, &o, s->where);
 }
 
+jot_value library_held(jot_value vector, jot_value value)
+{
+    return or_nan(jot_is_finite(jot_stop_gradient(value)), vector);
+}
+
 void library_found(const struct search *s, jot_function equation, bool is_symmetric,
-                   jot_value vector, jot_value *x)
+                   jot_value vector, jot_value value, jot_value *x)
 {
     jot_tangent_solve *solve = s->length <= MOST_OF_MATRIX ? NULL
                                : is_symmetric              ? solve_by_cg
@@ -224,7 +242,7 @@ void library_found(const struct search *s, jot_function equation, bool is_symmet
     jot_value found =
         jot_custom_root_at(equation, jot_stop_gradient(vector),
                            library_is_root(s->name, s->where), solve, (void *)s, s->where);
-    library_parts(s, found, x);
+    library_parts(s, library_held(found, value), x);
 }
 
 jot_search library_minimum(const struct search *s, jot_value value, jot_value gradient,

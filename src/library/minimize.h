@@ -37,6 +37,8 @@ struct search {
 void *library_search(const struct search_kind *kind, size_t size, jot_function f, size_t n,
                      jot_value *x, const jot_minimize_options *options, const char *where,
                      jot_value *start, jot_search *out);
+// Whether the value at the start has the type of x; if not all results are an error.
+bool library_fits(const struct search *s, jot_value value, jot_value *x, jot_search *out);
 // The results of f at a vector.
 void library_apply(const struct search *s, jot_value vector, size_t n_out, jot_value *out);
 // The n values of f there as a vector: of a projection.
@@ -47,10 +49,12 @@ void library_parts(const struct search *s, jot_value vector, jot_value *x);
 void library_evaluate(const struct search *s, jot_value vector, jot_value *value,
                       jot_value *gradient);
 
-// x becomes the parts of the vector, with the derivatives of an equation that is 0 there: a
-// function of the vector.  `is_symmetric` is its derivative.
+// The vector, or NaN where the value there is not finite.
+jot_value library_held(jot_value vector, jot_value value);
+// x becomes the parts of that, with the derivatives of an equation that is 0 there: a function
+// of the vector.  `is_symmetric` is its derivative.
 void library_found(const struct search *s, jot_function equation, bool is_symmetric,
-                   jot_value vector, jot_value *x);
+                   jot_value vector, jot_value value, jot_value *x);
 // The equation of a function without bounds.
 jot_function library_gradient(const struct search *s);
 

@@ -113,6 +113,7 @@ jot_search jot_nelder_mead_tree(jot_function f, size_t n, jot_value *x,
     c[STEPS] = library_zero_count();
     sort_corners(c);
     jot_while_at(goes_on, step, s, CARRIES, c, NULL, where);
-    library_parts(s, jot_stop_gradient(row(c[CORNERS], 0)), x);
+    jot_value best = library_held(row(c[CORNERS], 0), row(c[VALUES], 0));
+    library_parts(s, jot_stop_gradient(best), x);
     return library_minimum(s, row(c[VALUES], 0), width(c), c[STEPS]);
 }

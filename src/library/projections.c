@@ -202,6 +202,8 @@ jot_search jot_projected_gradient_tree(jot_function f, jot_function projection, 
     c[X] = project(p, c[X]);
     c[Y] = c[X];
     library_evaluate(&p->s, c[X], &value, &gradient);
+    if (!library_fits(&p->s, value, x, &out))
+        return out;
     jot_value zero = jot_zeros_like(value), size = library_largest(gradient);
     c[LENGTH] = over(num(1), jot_maximum(size, num(1)));
     c[MOMENTUM] = add(zero, num(1));
@@ -210,6 +212,6 @@ jot_search jot_projected_gradient_tree(jot_function f, jot_function projection, 
     jot_while_at(goes_on, step, p, CARRIES, c, NULL, where);
     jot_apply_at(p->s.value, 1, &c[X], 1, &value, where);
     library_found(&p->s, jot_function_uniform(kind.name, where, equation, 1, 1, p), false, c[X],
-                  x);
+                  value, x);
     return library_minimum(&p->s, value, c[CHANGE], c[STEPS]);
 }

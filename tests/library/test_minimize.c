@@ -180,6 +180,45 @@ START_TEST(test_least_squares)
 }
 END_TEST
 
+// A sum of logarithms, or residuals that are: nothing of a negative number.
+static jot_value logarithms(struct point p) { return jot_square(jot_add(jot_log(p.a), p.b)); }
+JOT_FUNCTION(logarithms_fn, logarithms, jot_value, struct point);
+
+static struct point same_point(struct point p) { return p; }
+JOT_FUNCTION(same_point_fn, same_point, struct point, struct point);
+
+static void lost(const jot_value *in, jot_value *out, void *ctx)
+{
+    struct point p = {in[0], in[1]};
+    jot_search at;
+    switch (*(const int *)ctx) {
+    case NELDER_MEAD + 1:
+        at = jot_levenberg_marquardt(logarithms_fn, &p);
+        break;
+    case NELDER_MEAD + 2:
+        at = jot_gauss_newton(logarithms_fn, &p);
+        break;
+    case NELDER_MEAD + 3:
+        at = jot_projected_gradient(logarithms_fn, same_point_fn, &p);
+        break;
+    default:
+        at = minimize(*(const enum method *)ctx, logarithms_fn, &p, 0);
+    }
+    out[0] = p.a, out[1] = p.b, out[2] = at.value;
+}
+
+START_TEST(test_a_start_without_a_value)
+{
+    jot_array *in[] = {jot_array_full(JOT_F64, -1), jot_array_full(JOT_F64, 2)}, *out[3];
+    jot_executable *f = jot_jit(jot_function_make(lost, 2, 3, &_i));
+    must(jot_call(f, JOT_IN(in), JOT_OUT(out)));
+    for (int i = 0; i < 3; i++)
+        check_numbers(out[i], 1, (const double[]){NAN}, 0);
+    jot_arrays_release(JOT_OUT(in)), jot_arrays_release(JOT_OUT(out));
+    jot_executable_release(f);
+}
+END_TEST
+
 static void mistaken(const jot_value *in, jot_value *out, void *ctx)
 {
     struct point p = {in[0], *(const bool *)ctx ? jot_astype(in[1], JOT_F32) : in[1]};
@@ -205,11 +244,33 @@ START_TEST(test_mistakes)
 }
 END_TEST
 
+// A start of single precision for numbers of double.
+static jot_value doubles(struct point p)
+{
+    return jot_stack(0, jot_sub(jot_full(JOT_F64, 1), p.a), jot_add(p.a, p.b));
+}
+JOT_FUNCTION(doubles_fn, doubles, jot_value, struct point);
+
+START_TEST(test_types_that_differ)
+{
+    jot_scope *scope = jot_scope_open();
+    struct point p = {jot_zeros(JOT_F32), jot_zeros(JOT_F32)};
+    jot_levenberg_marquardt(doubles_fn, &p);
+    ck_assert_int_eq(jot_eval(p.a, NULL), JOT_ERR_DTYPE);
+    const char *want =
+        "jot_levenberg_marquardt: the start is of f32, what doubles gives of f64";
+    ck_assert_msg(strstr(jot_error_message(), want) != NULL, "%s", jot_error_message());
+    jot_scope_close(scope);
+}
+END_TEST
+
 static void add(TCase *t)
 {
     tcase_add_loop_test(t, test_banana, 0, METHODS + 1);
     tcase_add_loop_test(t, test_derivatives_of_a_minimum, 0, METHODS);
     tcase_add_loop_test(t, test_least_squares, 0, 4);
+    tcase_add_loop_test(t, test_a_start_without_a_value, 0, NELDER_MEAD + 4);
+    tcase_add_test(t, test_types_that_differ);
     tcase_add_test(t, test_mistakes);
 }
 
