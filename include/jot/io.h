@@ -128,7 +128,8 @@ JOT_API JOT_MUST_USE jot_status jot_archive_add_tree(jot_archive *a, const char 
                                                      const jot_members *members, size_t n,
                                                      jot_array *const *arrays);
 // Gets them: new references, whatever the struct held.  On failure, as when one of the names is
-// not there, the struct stays as it is.
+// not there, the struct stays as it is.  Shapes and dtypes are those of the archive, whatever
+// they are: a call that takes them checks them.
 JOT_API JOT_MUST_USE jot_status jot_archive_get_tree(const jot_archive *a, const char *name,
                                                      const jot_members *members, size_t n,
                                                      jot_array **arrays);

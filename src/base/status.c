@@ -32,7 +32,7 @@ jot_status status_fail(jot_status status, const char *format, ...)
 static _Thread_local struct {
     jot_status status;
     char text[512];
-} causes[2];
+} causes[STATUS_NULLS];
 
 void *status_null(enum status_null kind, const char *what)
 {
@@ -54,7 +54,8 @@ jot_status status_of_null(enum status_null kind, const char **out_why)
 
 void status_forget_nulls(void)
 {
-    causes[STATUS_NULL_ARRAY].status = causes[STATUS_NULL_FUNCTION].status = JOT_OK;
+    for (int kind = 0; kind < STATUS_NULLS; kind++)
+        causes[kind].status = JOT_OK;
 }
 
 // "file:12: " stands at the begin.

@@ -26,7 +26,7 @@ unsigned status_failures(void);
 // What a function of the API that makes something returns when it has failed: its name comes in
 // front of the message where it is not, and the first such failure of its kind on the thread
 // explains the NULL to whatever is handed it.
-enum status_null { STATUS_NULL_ARRAY, STATUS_NULL_FUNCTION };
+enum status_null { STATUS_NULL_ARRAY, STATUS_NULL_FUNCTION, STATUS_NULL_ARCHIVE, STATUS_NULLS };
 void *status_null(enum status_null kind, const char *what);
 // The status of that failure and " (its message)"; JOT_ERR_ARGUMENT and "" when there was none.
 jot_status status_of_null(enum status_null kind, const char **out_why);

@@ -129,8 +129,9 @@ static jot_archive *load(const char *name, const char *path, archive_open *open)
 {
     struct input in;
     if (!path)
-        return status_fail(JOT_ERR_ARGUMENT, "%s: path is NULL", name), NULL;
-    return open(&in, path) == JOT_OK ? read_input(&in, open) : NULL;
+        status_fail(JOT_ERR_ARGUMENT, "%s: path is NULL", name);
+    jot_archive *a = path && open(&in, path) == JOT_OK ? read_input(&in, open) : NULL;
+    return a ? a : status_null(STATUS_NULL_ARCHIVE, path ? path : name);
 }
 
 jot_archive *jot_archive_load(const char *path)
@@ -206,12 +207,21 @@ jot_status archive_get(const jot_archive *a, size_t i, jot_array **out)
                       : safetensors_get(&f->in, &f->tensors, e->index, out);
 }
 
+jot_status archive_is_null(const char *function)
+{
+    const char *why;
+    jot_status status = status_of_null(STATUS_NULL_ARCHIVE, &why);
+    return status_fail(status, "%s: the archive is NULL%s", function, why);
+}
+
 jot_array *jot_archive_get(const jot_archive *a, const char *name)
 {
     jot_array *array = NULL;
     if (!a || !name) {
-        status_fail(JOT_ERR_ARGUMENT, "jot_archive_get: the %s is NULL",
-                    a ? "name" : "archive");
+        if (a)
+            status_fail(JOT_ERR_ARGUMENT, "jot_archive_get: the name is NULL");
+        else
+            archive_is_null("jot_archive_get");
         return status_null(STATUS_NULL_ARRAY, "jot_archive_get");
     }
     const char *file = a->name ? a->name : "the archive";

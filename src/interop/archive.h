@@ -46,6 +46,9 @@ struct jot_archive {
 typedef jot_status archive_open(struct input *in, const char *path);
 
 // Array i: a new reference.
+// The failure of a function that is given NULL for an archive, with why it is NULL.
+jot_status archive_is_null(const char *function);
+
 jot_status archive_get(const jot_archive *a, size_t i, jot_array **out);
 // Writes the arrays of these numbers, of NULL the first n, to a .safetensors file, with the
 // metadata.

@@ -2,6 +2,7 @@
 // Structs of arrays in archives: the names of their members become those of the arrays.
 #include "base/memory.h"
 #include "base/status.h"
+#include "interop/archive.h"
 #include "jot/io.h"
 
 #include <stdio.h>
@@ -12,11 +13,11 @@
 static jot_status check(const char *function, const void *archive, const jot_members *members,
                         size_t n, const void *arrays)
 {
-    if (!archive || !members || !arrays)
-        return status_fail(JOT_ERR_ARGUMENT, "%s: the %s NULL", function,
-                           !archive   ? "archive is"
-                           : !members ? "members are"
-                                      : "arrays are");
+    if (!archive)
+        return archive_is_null(function);
+    if (!members || !arrays)
+        return status_fail(JOT_ERR_ARGUMENT, "%s: the %s are NULL", function,
+                           members ? "arrays" : "members");
     if (n != members->values)
         return status_fail(JOT_ERR_ARGUMENT, "%s: n is %zu arrays, and the struct has %zu",
                            function, n, members->values);

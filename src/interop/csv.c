@@ -22,6 +22,7 @@ struct table {
     struct input in;
     char *owned; // the bytes of a file that is not mapped
     const char *at, *end, *begin_of_line;
+    const char *first; // line that has something
     int64_t line, rows, columns;
     jot_csv_options o;
     locale_t locale; // decimal points are points
@@ -135,6 +136,22 @@ static jot_status count_fields(struct table *t, int64_t *out)
     return JOT_OK;
 }
 
+// The option that a line seems to need.
+static const char *hint(const struct table *t, const char *line)
+{
+    const char *end = memchr(line, '\n', (size_t)(t->end - line));
+    size_t n = (size_t)((end ? end : t->end) - line);
+    if (*line == '#' && !t->o.comment)
+        return "; comments? .comment = '#'";
+    if (t->o.delimiter == ',' && memchr(line, ';', n))
+        return "; .delimiter = ';'?";
+    if (t->o.delimiter == ',' && memchr(line, '\t', n))
+        return "; .delimiter = '\\t'?";
+    bool has_word = !strchr("+-.0123456789", *line);
+    return line == t->first && !t->o.has_header && has_word ? "; names? .has_header = true"
+                                                            : "";
+}
+
 // ---- numbers ----
 
 static bool is_word(const char *text, size_t n, const char *word)
@@ -157,7 +174,8 @@ static jot_status read_number(const struct table *t, const char *text, size_t n,
         if (n > MOST_DIGITS)
             return fail(t, text, "a number of more than %d characters", MOST_DIGITS);
         if (strspn(text, "0123456789+-.eE") < n)
-            return fail(t, text, "'%.*s' is no number", (int)n, text);
+            return fail(t, text, "'%.*s' is no number%s", (int)n, text,
+                        hint(t, t->begin_of_line));
         memcpy(digits, text, n);
         digits[n] = 0;
         f = is_single ? strtof(digits, &end) : 0;
@@ -214,7 +232,10 @@ static jot_status check_options(const char *name, const struct table *t)
 // Counts rows and columns, of which all rows have as many.
 static jot_status count(struct table *t)
 {
-    if (t->o.has_header && next_line(t)) {
+    if (!next_line(t))
+        return status_fail(JOT_ERR_IO, "%s: there are no columns", t->in.name);
+    t->first = t->begin_of_line;
+    if (t->o.has_header) {
         JOT_TRY(count_fields(t, &t->columns));
         skip_line(t);
     }
@@ -224,11 +245,9 @@ static jot_status count(struct table *t)
         if (t->columns == 0)
             t->columns = n;
         if (n != t->columns)
-            return fail(t, t->at, "%" PRId64 " numbers, where rows before have %" PRId64, n,
-                        t->columns);
+            return fail(t, t->at, "%" PRId64 " numbers, where rows before have %" PRId64 "%s",
+                        n, t->columns, hint(t, t->first));
     }
-    if (t->columns == 0)
-        return status_fail(JOT_ERR_IO, "%s: there are no columns", t->in.name);
     return JOT_OK;
 }
 
@@ -321,7 +340,9 @@ static jot_status name_column(struct table *t, jot_archive *a, jot_array *array)
     jot_status status = jot_archive_add(a, name, array);
     memory_release(name);
     next_field(t);
-    return status;
+    return status == JOT_ERR_ARGUMENT
+               ? fail(t, text, "%s: the first line is taken as names", jot_error_message())
+               : status;
 }
 
 static jot_status add_columns(struct table *t, jot_archive *a, jot_array **arrays,
@@ -368,5 +389,5 @@ jot_archive *jot_archive_load_csv_with(const char *path, const jot_csv_options *
     if (status == JOT_OK)
         return a;
     jot_archive_release(a);
-    return NULL;
+    return status_null(STATUS_NULL_ARCHIVE, path ? path : "jot_archive_load_csv");
 }

@@ -152,6 +152,11 @@ static const struct {
     {"1,2\n\n3, 4.5.6\n", "x.csv:3:4: '4.5.6' is no number", {0}},
     {"1e", "x.csv:1:1: '1e' is no number", {0}},
     {"0x10", "'0x10' is no number", {0}},
+    {"a,b\n1,2\n", "x.csv:1:1: 'a' is no number; names? .has_header = true", {0}},
+    {"1;2\n3;4\n", "x.csv:1:1: '1;2' is no number; .delimiter = ';'?", {0}},
+    {"1\t2\n", "is no number; .delimiter = '\\t'?", {0}},
+    {"# of 2026\n1\n", "x.csv:1:1: '# of 2026' is no number; comments? .comment = '#'", {0}},
+    {"# of 2026\n1,2\n", "2 numbers, where rows before have 1; comments? .comment = '#'", {0}},
     {"1,\"2", "x.csv:1:3: the quote does not end", {0}},
     {"\"1\"2", "x.csv:1:4: there is more behind the quote", {0}},
     {"1", "the delimiter is part of numbers or lines", {.delimiter = '.'}},
@@ -169,6 +174,19 @@ START_TEST(says_what_is_wrong)
     ck_assert_ptr_null(jot_array_load_csv_with(file_of(wrong[_i].text), &wrong[_i].options));
     ck_assert_msg(strstr(jot_error_message(), wrong[_i].message) != NULL, "'%s' is not '%s'",
                   jot_error_message(), wrong[_i].message);
+}
+END_TEST
+
+// Of no header, whose numbers would be names.
+START_TEST(says_what_names_are)
+{
+    ck_assert_ptr_null(jot_archive_load_csv(file_of("1,1\n2,3\n")));
+    ck_assert_msg(strstr(jot_error_message(), "x.csv:1:3: ") &&
+                      strstr(jot_error_message(), "the first line is taken as names"),
+                  "%s", jot_error_message());
+    ck_assert_ptr_null(jot_archive_get(NULL, "1"));
+    ck_assert_msg(strstr(jot_error_message(), "the first line is taken as names") != NULL, "%s",
+                  jot_error_message());
 }
 END_TEST
 
@@ -242,6 +260,7 @@ static void add_tests(TCase *t)
     tcase_add_test(t, writes_what_it_reads);
     tcase_add_test(t, writes_all_real_types);
     tcase_add_loop_test(t, says_what_is_wrong, 0, (int)(sizeof wrong / sizeof *wrong));
+    tcase_add_test(t, says_what_names_are);
     tcase_add_test(t, says_what_is_not_written);
     tcase_add_test(t, survives_lack_of_memory);
     tcase_add_test(t, any_bytes);
