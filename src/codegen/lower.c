@@ -44,16 +44,14 @@ int64_t cg_extent(const struct cg_lowering *l, const struct nest_statement *s)
     return nest_extent(l->nest, s);
 }
 
-// x to the power of 0 is 1, which all lanes share.  As a vector of equal lanes it makes LLVM 19 compute <2 x i8> of which
-// one lane is undefined, and ptxas then leaves the operation out.
+// An integer to the power of 0 is 1, which all lanes share.  As a vector of equal lanes it makes LLVM 19 compute <2 x i8>
+// of which one lane is undefined, and ptxas then leaves the operation out.
 static bool lower_power_of_none(struct cg_lowering *l, const struct nest_statement *s)
 {
-    if (s->op != IR_integer_pow || (int32_t)s->bits[0] != 0 || dtype_is_complex(s->dtype))
+    if (s->op != IR_integer_pow || (int32_t)s->bits[0] != 0 || !dtype_is_integer(s->dtype))
         return false;
     LLVMTypeRef lane = cg_lane_type(l->module, s->dtype);
-    bool is_float = dtype_is_inexact(s->dtype);
-    l->values[s->result] =
-        (struct cg_value){is_float ? LLVMConstReal(lane, 1) : LLVMConstInt(lane, 1, 0), NULL};
+    l->values[s->result] = (struct cg_value){LLVMConstInt(lane, 1, 0), NULL};
     return true;
 }
 
